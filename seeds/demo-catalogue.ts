@@ -1,0 +1,55 @@
+import { readFile } from 'node:fs/promises'
+import type { Knex } from 'knex'
+import { accountStore } from '../src/accounts/store.ts'
+import { categoryStore } from '../src/apps/categories.ts'
+import { appStore } from '../src/apps/store.ts'
+import { connectionOf } from '../src/db/open.ts'
+import type { AppStatus } from '../src/db/tables.ts'
+
+type DemoApp = {
+  name: string
+  short_description?: string
+  description: string
+  version: string
+  package_name?: string
+  category: string
+  developer_name: string
+  status: AppStatus
+  rejection_reason?: string
+  total_downloads: number
+  created_at: string
+  approved_at?: string
+  reviews: { reviewer_name: string; rating: number; comment: string; created_at: string }[]
+}
+type DemoCatalogue = { categories: { slug: string; name: string }[]; apps: DemoApp[] }
+
+/** Puts the demo catalogue into an empty database: all of it, or nothing. The same every time. */
+export async function seed(knex: Knex) {
+  const catalogue: DemoCatalogue = JSON.parse(await readFile(`${import.meta.dirname}/demo-catalogue.json`, 'utf8'))
+  await knex.transaction(async (sql) => {
+    const connection = connectionOf(sql)
+    const categories = new Map<string, number>()
+    for (const { slug, name } of catalogue.categories) {
+      categories.set(slug, (await categoryStore(connection).add(slug, name)).id)
+    }
+    for (const app of catalogue.apps) await insert(app)
+
+    async function insert({ category, developer_name, reviews, ...app }: DemoApp) {
+      const developer = await accountStore(connection).developerNamed(developer_name)
+      const category_id = categories.get(category)
+      if (category_id === undefined) throw new Error(`the demo catalogue has no category ${category}`)
+      const row = {
+        ...app,
+        developer_id: developer.id,
+        category_id,
+        short_description: app.short_description ?? null,
+        package_name: app.package_name ?? null,
+        rejection_reason: app.rejection_reason ?? null,
+        approved_at: app.approved_at ?? null,
+        updated_at: app.approved_at ?? app.created_at,
+      }
+      const { id } = await appStore(connection).insert(row, { operator: 'seed' })
+      if (reviews.length > 0) await appStore(connection).addReviews(id, reviews)
+    }
+  })
+}

@@ -1,0 +1,158 @@
+import type { App, AppChanges, Handlers } from '../contract.ts'
+import type { Connection, Database } from '../db/open.ts'
+import { notFound, ServiceError } from '../errors.ts'
+import { categoryStore } from './categories.ts'
+import { etagOf, holds } from './etag.ts'
+import { canSee, demandOwner, statusAfterUpdate } from './policy.ts'
+import { type AppRowChanges, appStore, type FoundApp } from './store.ts'
+
+/** The five operations. `baseUrl` is the public address that `Location` and `Link` begin with. */
+export const appHandlers = (database: Database, baseUrl: string): Handlers => ({
+  async listApps({ query }) {
+    const { apps, total } = await database.read((connection) => appStore(connection).list(query))
+    const pagination = {
+      current_page: query.page,
+      total_pages: Math.ceil(total / query.limit),
+      per_page: query.limit,
+    }
+    const data = { apps, pagination }
+    const message = total === 0 ? 'No apps match.' : `Page ${query.page} of ${pagination.total_pages}.`
+    const headers = { ETag: etagOf(data), Link: pageLinks(`${baseUrl}/apps`, query, pagination.total_pages) }
+    return { status: 200, headers, body: { success: true, message, data } }
+  },
+
+  async getApp({ caller, path }) {
+    const app = await database.read((connection) => appStore(connection).find(path.id))
+    if (!app || !canSee(caller, app)) throw notFound()
+    const data = { app: detail(app) }
+    return { status: 200, headers: { ETag: etagOf(data) }, body: { success: true, message: 'App found.', data } }
+  },
+
+  async createApp({ caller, body }) {
+    const created = await database.write(async (connection) => {
+      await demandCategory(connection, body.category_id)
+      const now = new Date().toISOString()
+      const app = {
+        developer_id: caller.developerId,
+        category_id: body.category_id,
+        status: 'pending' as const,
+        approved_at: null,
+        rejection_reason: null,
+        created_at: now,
+        updated_at: now,
+        total_downloads: 0,
+        package_name: body.package_name ?? null,
+        version: body.version,
+        name: body.name,
+        short_description: body.short_description || null,
+        description: body.description,
+      }
+      return appStore(connection).insert(app, caller)
+    })
+    const data = { app_id: created.id, slug: created.slug, status: 'pending' as const }
+    return {
+      status: 201,
+      headers: { Location: `${baseUrl}/apps/${created.id}` },
+      body: { success: true, message: 'App created; it awaits admin approval.', data },
+    }
+  },
+
+  async updateApp({ caller, path, header, body }) {
+    const data = await database.write(async (connection) => {
+      const apps = appStore(connection)
+      const app = await apps.find(path.id)
+      if (!app) throw notFound()
+      demandOwner(caller, app)
+      demandUnchanged(app, header['If-Match'])
+      if (body.category_id !== undefined) await demandCategory(connection, body.category_id)
+      await apps.save('update', app, rowChanges(app, body), caller)
+      const updated = await apps.find(path.id)
+      if (!updated) throw notFound()
+      return { app: detail(updated) }
+    })
+    return { status: 200, headers: { ETag: etagOf(data) }, body: { success: true, message: 'App updated.', data } }
+  },
+
+  async deleteApp({ caller, path, header }) {
+    await database.write(async (connection) => {
+      const apps = appStore(connection)
+      const app = await apps.find(path.id)
+      if (!app) throw notFound()
+      demandOwner(caller, app)
+      demandUnchanged(app, header['If-Match'])
+      await apps.save('delete', app, { deleted_at: new Date().toISOString() }, caller)
+    })
+    return { status: 200, headers: {}, body: { success: true, message: 'App deleted.', data: { app_id: path.id } } }
+  },
+})
+
+/** The app as its page shows it; what is not set is left out. */
+function detail(app: FoundApp): App {
+  return {
+    id: app.id,
+    name: app.name,
+    slug: app.slug,
+    description: app.description,
+    developer_name: app.developer_name,
+    category_name: app.category_name,
+    total_downloads: app.total_downloads,
+    average_rating: app.average_rating,
+    ...(app.short_description !== null && { short_description: app.short_description }),
+    version: app.version,
+    ...(app.package_name !== null && { package_name: app.package_name }),
+    status: app.status,
+    ...(app.rejection_reason !== null && { rejection_reason: app.rejection_reason }),
+    category_id: app.category_id,
+    category_slug: app.category_slug,
+    created_at: app.created_at,
+    updated_at: app.updated_at,
+    ...(app.approved_at !== null && { approved_at: app.approved_at }),
+    review_count: app.review_count,
+    reviews: app.reviews,
+  }
+}
+
+function rowChanges(app: FoundApp, { short_description, ...changes }: AppChanges): AppRowChanges {
+  const status = statusAfterUpdate(app.status)
+  return {
+    ...changes,
+    ...(short_description !== undefined && { short_description: short_description || null }),
+    status,
+    rejection_reason: status === 'rejected' ? app.rejection_reason : null,
+  }
+}
+
+async function demandCategory(connection: Connection, id: number) {
+  const categories = categoryStore(connection)
+  if (await categories.has(id)) return
+  throw new ServiceError('unknown_category', `There is no category ${id}; data.categories lists those there are.`, {
+    errors: [{ in: 'body', field: '/category_id', message: 'must be the id of a category' }],
+    categories: await categories.all(),
+  })
+}
+
+/** If-Match speaks of what GET shows (RFC 9110, section 13.1.1). */
+function demandUnchanged(app: FoundApp, ifMatch: string | undefined) {
+  if (ifMatch === undefined || holds(ifMatch, etagOf({ app: detail(app) }))) return
+  throw new ServiceError(
+    'precondition_failed',
+    'The app has changed since you read it; read it again and repeat the change.',
+  )
+}
+
+/** RFC 8288. The address of each page keeps the other parameters as they were sent. */
+function pageLinks(address: string, query: { page: number; limit: number }, totalPages: number): string {
+  const { page } = query
+  const targets = {
+    first: 1,
+    ...(page > 1 && { prev: Math.max(1, Math.min(page - 1, totalPages)) }),
+    ...(page < totalPages && { next: page + 1 }),
+    ...(totalPages > 0 && { last: totalPages }),
+  }
+  const link = ([relation, target]: [string, number]) => {
+    const parameters = new URLSearchParams()
+    for (const [name, value] of Object.entries({ ...query, page: target })) parameters.set(name, String(value))
+    return `<${address}?${parameters}>; rel="${relation}"`
+  }
+  return Object.entries(targets).map(link).join(', ')
+}

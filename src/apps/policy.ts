@@ -1,0 +1,29 @@
+import type { Caller } from '../accounts/store.ts'
+import { notFound, ServiceError } from '../errors.ts'
+
+/** Who sees an app, who may change it, and what becomes of its status. Pure: the facts come in, the decision goes out. */
+
+export type Status = 'pending' | 'approved' | 'rejected'
+type Facts = { developer_id: number; status: Status }
+
+const owns = (caller: Caller | undefined, app: Facts) => caller?.developerId === app.developer_id
+
+export const canSee = (caller: Caller | undefined, app: Facts) => app.status === 'approved' || owns(caller, app)
+
+/** Throws `not_found` where the caller may not even know of the app, `forbidden` where it is somebody else's. */
+export function demandOwner(caller: Caller, app: Facts) {
+  if (owns(caller, app)) return
+  if (!canSee(caller, app)) throw notFound()
+  throw new ServiceError('forbidden', 'This app belongs to another developer; only its owner may change or delete it.')
+}
+
+/** An owner's update answers a rejection and asks for another look; else the status stays. */
+export const statusAfterUpdate = (status: Status): Status => (status === 'rejected' ? 'pending' : status)
+
+/** Which decisions an operator may take on an app in a status. */
+export const decisions = {
+  approve: { from: ['pending', 'rejected'], to: 'approved' },
+  reject: { from: ['pending', 'approved'], to: 'rejected' },
+} as const satisfies Record<string, { from: readonly Status[]; to: Status }>
+
+export type Decision = keyof typeof decisions

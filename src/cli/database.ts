@@ -1,0 +1,49 @@
+import { Command } from 'commander'
+import { accountStore } from '../accounts/store.ts'
+import { appStore } from '../apps/store.ts'
+import { readConfig } from '../config.ts'
+import { openDatabase } from '../db/open.ts'
+import { print, withDatabase } from './command.ts'
+
+export const migrateCommand = () =>
+  new Command('migrate')
+    .description('make the database, or bring its schema up to date; run it before serve, in one process')
+    .action(migrate)
+
+export const seedCommand = () =>
+  new Command('seed')
+    .description('fill an empty database with the demo catalogue and print a key to try it; keep one that is not empty')
+    .action(seed)
+
+async function migrate() {
+  const database = openDatabase(readConfig(process.env).database)
+  try {
+    const names = await database.migrate()
+    print(names.length === 0 ? 'The database is up to date.' : `Migrated: ${names.join(', ')}.`)
+  } finally {
+    await database.close()
+  }
+}
+
+async function seed() {
+  const { baseUrl } = readConfig(process.env)
+  await withDatabase(async (database) => {
+    if (!(await database.read((connection) => appStore(connection).isEmpty()))) {
+      return print('The database has apps already; it stays as it is.')
+    }
+    await database.seed(`${import.meta.dirname}/../../seeds`)
+    const { key } = await database.write(async (connection) => {
+      const accounts = accountStore(connection)
+      return accounts.issueKey(await accounts.developerNamed('Demo Developer'))
+    })
+    print(`The demo catalogue is in. A key of Demo Developer, not shown again:
+
+  ${key}
+
+Try it:
+
+  curl ${baseUrl}/apps -H 'Authorization: Bearer ${key}' -H 'Content-Type: application/json' \\
+    -d '{"name": "My App", "description": "What it does.", "category_id": 1}'
+`)
+  })
+}

@@ -1,0 +1,59 @@
+import { once } from 'node:events'
+import { Command } from 'commander'
+import { readConfig } from '../config.ts'
+import { openMigratedDatabase } from '../db/open.ts'
+import { ServiceError } from '../errors.ts'
+import { createApp } from '../http/app.ts'
+import { readDocument, readPage } from '../http/docs.ts'
+import { createLogger } from '../http/log.ts'
+import { drain, listen } from '../http/server.ts'
+
+export const serveCommand = () =>
+  new Command('serve')
+    .description('serve the catalogue over HTTP until SIGTERM or SIGINT')
+    .addHelpText('after', '\nThe environment says where; README.md has the table.')
+    .action(serve)
+
+async function serve() {
+  const config = readConfig(process.env)
+  const database = await openMigratedDatabase(config.database)
+  const logger = createLogger(config.logLevel)
+  const docsPage = await readPage()
+  let draining = false
+  const app = await createApp({
+    config,
+    database,
+    document: await readDocument(),
+    docsPage,
+    logger,
+    isDraining: () => draining,
+  })
+  const { server, port } = await listen(app, config.port, config.host).catch(async (error: NodeJS.ErrnoException) => {
+    await database.close()
+    throw new ServiceError('unavailable', `cannot listen on ${config.host}:${config.port}: ${reasonOf(error)}`)
+  })
+  if (docsPage === undefined)
+    logger.warn('generated/docs.html is missing, so there is no /docs; run: make generated/docs.html')
+  logger.info({ host: config.host, port, baseUrl: config.baseUrl }, `serving ${config.baseUrl}/apps`)
+
+  const signal = await Promise.race(['SIGTERM', 'SIGINT'].map((name) => once(process, name).then(() => name)))
+  logger.info(`${signal}: finishing the requests in flight`)
+  draining = true
+  await drain(server)
+  await database.close()
+  logger.info('stopped')
+}
+
+function reasonOf({ code, message }: NodeJS.ErrnoException): string {
+  switch (code) {
+    case 'EADDRINUSE':
+      return 'the port is taken; set PORT to another'
+    case 'EACCES':
+      return 'this account may not; set PORT to one from 1024'
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+      return 'HOST is not an address of this machine'
+    default:
+      return code ?? message
+  }
+}

@@ -1,0 +1,67 @@
+export type Config = Readonly<{
+  host: string
+  port: number
+  /** Public address, without a slash at the end. */
+  baseUrl: string
+  /** Path of `baseUrl`, under which everything but the health checks lives: empty, or `/` and more. */
+  prefix: string
+  database: Readonly<{ filename: string }>
+  logLevel: string
+}>
+
+/** Thrown with one line that names every bad variable. */
+export class ConfigError extends Error {}
+
+const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
+
+/** Reads the environment; an empty variable counts as not set. All that is wrong is reported at once. */
+export function readConfig(environment: NodeJS.ProcessEnv): Config {
+  const problems: string[] = []
+  const variable = <T>(name: string, fallback: string, parse: (text: string) => T | undefined, expected: string) => {
+    const text = environment[name] || fallback
+    const value = parse(text)
+    if (value === undefined) problems.push(`${name} must be ${expected}, not ${JSON.stringify(text)}`)
+    return value
+  }
+
+  const host = variable('HOST', '127.0.0.1', (text) => (/\s/.test(text) ? undefined : text), 'a host name or address')
+  const port = variable('PORT', '3000', parsePort, 'a whole number from 0 to 65535')
+  const baseUrl = variable(
+    'BASE_URL',
+    `http://localhost:${port ?? 3000}`,
+    parseBaseUrl,
+    'an http or https address whose path, if any, is made of letters, digits, ".", "_", "~" and "-", without query and fragment',
+  )
+  const filename = variable(
+    'DATABASE_URL',
+    'sqlite:data/apps.sqlite',
+    parseDatabaseUrl,
+    'sqlite:PATH, the path of a file (postgres:// is not supported yet)',
+  )
+  const logLevel = variable(
+    'LOG_LEVEL',
+    'info',
+    (text) => logLevels.find((level) => level === text),
+    `one of ${logLevels.join(', ')}`,
+  )
+
+  if (host === undefined || port === undefined || !baseUrl || filename === undefined || logLevel === undefined) {
+    throw new ConfigError(`bad environment: ${problems.join('; ')}`)
+  }
+  return Object.freeze({ host, port, ...baseUrl, database: Object.freeze({ filename }), logLevel })
+}
+
+const parsePort = (text: string) => (/^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : undefined)
+
+function parseBaseUrl(text: string) {
+  const url = URL.parse(text)
+  if (!url || !['http:', 'https:'].includes(url.protocol) || url.search || url.hash || url.username) return undefined
+  const prefix = url.pathname.replace(/\/$/, '')
+  if (!/^(\/[A-Za-z0-9._~-]+)*$/.test(prefix)) return undefined
+  return { baseUrl: url.origin + prefix, prefix }
+}
+
+const parseDatabaseUrl = (text: string) => {
+  const path = text.match(/^sqlite:(?:\/\/)?(?<path>.+)$/)?.groups?.path
+  return path === ':memory:' ? undefined : path
+}

@@ -1,0 +1,110 @@
+import type { Knex } from 'knex'
+import { createSearchIndex, makeAppendOnly } from '../sqlite.ts'
+
+/** Times are ISO 8601 text in UTC, set by the program. Long texts come last, so that reading numbers reads little. */
+export async function up(sql: Knex) {
+  await sql.schema.createTable('developers', (table) => {
+    table.bigIncrements('id')
+    table.text('name').notNullable().unique()
+    table.text('created_at').notNullable()
+  })
+
+  await sql.schema.createTable('api_keys', (table) => {
+    table.text('id').primary()
+    table.bigInteger('developer_id').notNullable().references('developers.id').index()
+    table.text('sha256').notNullable()
+    table.text('created_at').notNullable()
+    table.text('expires_at').notNullable()
+    table.text('revoked_at')
+    table.text('last_used_at')
+  })
+
+  await sql.schema.createTable('categories', (table) => {
+    table.bigIncrements('id')
+    table.text('slug').notNullable().unique()
+    table.text('name').notNullable().unique()
+    // Kept by apps/store.ts with every change, so that no request counts the catalogue.
+    table.bigInteger('listed_apps').notNullable().defaultTo(0)
+    table.check('listed_apps >= 0', [], 'categories_listed_apps')
+  })
+
+  await sql.schema.createTable('apps', (table) => {
+    table.bigIncrements('id')
+    table.bigInteger('developer_id').notNullable().references('developers.id').index()
+    table.bigInteger('category_id').notNullable().references('categories.id').index()
+    table.text('status').notNullable()
+    table.text('deleted_at')
+    table.text('approved_at')
+    table.text('created_at').notNullable()
+    table.text('updated_at').notNullable()
+    table.bigInteger('total_downloads').notNullable().defaultTo(0)
+    table.double('average_rating').notNullable().defaultTo(0)
+    table.bigInteger('review_count').notNullable().defaultTo(0)
+    table.text('slug').notNullable().unique()
+    table.text('package_name')
+    // The package name in lower case: no two apps share one, whatever its case.
+    table.text('package_key').unique()
+    table.text('version').notNullable()
+    table.text('name').notNullable()
+    table.text('short_description')
+    table.text('rejection_reason')
+    table.text('description').notNullable()
+    table.check(`status in ('pending', 'approved', 'rejected')`, [], 'apps_status')
+    table.check(`status <> 'approved' or approved_at is not null`, [], 'apps_approved_at')
+    table.check(`(status = 'rejected') = (rejection_reason is not null)`, [], 'apps_rejection_reason')
+    table.check('(package_name is null) = (package_key is null)', [], 'apps_package_key')
+    table.check('total_downloads >= 0 and review_count >= 0', [], 'apps_counts')
+    table.check('average_rating = 0 or average_rating between 1 and 5', [], 'apps_average_rating')
+  })
+
+  // One index for each order of the list, with and without a category, read backwards: all orders descend.
+  const orders = {
+    latest: 'approved_at, id',
+    popular: 'total_downloads, id',
+    rating: 'average_rating, review_count, id',
+  }
+  const listed = `where status = 'approved' and deleted_at is null`
+  for (const [sort, columns] of Object.entries(orders)) {
+    await sql.raw(`create index apps_${sort} on apps (${columns}) ${listed}`)
+    await sql.raw(`create index apps_category_${sort} on apps (category_id, ${columns}) ${listed}`)
+  }
+  await sql.raw(`create index apps_queue on apps (created_at, id) where status = 'pending' and deleted_at is null`)
+
+  // The last number given to a slug that several names share, so that none is given twice and none is searched for.
+  await sql.schema.createTable('slug_numbers', (table) => {
+    table.text('slug').primary()
+    table.bigInteger('last').notNullable()
+  })
+
+  await sql.schema.createTable('reviews', (table) => {
+    table.bigIncrements('id')
+    table.bigInteger('app_id').notNullable().references('apps.id')
+    table.integer('rating').notNullable()
+    table.text('created_at').notNullable()
+    table.text('reviewer_name').notNullable()
+    table.text('comment').notNullable()
+    table.check('rating in (1, 2, 3, 4, 5)', [], 'reviews_rating')
+    table.index(['app_id', 'created_at', 'id'], 'reviews_newest')
+  })
+
+  // Who did what to an app: a developer with a key, or an operator by name.
+  await sql.schema.createTable('audit', (table) => {
+    table.bigIncrements('id')
+    table.bigInteger('app_id').notNullable().references('apps.id').index()
+    table.text('at').notNullable()
+    table.text('action').notNullable()
+    table.bigInteger('developer_id').references('developers.id').index()
+    table.text('key_id').references('api_keys.id')
+    table.text('operator')
+    table.text('before')
+    table.text('after')
+    table.check('(operator is null) <> (developer_id is null)', [], 'audit_actor')
+  })
+  await makeAppendOnly(sql, 'audit')
+
+  await createSearchIndex(sql)
+}
+
+export async function down() {
+  throw new Error('there is no way back from the first migration: restore a backup')
+}

@@ -1,0 +1,95 @@
+import { access, constants, mkdir } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import type { Knex } from 'knex'
+import type { Config } from '../config.ts'
+import { ServiceError } from '../errors.ts'
+import { isUnavailable, openReader, openWriter, searchIndex, violatedUnique } from './sqlite.ts'
+
+export { jsonRows } from './sqlite.ts'
+
+/** What a store works with: a way to run SQL, and the search index through it. */
+export type Connection = Readonly<{ sql: Knex; search: ReturnType<typeof searchIndex> }>
+
+/** Both ways in throw `unavailable` where the database cannot be reached or is overloaded. */
+export type Database = Readonly<{
+  /** Cannot write. Each statement sees one moment of the data, so what must agree is read by one statement. */
+  read: <T>(work: (connection: Connection) => Promise<T>) => Promise<T>
+  /** One transaction, which holds the one write lock: all of the work happens or none. When it resolves, it survives a crash. */
+  write: <T>(work: (connection: Connection) => Promise<T>) => Promise<T>
+  /** Brings the schema up to date; returns the names of the migrations it ran. */
+  migrate: () => Promise<string[]>
+  /** Whether the database answers and its schema is this program's. */
+  isReady: () => Promise<boolean>
+  seed: (directory: string) => Promise<void>
+  close: () => Promise<void>
+}>
+
+export const connectionOf = (sql: Knex): Connection => ({ sql, search: searchIndex(sql) })
+
+const migrations = { directory: `${import.meta.dirname}/migrations`, loadExtensions: ['.ts'] }
+
+/** Opens without touching the file: the first read or write does. */
+export function openDatabase({ filename }: Config['database']): Database {
+  const writer = openWriter(filename)
+  const reader = openReader(filename)
+
+  return {
+    read: (work) => work(connectionOf(reader)).catch(rethrow),
+    write: (work) => writer.transaction((sql) => work(connectionOf(sql))).catch(rethrow),
+
+    async migrate() {
+      await mkdir(dirname(filename), { recursive: true })
+      const [, names] = await writer.migrate.latest(migrations)
+      return names
+    },
+
+    async isReady() {
+      try {
+        const [, pending] = await reader.migrate.list(migrations)
+        return pending.length === 0
+      } catch {
+        return false
+      }
+    },
+
+    async seed(directory) {
+      await writer.seed.run({ directory, loadExtensions: ['.ts'] })
+    },
+
+    async close() {
+      await Promise.all([writer.destroy(), reader.destroy()])
+    },
+  }
+}
+
+/** The database as a running service needs it: there already, and migrated. Throws `unavailable` with what to do. */
+export async function openMigratedDatabase(config: Config['database']): Promise<Database> {
+  await access(config.filename, constants.R_OK | constants.W_OK).catch((error: NodeJS.ErrnoException) => {
+    const reason =
+      error.code === 'ENOENT' ? 'does not exist; npx apps-service migrate creates it' : 'cannot be read and written'
+    throw new ServiceError('unavailable', `the database ${config.filename} ${reason}`)
+  })
+  const database = openDatabase(config)
+  if (await database.isReady()) return database
+  await database.close()
+  throw new ServiceError(
+    'unavailable',
+    `the database ${config.filename} is not one of this version; run npx apps-service migrate`,
+  )
+}
+
+/** The store's translation of a unique constraint: throws what `meanings` says of the violated column, else the error itself. */
+export function rethrowViolation(error: unknown, meanings: Record<string, () => ServiceError>): never {
+  const meaning = meanings[violatedUnique(error) ?? '']
+  throw meaning ? meaning() : error
+}
+
+function rethrow(error: unknown): never {
+  if (!isUnavailable(error)) throw error
+  throw new ServiceError(
+    'unavailable',
+    'The service is not available just now; try again shortly.',
+    {},
+    { cause: error },
+  )
+}

@@ -1,0 +1,185 @@
+import { hash } from 'node:crypto'
+import { createRequire } from 'node:module'
+import knex, { type Knex } from 'knex'
+
+/**
+ * All that is SQLite's own: how connections are opened, its errors, its full-text index and its triggers.
+ * Nothing outside db/ names the driver or this file.
+ */
+
+// knex publishes no types for the dialect's own module; it is a Knex.Client.
+const SqliteClient: typeof Knex.Client = createRequire(import.meta.url)('knex/lib/dialects/sqlite3/index.js')
+
+/**
+ * A plain BEGIN takes the write lock at the first write, and SQLite then refuses a transaction that has read
+ * before, whatever busy_timeout says (https://sqlite.org/lang_transaction.html, section 2.2).
+ */
+class WritingClient extends SqliteClient {
+  override transaction(container: unknown, config: unknown, outer: unknown) {
+    // `begin` and `query` are the transaction's inner methods, which knex does not type.
+    const transaction = super.transaction(container, config, outer) as Knex.Transaction & {
+      begin: (connection: unknown) => Promise<void>
+      query: (connection: unknown, sql: string) => Promise<void>
+    }
+    transaction.begin = (connection) => transaction.query(connection, 'BEGIN IMMEDIATE;')
+    return transaction
+  }
+}
+
+/** Every one is set on each new connection, in this order; a test reads them back. */
+export const pragmas = {
+  busy_timeout: 5000,
+  journal_mode: 'wal',
+  // FULL: what was acknowledged survives a power cut. NORMAL loses the last writes (https://sqlite.org/wal.html).
+  synchronous: 2,
+  foreign_keys: 1,
+  // Negative: KiB. Four connections of 24 MiB.
+  cache_size: -24_576,
+  temp_store: 2,
+  // After a checkpoint a WAL that has grown beyond this is cut back.
+  journal_size_limit: 64 * 1024 * 1024,
+} as const
+
+/** How long a query waits for a free connection, and so for the writers before it. */
+const acquireTimeout = 5000
+
+function open(filename: string, client: typeof Knex.Client, pool: { max: number; queryOnly: boolean }) {
+  return knex({
+    client,
+    connection: { filename },
+    useNullAsDefault: true,
+    // Bound values, which are callers' data, stay out of error messages and so out of the log.
+    compileSqlOnError: false,
+    acquireConnectionTimeout: acquireTimeout,
+    pool: {
+      min: 0,
+      max: pool.max,
+      // An idle connection is kept: opening one again costs more than it holds.
+      idleTimeoutMillis: 2 ** 31 - 1,
+      afterCreate: (
+        connection: DriverConnection,
+        done: (error: Error | null, connection: DriverConnection) => void,
+      ) => {
+        const settings = { ...pragmas, query_only: pool.queryOnly ? 1 : 0 }
+        const sql = Object.entries(settings).map(([name, value]) => `PRAGMA ${name} = ${value};`)
+        connection.exec(sql.join('\n'), (error) => done(error, connection))
+      },
+    },
+  })
+}
+
+type DriverConnection = { exec: (sql: string, done: (error: Error | null) => void) => void }
+
+/** One writer, and readers that cannot write: libuv's four threads then serve all of them at once. */
+export const openWriter = (filename: string) => open(filename, WritingClient, { max: 1, queryOnly: false })
+export const openReader = (filename: string) => open(filename, SqliteClient, { max: 3, queryOnly: true })
+
+/** SQLite's result codes (https://sqlite.org/rescode.html) that pass by themselves or when an operator acts. */
+const unavailableCodes = new Set([
+  'SQLITE_BUSY',
+  'SQLITE_LOCKED',
+  'SQLITE_CANTOPEN',
+  'SQLITE_FULL',
+  'SQLITE_IOERR',
+  'SQLITE_READONLY',
+  'SQLITE_PROTOCOL',
+  'SQLITE_NOMEM',
+])
+
+/** Whether the database could not be reached or used, rather than being asked something wrong. */
+export function isUnavailable(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  if ('code' in error && typeof error.code === 'string') return unavailableCodes.has(error.code)
+  // knex: no connection came free in time, or the pool is closed.
+  return error.name === 'KnexTimeoutError' || error.message.startsWith('Unable to acquire a connection')
+}
+
+/** `table.column` of the unique constraint that the error says was violated, if it says that. */
+export function violatedUnique(error: unknown): string | undefined {
+  return error instanceof Error ? /UNIQUE constraint failed: ([\w.]+)/.exec(error.message)?.[1] : undefined
+}
+
+/** A column that holds a subquery's rows as a JSON array of objects: what belongs together comes in one statement. */
+export const jsonRows = (sql: Knex, rows: Knex.QueryBuilder, columns: string[], order: string, name: string) =>
+  sql.raw(
+    `(select json_group_array(json_object(${columns.map((column) => `'${column}', ${column}`).join(', ')}) order by ${order}) from ?) as ??`,
+    [rows.as('rows'), name],
+  )
+
+/** Makes a table refuse to change or forget its rows. */
+export async function makeAppendOnly(sql: Knex, table: string) {
+  for (const change of ['update', 'delete']) {
+    await sql.raw(
+      `create trigger ${table}_refuses_${change} before ${change} on ${table}
+       begin select raise(abort, '${table} is append-only'); end`,
+    )
+  }
+}
+
+/** What the index knows of one app. */
+export type SearchDocument = { name: string[]; text: string[]; nameKey: string; categoryId: number }
+
+/** What a search asks: all terms; `nameKey` is that of the whole search text. */
+export type SearchQuestion = { terms: readonly (readonly string[])[]; nameKey: string; categoryId?: number | undefined }
+
+/**
+ * Holds the listed apps alone, by their ids, and no text of theirs. Tokens come cut and folded, so the tokenizer only has
+ * to split at spaces: `ascii` takes every other character as it is. Short prefixes have an index of their own:
+ * without it a search for one letter merges a quarter of the vocabulary.
+ */
+export const createSearchIndex = (sql: Knex) =>
+  sql.raw(
+    `create virtual table app_search using fts5(name, text, exact, category,
+       content='', contentless_delete=1, tokenize='ascii', prefix='1 2')`,
+  )
+
+/** The full-text index (https://sqlite.org/fts5.html), through the connection it is given. */
+export const searchIndex = (sql: Knex) => ({
+  async put(id: number, document: SearchDocument) {
+    const { name, text, nameKey, categoryId } = document
+    await sql.raw('insert or replace into app_search (rowid, name, text, exact, category) values (?, ?, ?, ?, ?)', [
+      id,
+      name.join(' '),
+      text.join(' '),
+      exactToken(nameKey),
+      categoryToken(categoryId),
+    ])
+  },
+
+  async remove(id: number) {
+    await sql.raw('delete from app_search where rowid = ?', [id])
+  },
+
+  /** FTS5 expressions that together match what the question asks and share no app, best first; one where rank does not matter. */
+  expressions(question: SearchQuestion, ranked: boolean): string[] {
+    const all = question.terms.map((term) => `"${term.join(' ')}" *`).join(' AND ')
+    const anywhere = `({name text} : (${all}))`
+    const inName = `({name} : (${all}))`
+    const exact = `({exact} : "${exactToken(question.nameKey)}")`
+    const expressions = ranked ? [exact, `(${inName} NOT ${exact})`, `(${anywhere} NOT ${inName})`] : [anywhere]
+    if (question.categoryId === undefined) return expressions
+    const category = `({category} : "${categoryToken(question.categoryId)}")`
+    return expressions.map((expression) => `${expression} AND ${category}`)
+  },
+
+  async count(match: string): Promise<number> {
+    const [row] = await sql.raw('select count(*) as matches from app_search where app_search match ?', [match])
+    return row.matches
+  },
+
+  /**
+   * Narrows a query on apps to those that match. Where many do, the query's own index is walked and each app looked up
+   * among the matches; where few do, the matches are fetched and sorted. The unary plus and the cross join keep
+   * the planner to that (https://sqlite.org/optoverview.html).
+   */
+  narrow(query: Knex.QueryBuilder, match: string, many: boolean): Knex.QueryBuilder {
+    const matches = '(select rowid from app_search where app_search match ?)'
+    return many
+      ? query.whereRaw(`+apps.id in ${matches}`, [match])
+      : query.from(sql.raw(`${matches} as matched cross join apps on apps.id = matched.rowid`, [match]))
+  },
+})
+
+// A whole name and a category become one word each, so that the index itself can ask for them.
+const exactToken = (nameKey: string) => hash('sha256', nameKey).slice(0, 16)
+const categoryToken = (categoryId: number) => `c${categoryId}`

@@ -1,0 +1,40 @@
+import type { components } from '../generated/openapi.d.ts'
+
+type Schemas = components['schemas']
+
+/** `refused` is the operators' own: a command that the state of things does not allow. No HTTP operation throws it. */
+export type ErrorCode = Schemas['Error']['code'] | Schemas['UnknownCategory']['code'] | 'refused'
+
+export type ErrorDetails = {
+  errors?: Schemas['Problem'][]
+  /** Only with `unknown_category`: all categories there are. */
+  categories?: Schemas['Category'][]
+  /** Only with `method_not_allowed`: the methods of the path. */
+  allow?: string[]
+  /** Only with `unauthorized`: a key was sent, and refused. */
+  refusedKey?: true
+}
+
+/**
+ * The one error that anything below http/ throws on purpose. Its message is shown to the caller as it is, so it
+ * never holds anything of the inside; `cause` is for the log alone.
+ */
+export class ServiceError extends Error {
+  readonly code: ErrorCode
+  readonly details: ErrorDetails
+
+  constructor(code: ErrorCode, message: string, details: ErrorDetails = {}, options?: ErrorOptions) {
+    super(message, options)
+    this.name = 'ServiceError'
+    this.code = code
+    this.details = details
+  }
+}
+
+export const notFound = () => new ServiceError('not_found', 'There is nothing here.')
+
+export const invalidRequest = (problems: Schemas['Problem'][]) => {
+  const errors = problems.slice(0, 100)
+  const count = problems.length === 1 ? '1 problem' : `${problems.length} problems`
+  return new ServiceError('invalid_request', `The request has ${count}; see data.errors.`, { errors })
+}

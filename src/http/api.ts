@@ -1,0 +1,132 @@
+import addFormats from 'ajv-formats'
+import type { Request, RequestHandler, Response } from 'express'
+import { type Context, type Document, OpenAPIBackend } from 'openapi-backend'
+import type { Caller } from '../accounts/store.ts'
+import { type Handlers, keyedOperations } from '../contract.ts'
+import { invalidRequest, notFound, ServiceError } from '../errors.ts'
+import { readBody } from './body.ts'
+import { methodNotAllowed, sendOptions } from './get-only.ts'
+import { inputOf, notPlainDecimal, type RawRequest, rawRequest } from './input.ts'
+import { firstOfEachField, problemsOf } from './problems.ts'
+
+type Options = { document: Document; handlers: Handlers; authenticate: (key: string) => Promise<Caller> }
+type Reply = { status: number; headers: object; body: object }
+
+/**
+ * openapi-backend as router, authenticator and validator; every request goes through it in this order: route (404, 405),
+ * accept (406), key (401), body (415, 413, 400), schema (400), handler, reply.
+ */
+export async function createApi({ document, handlers, authenticate }: Options): Promise<RequestHandler> {
+  const api = new OpenAPIBackend({
+    definition: document,
+    strict: true,
+    coerceTypes: true,
+    ignoreTrailingSlashes: false,
+    ajvOpts: { allErrors: true, useDefaults: true, verbose: true },
+    customizeAjv: (ajv) => addFormats.default(ajv),
+    handlers: {
+      notFound: () => {
+        throw notFound()
+      },
+      methodNotAllowed: (_context, _request, _response, raw: RawRequest) => {
+        throw methodNotAllowed(allowedMethods(api, raw))
+      },
+      postRoutingHandler: ({ operation }: Context, request: Request) => {
+        if (operation && !request.accepts('application/json')) throw notAcceptable()
+      },
+      postSecurityHandler: async (
+        { operation, security }: Context,
+        request: Request,
+        response: Response,
+        raw: RawRequest,
+      ) => {
+        // openapi-backend takes a failed optional key for none at all, and a database that is down for a bad key.
+        if (security.apiKey?.error) throw security.apiKey.error
+        if (security.authorized && operation.requestBody) raw.body = await readBody(request, response)
+      },
+      unauthorizedHandler: () => {
+        throw new ServiceError('unauthorized', 'This needs an API key; send it as Authorization: Bearer apps_….')
+      },
+      validationFail: (context: Context, _request, _response, raw: RawRequest) => {
+        throw invalidRequest(
+          firstOfEachField([...notPlainDecimal(context, raw), ...problemsOf(context.validation.errors ?? [])]),
+        )
+      },
+    },
+    securityHandlers: {
+      apiKey: (_context, request: Request) => {
+        const header = request.headers.authorization
+        return header === undefined ? undefined : authenticate(bearerToken(header))
+      },
+    },
+  })
+  for (const [operationId, handler] of Object.entries(handlers)) {
+    api.register(operationId, (context: Context, _request, _response, raw: RawRequest) => {
+      const problems = notPlainDecimal(context, raw)
+      if (problems.length > 0) throw invalidRequest(problems)
+      return handler(inputOf(context, raw))
+    })
+  }
+  await api.init()
+  assertKeyedOperations(api)
+  const operations = api.getOperations()
+  // The router flattens the whole document again at each of several look-ups a request; it does not change.
+  api.router.getOperations = () => operations
+
+  return async (request, response) => {
+    const raw = rawRequest(request)
+    if (raw.method === 'OPTIONS') {
+      const allow = allowedMethods(api, raw)
+      if (allow.length === 0) throw notFound()
+      return sendOptions(response, allow)
+    }
+    const reply: Reply = await api.handleRequest(raw, request, response, raw)
+    const isRead = raw.method === 'GET'
+    response.set(isRead ? readCaching(request) : { 'Cache-Control': 'no-store' })
+    // Express answers 304 by itself where If-None-Match holds the ETag.
+    response.status(reply.status).set(reply.headers).json(reply.body)
+  }
+}
+
+/** Revalidated at each use, and never shared between callers. */
+const readCaching = (request: Request) => ({
+  'Cache-Control': request.headers.authorization === undefined ? 'public, no-cache' : 'private, no-cache',
+  Vary: 'Authorization',
+})
+
+/** RFC 6750, section 2.1. */
+function bearerToken(header: string): string {
+  const token = /^Bearer +(?<token>\S+)$/i.exec(header)?.groups?.token
+  if (token === undefined) {
+    throw new ServiceError('unauthorized', 'The Authorization header must be: Bearer, a space and an API key.', {
+      refusedKey: true,
+    })
+  }
+  return token
+}
+
+const notAcceptable = () => new ServiceError('not_acceptable', 'Answers are application/json; accept that.')
+
+/** The methods of a path, HEAD and OPTIONS with them; none where there is no such path. */
+function allowedMethods(api: OpenAPIBackend, raw: RawRequest): string[] {
+  const own = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'].filter((method) => api.matchOperation({ ...raw, method }))
+  return own.length === 0
+    ? []
+    : [...own.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])), 'OPTIONS']
+}
+
+/** contract.ts types the callers of these as there; that is true only while the document demands a key of the same operations. */
+function assertKeyedOperations(api: OpenAPIBackend) {
+  const demanded = api
+    .getOperations()
+    .filter(
+      ({ security = [] }) =>
+        security.length > 0 && security.every((requirement) => Object.keys(requirement).length > 0),
+    )
+    .map(({ operationId }) => operationId)
+  if (demanded.toSorted().join() !== [...keyedOperations].toSorted().join()) {
+    throw new Error(
+      `the document demands a key of ${demanded.join(', ')}; contract.ts says ${keyedOperations.join(', ')}`,
+    )
+  }
+}

@@ -1,0 +1,103 @@
+import cors from 'cors'
+import express, { type ErrorRequestHandler, type Express, Router } from 'express'
+import helmet from 'helmet'
+import type { Document } from 'openapi-backend'
+import type { Logger } from 'pino'
+import { authenticate } from '../accounts/store.ts'
+import { appHandlers } from '../apps/handlers.ts'
+import type { Config } from '../config.ts'
+import type { Database } from '../db/open.ts'
+import { invalidRequest, notFound, ServiceError } from '../errors.ts'
+import { errorAnswer } from './answer.ts'
+import { createApi } from './api.ts'
+import { docsRouter } from './docs.ts'
+import { getOnly } from './get-only.ts'
+import { accessLog } from './log.ts'
+
+export type AppOptions = {
+  config: Pick<Config, 'baseUrl' | 'prefix'>
+  database: Database
+  document: Document
+  /** The Redoc page; without it there is no /docs. */
+  docsPage?: string | undefined
+  logger: Logger
+  /** Whether the process is shutting down. */
+  isDraining: () => boolean
+}
+
+/** The whole HTTP surface, not yet listening. */
+export async function createApp({
+  config,
+  database,
+  document,
+  docsPage,
+  logger,
+  isDraining,
+}: AppOptions): Promise<Express> {
+  const { baseUrl, prefix } = config
+  const app = express()
+  app.disable('x-powered-by')
+  app.set('query parser', false)
+  // ETags are the operations' own; Express would put one on errors too.
+  app.set('etag', false)
+  app.set('strict routing', true)
+  app.set('case sensitive routing', true)
+
+  app.use(accessLog(logger))
+  app.use((_request, response, next) => {
+    if (isDraining()) response.set('Connection', 'close')
+    next()
+  })
+  app.use(helmet({ crossOriginResourcePolicy: { policy: 'cross-origin' } }))
+  app.use((request, _response, next) => {
+    // RFC 9112, section 3.2. Node would answer this by itself, outside the envelope.
+    const hasHost = request.headers.host !== undefined || request.httpVersion === '1.0'
+    next(hasHost ? undefined : invalidRequest([{ in: 'header', field: 'Host', message: 'is required' }]))
+  })
+
+  getOnly(app, '/healthz', (_request, response) => {
+    response.set('Cache-Control', 'no-store').json({ success: true, message: 'The process is alive.', data: {} })
+  })
+  getOnly(app, '/readyz', async (_request, response) => {
+    if (isDraining()) throw new ServiceError('unavailable', 'The service is shutting down.')
+    if (!(await database.isReady()))
+      throw new ServiceError('unavailable', 'The database does not answer or is not migrated.')
+    response.set('Cache-Control', 'no-store').json({ success: true, message: 'The service is ready.', data: {} })
+  })
+
+  const service = Router({ strict: true, caseSensitive: true })
+  service.use(publicReads)
+  service.use(docsRouter(document, docsPage, baseUrl))
+  service.use(
+    await createApi({
+      document,
+      handlers: appHandlers(database, baseUrl),
+      authenticate: (key) => authenticate(database, key),
+    }),
+  )
+  app.use(prefix || '/', service)
+
+  app.use(() => {
+    throw notFound()
+  })
+  app.use(sendError)
+  return app
+}
+
+/** Pages of any origin may read; writing from a page would need its key there, where its visitors find it. */
+const publicReads = cors({
+  origin: '*',
+  methods: ['GET', 'HEAD'],
+  allowedHeaders: ['Authorization', 'If-None-Match', 'X-Request-Id'],
+  exposedHeaders: ['ETag', 'Link', 'Retry-After', 'WWW-Authenticate', 'X-Request-Id'],
+  maxAge: 86_400,
+  preflightContinue: true,
+})
+
+const sendError: ErrorRequestHandler = (error, _request, response, next) => {
+  const { status, headers, body } = errorAnswer(error)
+  // pino-http logs it with the request's line.
+  if (status >= 500) response.err = error
+  if (response.headersSent) return next(error)
+  response.status(status).set(headers).json(body)
+}

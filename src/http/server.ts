@@ -1,0 +1,88 @@
+import { once } from 'node:events'
+import { createServer, type RequestListener, type Server, STATUS_CODES } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
+import { invalidRequest, ServiceError } from '../errors.ts'
+import { errorAnswer } from './answer.ts'
+import { requestId } from './log.ts'
+
+/** Milliseconds. */
+export type Timeouts = {
+  /** From a connection's first byte to the end of a request's headers. */
+  headers: number
+  /** The same to the end of its body. */
+  request: number
+  /** From the signal to the last new connection, for a load balancer to see that the service is not ready. */
+  drainDelay: number
+  /** From the signal to the last answer; what is open then is cut. */
+  drainLimit: number
+}
+
+export const defaultTimeouts: Timeouts = { headers: 10_000, request: 30_000, drainDelay: 1000, drainLimit: 8000 }
+
+/** Starts listening; rejects with Node's error where it cannot. */
+export async function listen(listener: RequestListener, port: number, host: string, timeouts = defaultTimeouts) {
+  const server = createServer(
+    {
+      headersTimeout: timeouts.headers,
+      requestTimeout: timeouts.request,
+      // Node looks for connections past their time only this often.
+      connectionsCheckingInterval: Math.min(1000, timeouts.headers),
+      // Both would be answered by Node itself, outside the envelope.
+      requireHostHeader: false,
+    },
+    listener,
+  )
+  // RFC 9110, section 10.1.1 lets a server pass over an expectation that it does not know; Node would send a bare 417.
+  server.on('checkExpectation', listener)
+  server.on('clientError', answerClientError)
+  server.listen(port, host)
+  await once(server, 'listening')
+  return { server, port: (server.address() as AddressInfo).port }
+}
+
+/** Lets requests in flight finish and takes no more; ends within `drainLimit`. The caller has turned readiness off. */
+export async function drain(server: Server, timeouts = defaultTimeouts) {
+  const cut = setTimeout(() => server.closeAllConnections(), timeouts.drainLimit)
+  await delay(timeouts.drainDelay)
+  const closed = once(server, 'close')
+  server.close()
+  server.closeIdleConnections()
+  await closed
+  clearTimeout(cut)
+}
+
+/** Answers what Node's parser refuses before there is a request, in the envelope like all else. */
+function answerClientError(error: NodeJS.ErrnoException, socket: Socket) {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy()
+    return
+  }
+  const { status, headers, body } = errorAnswer(meaningOf(error.code))
+  const content = JSON.stringify(body)
+  const lines = {
+    ...headers,
+    'X-Request-Id': requestId(undefined),
+    'X-Content-Type-Options': 'nosniff',
+    'Content-Type': 'application/json; charset=utf-8',
+    'Content-Length': Buffer.byteLength(content),
+    Connection: 'close',
+    Date: new Date().toUTCString(),
+  }
+  const head = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+    ...Object.entries(lines).map(([name, value]) => `${name}: ${value}`),
+  ]
+  socket.end(`${head.join('\r\n')}\r\n\r\n${content}`, () => socket.destroySoon())
+}
+
+function meaningOf(code: string | undefined): ServiceError {
+  switch (code) {
+    case 'HPE_HEADER_OVERFLOW':
+      return new ServiceError('headers_too_large', 'The request line and headers are over 16 KiB; send less.')
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return new ServiceError('request_timeout', 'The request took too long to arrive; send it again.')
+    default:
+      return invalidRequest([{ in: 'header', field: '', message: 'the request is not valid HTTP' }])
+  }
+}
