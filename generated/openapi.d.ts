@@ -417,12 +417,13 @@ export interface components {
     };
     responses: {
         /** @description Nothing has changed since the ETag in If-None-Match was read. */
-        NotModified: {
+        PageNotModified: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
                 "Cache-Control": components["headers"]["CacheControl"];
                 ETag: components["headers"]["ETag"];
                 Vary: components["headers"]["Vary"];
+                Link: components["headers"]["Link"];
                 [name: string]: unknown;
             };
             content?: never;
@@ -712,6 +713,17 @@ export interface components {
                 "application/json": components["schemas"]["UnknownCategoryEnvelope"];
             };
         };
+        /** @description Nothing has changed since the ETag in If-None-Match was read. */
+        NotModified: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "Cache-Control": components["headers"]["CacheControl"];
+                ETag: components["headers"]["ETag"];
+                Vary: components["headers"]["Vary"];
+                [name: string]: unknown;
+            };
+            content?: never;
+        };
         /** @description Either no such path or app exists, or it was deleted, or it is not visible to you. The answer is the same in each case. */
         NotFound: {
             headers: {
@@ -932,7 +944,7 @@ export interface operations {
                     "application/json": components["schemas"]["AppListEnvelope"];
                 };
             };
-            304: components["responses"]["NotModified"];
+            304: components["responses"]["PageNotModified"];
             400: components["responses"]["InvalidParameters"];
             401: components["responses"]["Unauthorized"];
             405: components["responses"]["MethodNotAllowed"];

@@ -20,6 +20,8 @@ export async function createApi({ document, handlers, authenticate }: Options): 
   const api = new OpenAPIBackend({
     definition: document,
     strict: true,
+    // Not at each start: the linter has validated the document, and no validator of responses is ever called.
+    quick: true,
     coerceTypes: true,
     ignoreTrailingSlashes: false,
     ajvOpts: { allErrors: true, useDefaults: true, verbose: true },
@@ -68,6 +70,7 @@ export async function createApi({ document, handlers, authenticate }: Options): 
     })
   }
   await api.init()
+  api.validator.preCompileRequestValidators()
   assertKeyedOperations(api)
   const operations = api.getOperations()
   // The router flattens the whole document again at each of several look-ups a request; it does not change.

@@ -23,12 +23,14 @@ const parse = promisify(
  * `payload_too_large`, `malformed_json`, and `invalid_request` for JSON that is no object.
  */
 export async function readBody(request: Request, response: Response): Promise<object> {
-  if (request.is('application/json') === false) throw unsupportedMediaType()
+  const { 'content-length': length, 'transfer-encoding': encoding } = request.headers
+  if (encoding === undefined && !Number(length))
+    throw invalidRequest([{ in: 'body', field: '', message: 'is required' }])
+  if (!request.is('application/json')) throw unsupportedMediaType()
   await parse(request, response).catch((error: unknown) => {
     throw translate(error)
   })
   const body: unknown = request.body
-  if (body === undefined) throw invalidRequest([{ in: 'body', field: '', message: 'is required' }])
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {
     throw invalidRequest([{ in: 'body', field: '', message: 'must be an object' }])
   }

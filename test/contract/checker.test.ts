@@ -1,0 +1,136 @@
+import { describe, expect, test } from 'vitest'
+import document from '../../generated/openapi.json' with { type: 'json' }
+import { type Answer, ResponseChecker } from './checker.ts'
+import { neverAnswered } from './coverage.ts'
+
+const page: Answer = {
+  method: 'GET',
+  path: '/apps',
+  status: 200,
+  headers: {
+    'x-request-id': 'a-1',
+    'cache-control': 'public, no-cache',
+    vary: 'Authorization',
+    etag: '"8Zt9pYw0q3vQkM1cX5rB7nLd2Hs"',
+    link: '<http://apps.test/apps?page=1>; rel="first"',
+    'content-type': 'application/json; charset=utf-8',
+  },
+  text: JSON.stringify({
+    success: true,
+    message: 'No apps match.',
+    data: { apps: [], pagination: { current_page: 1, total_pages: 0, per_page: 20 } },
+  }),
+}
+const app = {
+  id: 1,
+  name: 'A',
+  slug: 'a',
+  description: 'A.',
+  developer_name: 'Ada',
+  category_name: 'Tools',
+  total_downloads: 0,
+  average_rating: 0,
+  version: '1',
+  status: 'approved',
+  category_id: 1,
+  category_slug: 'tools',
+  created_at: '2026-01-01T00:00:00.000Z',
+  updated_at: '2026-01-01T00:00:00.000Z',
+  review_count: 0,
+  reviews: [],
+}
+const detail = (change: object): Answer => ({
+  ...page,
+  path: '/apps/1',
+  headers: withHeaders({ link: undefined }),
+  text: JSON.stringify({ success: true, message: 'App found.', data: { app: { ...app, ...change } } }),
+})
+const unauthorized: Answer = {
+  ...page,
+  status: 401,
+  headers: {
+    'x-request-id': 'a-1',
+    'cache-control': 'no-store',
+    'www-authenticate': 'Bearer realm="apps"',
+    'content-type': 'application/json',
+  },
+  text: JSON.stringify({ success: false, message: 'No.', data: { code: 'unauthorized' } }),
+}
+const notFound: Answer = {
+  ...unauthorized,
+  path: '/nowhere',
+  status: 404,
+  text: JSON.stringify({ success: false, message: 'No.', data: { code: 'not_found' } }),
+}
+
+function withHeaders(change: Record<string, string | undefined>): Answer['headers'] {
+  return Object.fromEntries(Object.entries({ ...page.headers, ...change }).filter(([, value]) => value !== undefined))
+}
+
+describe('an answer as the document says passes', () => {
+  test.for<[string, Answer, string[]]>([
+    ['a page', page, ['listApps 200']],
+    ['a page in answer to HEAD', { ...page, method: 'HEAD', text: '' }, ['listApps 200']],
+    ['an app', detail({}), ['getApp 200']],
+    ['an error', unauthorized, ['listApps 401']],
+    ['a path that is not there', notFound, []],
+  ])('%s', ([, answer, covers]) => {
+    expect(new ResponseChecker().check(answer)).toEqual({ problems: [], covers })
+  })
+})
+
+describe('each kind of drift turns the checker red', () => {
+  test.for<[string, Answer, RegExp]>([
+    ['an undeclared status', { ...page, status: 418 }, /does not declare this status/],
+    [
+      'an undeclared content type',
+      { ...page, headers: withHeaders({ 'content-type': 'text/html' }) },
+      /text\/html is not declared/,
+    ],
+    ['no content type', { ...page, headers: withHeaders({ 'content-type': undefined }) }, /undefined is not declared/],
+    ['a required header left out', { ...page, headers: withHeaders({ link: undefined }) }, /header Link is missing/],
+    ['a header that does not match', { ...page, headers: withHeaders({ etag: 'W/"1"' }) }, /header ETag must match/],
+    [
+      'a header declared elsewhere alone',
+      { ...page, headers: withHeaders({ location: '/apps/1' }) },
+      /location is not declared here/,
+    ],
+    ['a body that is not JSON', { ...page, text: '<p>' }, /not JSON/],
+    ['a body where none is declared', { ...page, status: 304 }, /where none is declared/],
+    ['a body in answer to HEAD', { ...page, method: 'HEAD' }, /in answer to HEAD/],
+    ['a field that is not declared', detail({ secret: 1 }), /must NOT have additional properties/],
+    ['a field left out', detail({ status: undefined }), /must have required property 'status'/],
+    ['a field of the wrong type', detail({ id: '1' }), /\/data\/app\/id must be integer/],
+    ['a null', detail({ package_name: null }), /package_name must be string/],
+    ['a value out of its bounds', detail({ average_rating: 6 }), /must be <= 5/],
+    [
+      'a format that does not hold',
+      detail({ created_at: '2026-13-01T00:00:00.000Z' }),
+      /must match format "date-time"/,
+    ],
+    [
+      'success where it failed',
+      { ...unauthorized, text: unauthorized.text.replace('false', 'true') },
+      /must be equal to one of/,
+    ],
+    [
+      'a code that is not declared',
+      { ...unauthorized, text: unauthorized.text.replace('unauthorized', 'oops') },
+      /must be equal to one of/,
+    ],
+    ['a method that is not there', { ...page, method: 'PATCH' }, /405 expected/],
+    ['OPTIONS without Allow', { ...page, method: 'OPTIONS', status: 204, text: '' }, /Allow is missing/],
+    ['success for a path that is not there', { ...notFound, status: 200 }, /200 for a path that is not there/],
+    ['an error outside the envelope', { ...notFound, text: '{"error":"no"}' }, /must have required property 'success'/],
+    ['an answer without a request id', { ...notFound, headers: {} }, /X-Request-Id is missing/],
+  ])('%s', ([, answer, problem]) => {
+    expect(new ResponseChecker().check(answer).problems.join('\n')).toMatch(problem)
+  })
+
+  test('a status that is declared and never answered', () => {
+    const seen = new Set(new ResponseChecker().declared())
+    const contract = structuredClone(document)
+    Object.assign(contract.paths['/apps'].get.responses, { 402: { description: 'Pay first.' } })
+    expect(neverAnswered(new ResponseChecker(contract), seen)).toEqual(['listApps 402'])
+  })
+})

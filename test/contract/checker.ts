@@ -1,0 +1,173 @@
+import { Ajv, type ValidateFunction } from 'ajv'
+import addFormats from 'ajv-formats'
+import document from '../../generated/openapi.json' with { type: 'json' }
+
+/** What came back, as it came. */
+export type Answer = {
+  method: string
+  /** Without the base address's prefix and the query. */
+  path: string
+  status: number
+  headers: Record<string, string | string[] | undefined>
+  text: string
+}
+
+type Schema = { $ref?: string; type?: string }
+type Header = { required?: boolean; schema: Schema }
+type ResponseObject = { headers?: Record<string, Header>; content?: Record<string, { schema: Schema }> }
+type Operation = { operationId: string; responses: Record<string, ResponseObject> }
+type Contract = { paths: Record<string, Record<string, unknown>> }
+
+const methods = ['get', 'post', 'put', 'patch', 'delete']
+
+/** Paths beside the operations, which the document does not describe. */
+const beside = ['/openapi.json', '/openapi.yaml', '/docs', '/healthz', '/readyz']
+
+/**
+ * Holds answers against the document: an undeclared status or content type, a missing or wrong header, one that
+ * is declared elsewhere alone, a body that is not as its schema says. What fits no operation must be
+ * what the document says of unknown paths and methods.
+ */
+export class ResponseChecker {
+  readonly #contract: Contract
+  readonly #ajv: Ajv
+  readonly #validators = new Map<string, ValidateFunction>()
+
+  constructor(contract: Contract = document) {
+    this.#contract = contract
+    this.#ajv = addFormats.default(new Ajv({ strict: false, allErrors: true }))
+    this.#ajv.addSchema({ $id: 'contract', ...contract })
+  }
+
+  /** Every (operation, status) that the document declares, as `operationId status`. */
+  declared(): string[] {
+    return Object.keys(this.#contract.paths)
+      .flatMap((path) => this.#operationsOf(path))
+      .flatMap(({ operationId, responses }) => Object.keys(responses).map((status) => `${operationId} ${status}`))
+  }
+
+  /** All that is wrong with an answer, and which declared (operation, status) it is an instance of. */
+  check(answer: Answer): { problems: string[]; covers: string[] } {
+    const path = this.#pathOf(answer.path)
+    if (path === undefined) return { problems: this.#checkOutside(answer), covers: [] }
+    if (answer.method === 'OPTIONS') return { problems: checkOptions(answer), covers: [] }
+    const operation = this.#operation(path, answer.method === 'HEAD' ? 'get' : answer.method.toLowerCase())
+    // A method that the path does not have: each of its operations declares that answer.
+    const concerned = operation ? [operation] : this.#operationsOf(path)
+    const problems = concerned.flatMap((one) => this.#checkOperation(one, answer))
+    if (!operation && answer.status !== 405)
+      problems.push(`${answer.method} is no operation here: 405 expected, not ${answer.status}`)
+    return { problems, covers: concerned.map(({ operationId }) => `${operationId} ${answer.status}`) }
+  }
+
+  #pathOf(path: string): string | undefined {
+    return Object.keys(this.#contract.paths).find((template) =>
+      new RegExp(`^${template.replaceAll(/\{[^}]+\}/g, '[^/]+')}$`).test(path),
+    )
+  }
+
+  #operationsOf(path: string): Operation[] {
+    return methods.flatMap((method) => this.#operation(path, method) ?? [])
+  }
+
+  #operation(path: string, method: string): Operation | undefined {
+    const operation = this.#contract.paths[path]?.[method]
+    return methods.includes(method) && operation ? (operation as Operation) : undefined
+  }
+
+  #checkOperation({ operationId, responses }: Operation, answer: Answer): string[] {
+    const declared = responses[answer.status]
+    const where = `${operationId} ${answer.status}`
+    if (!declared) return [`${where}: the document does not declare this status`]
+    const response = this.#resolve<ResponseObject>(declared)
+    return [...this.#checkHeaders(response, answer), ...this.#checkBody(response, answer)].map(
+      (problem) => `${where}: ${problem}`,
+    )
+  }
+
+  #checkHeaders({ headers = {} }: ResponseObject, answer: Answer): string[] {
+    const problems: string[] = []
+    for (const [name, reference] of Object.entries(headers)) {
+      const header = this.#resolve<Header>(reference)
+      const text = answer.headers[name.toLowerCase()]
+      if (text === undefined) {
+        if (header.required) problems.push(`the header ${name} is missing`)
+        continue
+      }
+      const value = this.#resolve<Schema>(header.schema).type === 'integer' ? Number(text) : text
+      problems.push(...this.#validate(header.schema, value).map((problem) => `the header ${name} ${problem}`))
+    }
+    const own = new Set(Object.keys(headers).map((name) => name.toLowerCase()))
+    const foreign = this.#declaredHeaders().filter((name) => answer.headers[name] !== undefined && !own.has(name))
+    return [...problems, ...foreign.map((name) => `the header ${name} is not declared here`)]
+  }
+
+  #checkBody({ content }: ResponseObject, answer: Answer): string[] {
+    const type = answer.headers['content-type']
+    const mediaType = typeof type === 'string' ? type.split(';')[0]?.trim() : undefined
+    if (!content) {
+      return answer.text === '' && mediaType === undefined ? [] : ['a body or content type, where none is declared']
+    }
+    const declared = mediaType === undefined ? undefined : content[mediaType]
+    if (!declared) return [`the content type ${mediaType} is not declared`]
+    if (answer.method === 'HEAD') return answer.text === '' ? [] : ['a body in answer to HEAD']
+    const body = parse(answer.text)
+    return body === undefined ? ['the body is not JSON'] : this.#validate(declared.schema, body.value)
+  }
+
+  /** No path of the document: what stands beside it, or nothing at all. Errors are in the envelope everywhere. */
+  #checkOutside(answer: Answer): string[] {
+    const problems = answer.headers['x-request-id'] ? [] : ['the header X-Request-Id is missing']
+    if (answer.method === 'OPTIONS' && beside.includes(answer.path)) return [...problems, ...checkOptions(answer)]
+    if (!beside.includes(answer.path) && answer.status < 400)
+      problems.push(`${answer.status} for a path that is not there`)
+    if (answer.status >= 400 && answer.method !== 'HEAD') {
+      const body = parse(answer.text)
+      const envelope = { $ref: '#/components/schemas/ErrorEnvelope' }
+      problems.push(...(body === undefined ? ['the error is not JSON'] : this.#validate(envelope, body.value)))
+    }
+    return problems.map((problem) => `${answer.method} ${answer.path} ${answer.status}: ${problem}`)
+  }
+
+  #declaredHeaders(): string[] {
+    const names = Object.keys(this.#contract.paths)
+      .flatMap((path) => this.#operationsOf(path))
+      .flatMap(({ responses }) => Object.values(responses))
+      .flatMap((response) => Object.keys(this.#resolve<ResponseObject>(response).headers ?? {}))
+    return [...new Set(names.map((name) => name.toLowerCase()))]
+  }
+
+  #validate(schema: Schema, value: unknown): string[] {
+    const key = JSON.stringify(schema)
+    const located = JSON.parse(key.replaceAll('"#/', '"contract#/'))
+    const validator = this.#validators.get(key) ?? this.#ajv.compile(located)
+    this.#validators.set(key, validator)
+    validator(value)
+    return (validator.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`.trim())
+  }
+
+  #resolve<T>(object: T | { $ref?: string }): T {
+    const reference = (object as { $ref?: string }).$ref
+    if (reference === undefined) return object as T
+    let found: unknown = this.#contract
+    for (const segment of reference.slice(2).split('/')) found = (found as Record<string, unknown>)[segment]
+    return found as T
+  }
+}
+
+/** RFC 9110, section 9.3.7: which methods there are, and no body. */
+function checkOptions({ status, headers, text, path }: Answer): string[] {
+  const problems = []
+  if (status !== 204) problems.push(`204 expected, not ${status}`)
+  if (!headers.allow) problems.push('the header Allow is missing')
+  if (text !== '') problems.push('a body, where none is expected')
+  return problems.map((problem) => `OPTIONS ${path}: ${problem}`)
+}
+
+function parse(text: string): { value: unknown } | undefined {
+  try {
+    return { value: JSON.parse(text) }
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,130 @@
+import { copyFileSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pino } from 'pino'
+import supertest from 'supertest'
+import { expect, inject, onTestFinished } from 'vitest'
+import { type Database, openDatabase } from '../../src/db/open.ts'
+import { createApp } from '../../src/http/app.ts'
+import { readDocument } from '../../src/http/docs.ts'
+import { createLogger } from '../../src/http/log.ts'
+import { defaultTimeouts, listen, type Timeouts } from '../../src/http/server.ts'
+import { type Answer, ResponseChecker } from '../contract/checker.ts'
+import { recordSeen } from '../contract/coverage.ts'
+import type { World } from './world.ts'
+
+export type RequestOptions = {
+  key?: string
+  headers?: Record<string, string>
+  /** Sent as JSON. */
+  json?: unknown
+  /** Sent as it is. */
+  body?: string | Buffer
+}
+/** Envelope fields are typed as any: the checker has held them against the document. */
+// biome-ignore lint/suspicious/noExplicitAny: see above
+export type Body = any
+export type Reply = Answer & { body: Body }
+
+export type Service = {
+  world: World
+  database: Database
+  databaseFile: string
+  port: number
+  /** Lines that were logged so far. */
+  log: string[]
+  request: (method: string, path: string, options?: RequestOptions) => Promise<Reply>
+  get: (path: string, options?: RequestOptions) => Promise<Reply>
+}
+
+export type ServiceOptions = {
+  prefix?: string
+  timeouts?: Partial<Timeouts>
+  docsPage?: string
+  isDraining?: () => boolean
+  /** Wraps what the operations use, to make it fail. */
+  database?: (database: Database) => Database
+}
+
+const checker = new ResponseChecker()
+
+/** A path of its own for a test's files; removed when the test ends. */
+export function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'apps-test-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  return folder
+}
+
+/** A copy of the world's database, for this test alone. */
+export function copyWorld(): string {
+  const file = join(temporaryFolder(), 'apps.sqlite')
+  copyFileSync(inject('world').file, file)
+  return file
+}
+
+/** The real app on a real database, listening; it stops when the test ends. */
+export async function startService(options: ServiceOptions = {}): Promise<Service> {
+  const { prefix = '', timeouts = {}, docsPage, isDraining = () => false } = options
+  const databaseFile = copyWorld()
+  const database = openDatabase({ filename: databaseFile })
+  const log: string[] = []
+  const app = await createApp({
+    config: { baseUrl: `http://apps.test${prefix}`, prefix },
+    database: options.database?.(database) ?? database,
+    document: await readDocument(),
+    docsPage,
+    logger: createLogger('info', { write: (line: string) => log.push(line) }),
+    isDraining,
+  })
+  const { server, port } = await listen(app, 0, '127.0.0.1', { ...defaultTimeouts, ...timeouts })
+  onTestFinished(async () => {
+    server.closeAllConnections()
+    server.close()
+    await database.close()
+  })
+
+  async function request(method: string, path: string, { key, headers = {}, json, body }: RequestOptions = {}) {
+    const pending = supertest(server)
+      [method.toLowerCase() as 'get'](prefix + path)
+      .set(headers)
+      .buffer(true)
+      .parse((response, done) => {
+        const chunks: Buffer[] = []
+        response.on('data', (chunk: Buffer) => chunks.push(chunk))
+        response.on('end', () => done(null, Buffer.concat(chunks).toString()))
+      })
+    if (key !== undefined) pending.set('Authorization', `Bearer ${key}`)
+    if (json !== undefined) pending.set('Content-Type', 'application/json').send(JSON.stringify(json))
+    if (body !== undefined) pending.serialize((sent) => sent).send(body)
+    const response = await pending
+    return check({
+      method,
+      path,
+      status: response.status,
+      headers: response.headers,
+      text: typeof response.body === 'string' ? response.body : '',
+    })
+  }
+
+  return {
+    world: inject('world'),
+    database,
+    databaseFile,
+    port,
+    log,
+    request,
+    get: (path, more) => request('GET', path, more),
+  }
+}
+
+/** Holds an answer against the document; every answer of every test comes through here. */
+export function check(answer: Answer): Reply {
+  const path = answer.path.split('?', 1).join()
+  const { problems, covers } = checker.check({ ...answer, path })
+  expect(problems, `${answer.method} ${answer.path}\n${answer.text.slice(0, 1000)}`).toEqual([])
+  recordSeen(inject('coverageFile'), covers)
+  const isJson = String(answer.headers['content-type']).startsWith('application/json')
+  return { ...answer, body: isJson && answer.text !== '' ? JSON.parse(answer.text) : undefined }
+}
+
+export const silentLogger = pino({ level: 'silent' })

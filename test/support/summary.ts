@@ -1,0 +1,20 @@
+import { writeFileSync } from 'node:fs'
+import type { Reporter, TestModule } from 'vitest/node'
+
+/** Writes one line, `N passed, N failed`, for a program that runs the tests. */
+export default class Summary implements Reporter {
+  readonly #file: string
+
+  constructor({ file }: { file: string }) {
+    this.#file = file
+  }
+
+  onTestRunEnd(modules: readonly TestModule[], errors: readonly unknown[]) {
+    const tests = modules.flatMap((module) => [...module.children.allTests()])
+    const count = (state: string) => tests.filter((test) => test.result().state === state).length
+    const broken = modules.filter((module) => module.errors().length > 0).length + errors.length
+    const skipped = count('skipped')
+    const line = `${count('passed')} passed, ${count('failed') + broken} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`
+    writeFileSync(this.#file, `${line}\n`)
+  }
+}

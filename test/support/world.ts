@@ -1,0 +1,98 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TestProject } from 'vitest/node'
+import { accountStore } from '../../src/accounts/store.ts'
+import { categoryStore } from '../../src/apps/categories.ts'
+import { appStore, type NewAppRow } from '../../src/apps/store.ts'
+import { openDatabase } from '../../src/db/open.ts'
+import { moderationStore } from '../../src/moderation/store.ts'
+
+/** A small world that every test begins in, each in a copy of its own. */
+export type World = {
+  file: string
+  keys: Record<'ada' | 'bob' | 'expired' | 'revoked', string>
+  categories: Record<'tools' | 'games' | 'empty', number>
+  /** Ada's apps, one in each state, and one that Bob has. */
+  apps: Record<'approved' | 'pending' | 'rejected' | 'deleted' | 'bobs' | 'bobsPending', number>
+}
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    world: World
+  }
+}
+
+export default async function setup(project: TestProject) {
+  const folder = mkdtempSync(join(tmpdir(), 'apps-world-'))
+  project.provide('world', await createWorld(join(folder, 'world.sqlite')))
+  return () => rmSync(folder, { recursive: true })
+}
+
+async function createWorld(file: string): Promise<World> {
+  const database = openDatabase({ filename: file })
+  await database.migrate()
+  const world = await database.write(async (connection) => {
+    const { sql } = connection
+    const accounts = accountStore(connection)
+    const apps = appStore(connection)
+    const moderation = moderationStore(connection)
+
+    const addCategory = async (slug: string, name: string) => (await categoryStore(connection).add(slug, name)).id
+    const tools = await addCategory('tools', 'Tools')
+    const games = await addCategory('games', 'Games')
+    const empty = await addCategory('empty', 'Empty')
+
+    const ada = await accounts.developerNamed('Ada')
+    const bob = await accounts.developerNamed('Bob')
+    const adas = await accounts.issueKey(ada)
+    const bobs = await accounts.issueKey(bob)
+    const expired = await accounts.issueKey(ada)
+    const revoked = await accounts.issueKey(ada)
+    const past = '2020-01-01T00:00:00.000Z'
+    await sql('api_keys').where({ id: expired.id }).update({ expires_at: past })
+    await sql('api_keys').where({ id: revoked.id }).update({ revoked_at: past })
+
+    const insert = async (developer_id: number, name: string, more: Partial<NewAppRow> = {}) => {
+      const times = { created_at: past, updated_at: past, approved_at: null }
+      const texts = {
+        name,
+        description: `${name} is here.`,
+        short_description: null,
+        package_name: null,
+        version: '1.0.0',
+      }
+      const state = { status: 'pending' as const, rejection_reason: null, total_downloads: 0, category_id: tools }
+      return (await apps.insert({ developer_id, ...times, ...texts, ...state, ...more }, { operator: 'world' })).id
+    }
+    const approved = await insert(ada.id, 'Tide Clock', {
+      short_description: 'High and low water',
+      package_name: 'org.example.tideclock',
+      total_downloads: 100,
+    })
+    const pending = await insert(ada.id, 'Cloud Atlas')
+    const rejected = await insert(ada.id, 'Broken Compass')
+    const deleted = await insert(ada.id, 'Gone', { package_name: 'org.example.gone' })
+    const bobsApp = await insert(bob.id, 'Bird Song', { category_id: games, total_downloads: 7 })
+    const bobsPending = await insert(bob.id, 'Night Train')
+    for (const id of [approved, deleted, bobsApp]) await moderation.decide('approve', id, 'world', null)
+    await moderation.decide('reject', rejected, 'world', 'It points south.')
+    const gone = await apps.find(deleted)
+    if (gone) await apps.save('delete', gone, { deleted_at: past }, { operator: 'world' })
+    await apps.addReviews(approved, [
+      { reviewer_name: 'Cy', rating: 4, comment: 'Fine.', created_at: '2026-01-01T00:00:00.000Z' },
+      { reviewer_name: 'Di', rating: 5, comment: '', created_at: '2026-02-01T00:00:00.000Z' },
+      { reviewer_name: 'Ed', rating: 5, comment: 'Right.', created_at: '2026-01-15T00:00:00.000Z' },
+    ])
+
+    return {
+      file,
+      keys: { ada: adas.key, bob: bobs.key, expired: expired.key, revoked: revoked.key },
+      categories: { tools, games, empty },
+      apps: { approved, pending, rejected, deleted, bobs: bobsApp, bobsPending },
+    }
+  })
+  // Closing the last connection writes the log back into the file, which can then be copied.
+  await database.close()
+  return world
+}
