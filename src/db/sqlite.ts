@@ -51,6 +51,8 @@ function open(filename: string, client: typeof Knex.Client, pool: { max: number;
     // Bound values, which are callers' data, stay out of error messages and so out of the log.
     compileSqlOnError: false,
     acquireConnectionTimeout: acquireTimeout,
+    // knex would write to standard output what it also throws.
+    log: { warn: ignore, error: ignore, debug: ignore },
     pool: {
       min: 0,
       max: pool.max,
@@ -67,6 +69,8 @@ function open(filename: string, client: typeof Knex.Client, pool: { max: number;
     },
   })
 }
+
+const ignore = () => {}
 
 type DriverConnection = { exec: (sql: string, done: (error: Error | null) => void) => void }
 

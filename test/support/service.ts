@@ -1,14 +1,17 @@
 import { copyFileSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { pino } from 'pino'
 import supertest from 'supertest'
 import { expect, inject, onTestFinished } from 'vitest'
+import type { Decision } from '../../src/apps/policy.ts'
+import { appStore } from '../../src/apps/store.ts'
 import { type Database, openDatabase } from '../../src/db/open.ts'
+import { ServiceError } from '../../src/errors.ts'
 import { createApp } from '../../src/http/app.ts'
 import { readDocument } from '../../src/http/docs.ts'
 import { createLogger } from '../../src/http/log.ts'
 import { defaultTimeouts, listen, type Timeouts } from '../../src/http/server.ts'
+import { moderationStore } from '../../src/moderation/store.ts'
 import { type Answer, ResponseChecker } from '../contract/checker.ts'
 import { recordSeen } from '../contract/coverage.ts'
 import type { World } from './world.ts'
@@ -35,6 +38,10 @@ export type Service = {
   log: string[]
   request: (method: string, path: string, options?: RequestOptions) => Promise<Reply>
   get: (path: string, options?: RequestOptions) => Promise<Reply>
+  /** Takes an operator's decision where the app's status allows it. */
+  decide: (decision: Decision, id: number) => Promise<void>
+  /** Adds reviews of one to five stars in turn, a second apart from the beginning of 2026. */
+  addReviews: (id: number, count: number) => Promise<void>
 }
 
 export type ServiceOptions = {
@@ -114,6 +121,26 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     log,
     request,
     get: (path, more) => request('GET', path, more),
+    decide: async (decision, id) => {
+      const reason = decision === 'reject' ? 'Because.' : null
+      await database
+        .write((connection) => moderationStore(connection).decide(decision, id, 'test', reason))
+        .catch((error: unknown) => {
+          if (!(error instanceof ServiceError) || error.code !== 'refused') throw error
+        })
+    },
+    addReviews: (id, count) =>
+      database.write((connection) =>
+        appStore(connection).addReviews(
+          id,
+          Array.from({ length: count }, (_, index) => ({
+            reviewer_name: `Reviewer ${index}`,
+            rating: 1 + (index % 5),
+            comment: 'Seen.',
+            created_at: new Date(Date.UTC(2026, 0, 1, 0, 0, index)).toISOString(),
+          })),
+        ),
+      ),
   }
 }
 
@@ -126,5 +153,3 @@ export function check(answer: Answer): Reply {
   const isJson = String(answer.headers['content-type']).startsWith('application/json')
   return { ...answer, body: isJson && answer.text !== '' ? JSON.parse(answer.text) : undefined }
 }
-
-export const silentLogger = pino({ level: 'silent' })

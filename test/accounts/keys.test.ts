@@ -1,0 +1,29 @@
+import { hash } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { generateKey, isSameKey, keyId } from '../../src/accounts/keys.ts'
+
+test('a new key has the id, a secret and a checksum, and is stored as its SHA-256', () => {
+  const { id, key, sha256 } = generateKey()
+  expect(key).toMatch(/^apps_[0-9a-z]{12}_[0-9A-Za-z]{49}$/)
+  expect(keyId(key)).toBe(id)
+  expect(sha256).toBe(hash('sha256', key))
+  expect(isSameKey(key, sha256)).toBe(true)
+})
+
+test('a thousand keys are all different', () => {
+  const keys = Array.from({ length: 1000 }, () => generateKey())
+  expect(new Set(keys.map(({ key }) => key)).size).toBe(1000)
+  expect(new Set(keys.map(({ id }) => id)).size).toBe(1000)
+})
+
+test('a key with any one character changed is no key', () => {
+  const { key } = generateKey()
+  for (let index = 0; index < key.length; index++) {
+    const changed = key.slice(0, index) + (key[index] === 'x' ? 'y' : 'x') + key.slice(index + 1)
+    expect(keyId(changed)).toBeUndefined()
+  }
+})
+
+test.for(['', 'apps_', ' ', 'Bearer x'])('%j is no key', (text) => {
+  expect(keyId(text)).toBeUndefined()
+})

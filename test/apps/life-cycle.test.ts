@@ -1,0 +1,219 @@
+import { expect, test } from 'vitest'
+import { startService } from '../support/service.ts'
+
+const newApp = { name: 'Star Map', description: 'The sky above you.', category_id: 1 }
+
+test('an app from creation to deletion', async () => {
+  const service = await startService()
+  const { keys } = service.world
+  const created = await service.request('POST', '/apps', { key: keys.ada, json: newApp })
+  const path = `/apps/${created.body.data.app_id}`
+  expect(created.headers.location).toBe(`http://apps.test${path}`)
+
+  // Pending: its owner's alone.
+  expect((await service.get(path)).status).toBe(404)
+  const pending = await service.get(path, { key: keys.ada })
+  expect(pending.body.data.app).toMatchObject({ ...newApp, version: '1.0.0', status: 'pending', reviews: [] })
+  expect(pending.body.data.app).not.toHaveProperty('approved_at')
+  expect((await service.get('/apps?search=star')).body.data.apps).toEqual([])
+
+  // Approved: everyone's, in list and search.
+  await service.decide('approve', created.body.data.app_id)
+  const approved = await service.get(path)
+  expect(approved.body.data.app.status).toBe('approved')
+  expect((await service.get('/apps?search=star')).body.data.apps).toHaveLength(1)
+  expect((await service.get('/apps')).body.data.apps[0].name).toBe('Star Map')
+
+  // Updated: search follows; status, slug and first approval stay.
+  await service.request('PUT', path, { key: keys.ada, json: { name: 'Planet Map' } })
+  const updated = await service.get(path)
+  expect(updated.body.data.app).toMatchObject({
+    name: 'Planet Map',
+    slug: 'star-map',
+    status: 'approved',
+    approved_at: approved.body.data.app.approved_at,
+  })
+  expect((await service.get('/apps?search=star')).body.data.apps).toEqual([])
+  expect((await service.get('/apps?search=planet')).body.data.apps).toHaveLength(1)
+
+  // Taken down: gone for others, with the reason for its owner, whose update asks again.
+  await service.decide('reject', created.body.data.app_id)
+  expect((await service.get(path)).status).toBe(404)
+  expect((await service.get('/apps?search=planet')).body.data.apps).toEqual([])
+  expect((await service.get(path, { key: keys.ada })).body.data.app.rejection_reason).toBe('Because.')
+  const again = await service.request('PUT', path, { key: keys.ada, json: { description: 'All planets.' } })
+  expect(again.body.data.app.status).toBe('pending')
+
+  // Approved once more: the first approval is what counts.
+  await service.decide('approve', created.body.data.app_id)
+  expect((await service.get(path)).body.data.app.approved_at).toBe(approved.body.data.app.approved_at)
+
+  // Deleted: gone for all, at once and for good.
+  expect((await service.request('DELETE', path, { key: keys.ada })).body.data).toEqual({
+    app_id: created.body.data.app_id,
+  })
+  expect((await service.request('DELETE', path, { key: keys.ada })).status).toBe(404)
+  expect((await service.get(path, { key: keys.ada })).status).toBe(404)
+  expect((await service.get('/apps?search=planet')).body.data.apps).toEqual([])
+  const next = await service.request('POST', '/apps', { key: keys.ada, json: newApp })
+  expect(next.body.data.app_id).toBeGreaterThan(created.body.data.app_id)
+  expect(next.body.data.slug).toBe('star-map-2')
+
+  // Each change has its audit row: who, what, before and after.
+  const audit = await service.database.read(({ sql }) =>
+    sql('audit').where({ app_id: created.body.data.app_id }).orderBy('id'),
+  )
+  expect(audit.map(({ action }) => action)).toEqual([
+    'create',
+    'approve',
+    'update',
+    'reject',
+    'update',
+    'approve',
+    'delete',
+  ])
+  const renamed = audit[2]
+  expect(renamed).toMatchObject({ before: '{"name":"Star Map"}', after: '{"name":"Planet Map"}', operator: null })
+  expect(renamed?.key_id && keys.ada.includes(renamed.key_id)).toBe(true)
+  expect(audit[1]).toMatchObject({ operator: 'test', developer_id: null })
+})
+
+test('text is stored as it was sent, white space around it aside', async () => {
+  const service = await startService()
+  const { keys } = service.world
+  const json = {
+    name: '  Zwölf\u00a0Uhr 🎲 ',
+    description: '\n a\r\n\tb "<script>" \\ \u202e \n',
+    short_description: ' x ',
+    version: ' 1.0-β ',
+    category_id: 1,
+  }
+  const created = await service.request('POST', '/apps', { key: keys.ada, json })
+  const read = await service.get(`/apps/${created.body.data.app_id}`, { key: keys.ada })
+  expect(read.body.data.app).toMatchObject({
+    name: json.name.trim(),
+    description: json.description.trim(),
+    short_description: 'x',
+    version: '1.0-β',
+  })
+})
+
+test('an unchanged app is 304; every update changes its ETag', async () => {
+  const service = await startService()
+  const { keys, apps } = service.world
+  const path = `/apps/${apps.approved}`
+  const first = await service.get(path)
+  const etag = String(first.headers.etag)
+  expect((await service.get(path, { headers: { 'If-None-Match': etag } })).status).toBe(304)
+  expect((await service.get(path, { headers: { 'If-None-Match': `"x", W/${etag}` } })).status).toBe(304)
+  const updated = await service.request('PUT', path, {
+    key: keys.ada,
+    json: { version: '2' },
+    headers: { 'If-Match': `"x", ${etag}` },
+  })
+  expect(updated.status).toBe(200)
+  expect(updated.headers.etag).not.toBe(etag)
+  const second = await service.get(path, { headers: { 'If-None-Match': etag } })
+  expect(second.status).toBe(200)
+  expect(second.headers.etag).toBe(updated.headers.etag)
+  // A weak tag cannot hold for If-Match (RFC 9110, section 13.1.1).
+  const weak = await service.request('PUT', path, {
+    key: keys.ada,
+    json: { version: '3' },
+    headers: { 'If-Match': `W/${updated.headers.etag}` },
+  })
+  expect(weak.status).toBe(412)
+})
+
+test('an update that changes nothing leaves the app, its ETag and the audit as they are', async () => {
+  const service = await startService()
+  const { keys, apps } = service.world
+  const path = `/apps/${apps.approved}`
+  const before = await service.get(path)
+  const rows = () => service.database.read(({ sql }) => sql('audit').where({ app_id: apps.approved }))
+  const audited = (await rows()).length
+  const reply = await service.request('PUT', path, {
+    key: keys.ada,
+    json: { name: 'Tide Clock', short_description: 'High and low water' },
+  })
+  expect(reply.body.data).toEqual(before.body.data)
+  expect(reply.headers.etag).toBe(before.headers.etag)
+  expect(await rows()).toHaveLength(audited)
+})
+
+test('of two updates with one ETag, one wins', async () => {
+  const service = await startService()
+  const { keys, apps } = service.world
+  const path = `/apps/${apps.approved}`
+  for (let round = 0; round < 10; round++) {
+    const { headers } = await service.get(path)
+    const update = (name: string) =>
+      service.request('PUT', path, { key: keys.ada, json: { name }, headers: { 'If-Match': String(headers.etag) } })
+    const replies = await Promise.all([update(`One ${round}`), update(`Two ${round}`)])
+    expect(replies.map(({ status }) => status).toSorted()).toEqual([200, 412])
+    const winner = replies.find(({ status }) => status === 200)
+    expect((await service.get(path)).body.data.app.name).toBe(winner?.body.data.app.name)
+  }
+})
+
+test('fifty creates of one name at once give fifty slugs', async () => {
+  const service = await startService()
+  const { keys } = service.world
+  const replies = await Promise.all(
+    Array.from({ length: 50 }, (_, index) =>
+      service.request('POST', '/apps', { key: index % 2 ? keys.ada : keys.bob, json: newApp }),
+    ),
+  )
+  const slugs = replies.map(({ body }) => body.data.slug)
+  expect(new Set(slugs).size).toBe(50)
+  expect(slugs.toSorted()).toEqual(
+    ['star-map', ...Array.from({ length: 49 }, (_, index) => `star-map-${index + 2}`)].toSorted(),
+  )
+  expect(new Set(replies.map(({ body }) => body.data.app_id)).size).toBe(50)
+})
+
+test('a number that another name has already is passed over', async () => {
+  const service = await startService()
+  const { keys } = service.world
+  const create = async (name: string) =>
+    (await service.request('POST', '/apps', { key: keys.ada, json: { ...newApp, name } })).body.data.slug
+  expect(await create('Star Map')).toBe('star-map')
+  expect(await create('Star Map 2')).toBe('star-map-2')
+  expect(await create('Star Map')).toBe('star-map-3')
+})
+
+test('of ten creates with one package name at once, one wins', async () => {
+  const service = await startService()
+  const { keys } = service.world
+  const json = { ...newApp, package_name: 'org.example.starmap' }
+  const replies = await Promise.all(
+    Array.from({ length: 10 }, () => service.request('POST', '/apps', { key: keys.ada, json })),
+  )
+  expect(replies.filter(({ status }) => status === 201)).toHaveLength(1)
+  expect(replies.filter(({ status }) => status === 409)).toHaveLength(9)
+})
+
+test('nothing is half written when a change fails', async () => {
+  const service = await startService()
+  const { keys, apps } = service.world
+  const before = await service.get(`/apps/${apps.pending}`, { key: keys.ada })
+  const reply = await service.request('PUT', `/apps/${apps.pending}`, {
+    key: keys.ada,
+    json: { name: 'New', package_name: 'org.example.tideclock' },
+  })
+  expect(reply.status).toBe(409)
+  expect((await service.get(`/apps/${apps.pending}`, { key: keys.ada })).body).toEqual(before.body)
+})
+
+test('shows the newest hundred of many reviews, and counts them all', async () => {
+  const service = await startService()
+  const { apps } = service.world
+  await service.addReviews(apps.bobs, 130)
+  const { app } = (await service.get(`/apps/${apps.bobs}`)).body.data
+  expect(app.review_count).toBe(130)
+  expect(app.reviews).toHaveLength(100)
+  const times = app.reviews.map(({ created_at }: { created_at: string }) => created_at)
+  expect(times).toEqual(times.toSorted().reverse())
+  expect(times[0]).toBe('2026-01-01T00:02:09.000Z')
+  expect(app.average_rating).toBe(3)
+})

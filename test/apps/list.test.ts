@@ -1,0 +1,248 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { appStore, type NewAppRow } from '../../src/apps/store.ts'
+import { type Service, startService } from '../support/service.ts'
+
+type Listed = { name: string; slug: string }
+const namesOf = (reply: { body: { data: { apps: Listed[] } } }) => reply.body.data.apps.map(({ name }) => name)
+
+/** Puts approved apps of Ada's into the database, in the order of approval. */
+async function publish({ database, world }: Service, apps: Partial<NewAppRow>[]) {
+  await database.write(async (connection) => {
+    const ada = await connection.sql('developers').where({ name: 'Ada' }).first()
+    for (const [index, app] of apps.entries()) {
+      const at = new Date(Date.UTC(2030, 0, 1, 0, 0, index)).toISOString()
+      const row: NewAppRow = {
+        developer_id: ada?.id ?? 0,
+        category_id: world.categories.empty,
+        status: 'approved',
+        approved_at: at,
+        created_at: at,
+        updated_at: at,
+        total_downloads: 0,
+        package_name: null,
+        version: '1.0.0',
+        name: `App ${index}`,
+        short_description: null,
+        rejection_reason: null,
+        description: 'Text.',
+        ...app,
+      }
+      await appStore(connection).insert(row, { operator: 'test' })
+    }
+  })
+}
+
+describe('search', () => {
+  const apps: Partial<NewAppRow>[] = [
+    { name: 'Radar', description: 'Rain on a map.', total_downloads: 1 },
+    { name: 'Weather Radar', description: 'Rain.', total_downloads: 50 },
+    { name: 'Radar Weather Pro', description: 'Rain.', total_downloads: 70 },
+    { name: 'Umbrella', description: 'A weather radar for your pocket.', total_downloads: 900 },
+    { name: 'Forecast', short_description: 'Weather and radar', description: 'Snow.', total_downloads: 800 },
+    { name: '日本語辞書', description: '言葉を引く。', total_downloads: 3 },
+    {
+      name: 'Dictionary',
+      description: 'Für 日本語 und Łódź.',
+      package_name: 'org.example.wordbook',
+      total_downloads: 4,
+    },
+    { name: 'C++ Primer', description: 'Pointers.', total_downloads: 5 },
+  ]
+  const cases: [what: string, query: string, names: string[]][] = [
+    [
+      'puts the name itself first, then names with the words, then the rest, each by downloads',
+      'search=weather radar',
+      ['Weather Radar', 'Radar Weather Pro', 'Umbrella', 'Forecast'],
+    ],
+    [
+      'puts a name that equals the search before more popular ones',
+      'search=radar',
+      ['Radar', 'Radar Weather Pro', 'Weather Radar', 'Umbrella', 'Forecast'],
+    ],
+    [
+      'lets a given sort win',
+      'search=radar&sort=latest',
+      ['Forecast', 'Umbrella', 'Radar Weather Pro', 'Weather Radar', 'Radar'],
+    ],
+    ['wants every word', 'search=weather snow', ['Forecast']],
+    ['matches the beginning of a word', 'search=weath', ['Radar Weather Pro', 'Weather Radar', 'Umbrella', 'Forecast']],
+    ['does not match the middle of a word', 'search=eather', []],
+    ['minds neither case nor diacritics nor width', 'search=ＬＯＤＺ', ['Dictionary']],
+    ['finds text in scripts without spaces', 'search=日本', ['日本語辞書', 'Dictionary']],
+    ['finds the middle of such text', 'search=辞書', ['日本語辞書']],
+    ['finds its last character', 'search=書', ['日本語辞書']],
+    ['finds such text whole', 'search=日本語辞書', ['日本語辞書']],
+    ['does not find its characters apart', 'search=日語', []],
+    ['searches developer names', 'search=ada primer', ['C++ Primer']],
+    ['searches package names', 'search=wordbook', ['Dictionary']],
+    ['takes a whole package name', 'search=org.example.wordbook', ['Dictionary']],
+    ['takes C++ for text', 'search=c++ primer', ['C++ Primer']],
+    ['does not search category names', 'search=empty', []],
+    ['cannot reach into the columns of the index', 'search=category:c3', []],
+  ]
+  test.for(cases)('%s', async ([, query, names]) => {
+    const service = await startService()
+    await publish(service, apps)
+    expect(namesOf(await service.get(`/apps?${encodeURI(query)}&category=empty`))).toEqual(names)
+  })
+
+  test('pages through the three ranks without a gap or a repetition', async () => {
+    const service = await startService()
+    await publish(service, apps)
+    const whole = namesOf(await service.get('/apps?search=radar'))
+    for (const limit of [1, 2, 3]) {
+      const pages = []
+      for (let page = 1; page <= Math.ceil(whole.length / limit); page++) {
+        const reply = await service.get(`/apps?search=radar&limit=${limit}&page=${page}`)
+        expect(reply.body.data.pagination.total_pages).toBe(Math.ceil(whole.length / limit))
+        pages.push(...namesOf(reply))
+      }
+      expect(pages).toEqual(whole)
+    }
+  })
+
+  test('finds the same apps whichever way the index is used', async () => {
+    const service = await startService()
+    const many = Array.from({ length: 120 }, (_, index) => ({
+      name: `Thing ${index}`,
+      description: index % 3 === 0 ? 'common rare' : index % 40 === 1 ? 'rare' : 'common',
+      total_downloads: (index * 7919) % 50,
+    }))
+    await publish(service, many)
+    for (const search of ['common', 'rare', 'common rare', 't', 'thing 1']) {
+      const pages: string[] = []
+      for (let page = 1; page <= 13; page++) {
+        pages.push(...namesOf(await service.get(`/apps?search=${search}&sort=popular&limit=10&page=${page}`)))
+      }
+      const words = search.split(' ')
+      const expected = many
+        .map((app, index) => ({ ...app, index }))
+        .filter(({ name, description }) =>
+          words.every((word) =>
+            `${name} ${description} text ada`
+              .toLowerCase()
+              .split(' ')
+              .some((one) => one.startsWith(word)),
+          ),
+        )
+        .sort((a, b) => b.total_downloads - a.total_downloads || b.index - a.index)
+        .map(({ name }) => name)
+      // The world's own apps match "t" too.
+      expect(pages.filter((name) => name.startsWith('Thing'))).toEqual(expected)
+    }
+  })
+})
+
+describe('order', () => {
+  const ties = Array.from({ length: 11 }, (_, index) => ({
+    name: `Tie ${index}`,
+    total_downloads: index % 2,
+    approved_at: `2030-01-0${1 + (index % 3)}T00:00:00.000Z`,
+  }))
+  const key: Record<string, (index: number) => string> = {
+    latest: (index) => `${ties[index]?.approved_at} ${index + 100}`,
+    popular: (index) => `${ties[index]?.total_downloads} ${index + 100}`,
+    rating: (index) => `${index + 100}`,
+  }
+  test.for(['latest', 'popular', 'rating'])(
+    '%s ends in the id, and every page is its part of the whole',
+    async (sort) => {
+      const service = await startService()
+      await publish(service, ties)
+      const rank = key[sort]
+      if (!rank) throw new Error(sort)
+      const expected = ties
+        .map((_, index) => index)
+        .sort((a, b) => (rank(a) < rank(b) ? 1 : -1))
+        .map((index) => `Tie ${index}`)
+      for (const limit of [1, 2, 3, 4, 10, 100]) {
+        const pages: string[] = []
+        const last = Math.ceil(ties.length / limit)
+        for (let page = 1; page <= last + 1; page++) {
+          const names = namesOf(await service.get(`/apps?category=empty&sort=${sort}&limit=${limit}&page=${page}`))
+          expect(names.length).toBe(page < last ? limit : page === last ? ties.length - limit * (last - 1) : 0)
+          pages.push(...names)
+        }
+        expect(pages).toEqual(expected)
+      }
+    },
+  )
+
+  test('rating is by average, then by number of reviews', async () => {
+    const service = await startService()
+    await publish(service, [{ name: 'One five' }, { name: 'Two fives' }, { name: 'None' }, { name: 'A four' }])
+    const ratings: Record<string, number[]> = { 'One five': [5], 'Two fives': [5, 5], 'A four': [4, 4, 4] }
+    await service.database.write(async (connection) => {
+      for (const [name, stars] of Object.entries(ratings)) {
+        const app = await connection.sql('apps').where({ name }).first('id')
+        const review = { reviewer_name: 'R', comment: '', created_at: '2030-01-01T00:00:00.000Z' }
+        await appStore(connection).addReviews(
+          app?.id ?? 0,
+          stars.map((rating) => ({ ...review, rating })),
+        )
+      }
+    })
+    expect(namesOf(await service.get('/apps?category=empty&sort=rating'))).toEqual([
+      'Two fives',
+      'One five',
+      'A four',
+      'None',
+    ])
+  })
+})
+
+test('the kept totals stay exact under any sequence of changes', async () => {
+  const service = await startService()
+  const { keys } = service.world
+  const step = fc.record({
+    what: fc.constantFrom('create', 'approve', 'reject', 'update', 'move', 'delete'),
+    which: fc.nat(9),
+  })
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 25 }), async (steps) => {
+      for (const { what, which } of steps) await take(what, which)
+      await service.database.read(async ({ sql, search }) => {
+        const kept = await sql('categories').select('id', 'listed_apps').orderBy('id')
+        for (const { id, listed_apps } of kept) {
+          const [row] = await sql('apps')
+            .where({ category_id: id, status: 'approved' })
+            .whereNull('deleted_at')
+            .count({ count: '*' })
+          expect(listed_apps).toBe(Number(row?.count))
+        }
+        // Every app of the test has the word in its name.
+        const [row] = await sql('apps')
+          .where({ status: 'approved' })
+          .whereNull('deleted_at')
+          .whereLike('name', 'Zebra%')
+          .count({ count: '*' })
+        expect((await service.get('/apps?search=zebra&limit=1')).body.data.pagination.total_pages).toBe(
+          Number(row?.count),
+        )
+        expect(await search.count('zebra')).toBe(Number(row?.count))
+      })
+    }),
+    { numRuns: 8 },
+  )
+
+  async function take(what: string, which: number) {
+    if (what === 'create') {
+      const json = { name: `Zebra ${which}`, description: 'Stripes.', category_id: 1 + (which % 3) }
+      await service.request('POST', '/apps', { key: keys.ada, json })
+      return
+    }
+    const rows = await service.database.read(({ sql }) =>
+      sql('apps').whereLike('name', 'Zebra%').orderBy('id', 'desc').limit(10),
+    )
+    const app = rows[which % Math.max(1, rows.length)]
+    if (!app) return
+    if (what === 'approve' || what === 'reject') return service.decide(what, app.id)
+    if (what === 'delete') await service.request('DELETE', `/apps/${app.id}`, { key: keys.ada })
+    else {
+      const json =
+        what === 'move' ? { category_id: 1 + ((app.category_id + which) % 3) } : { name: `Zebra new ${which}` }
+      await service.request('PUT', `/apps/${app.id}`, { key: keys.ada, json })
+    }
+  }
+})

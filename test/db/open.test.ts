@@ -1,0 +1,156 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { type Database, openDatabase, openMigratedDatabase } from '../../src/db/open.ts'
+import { pragmas } from '../../src/db/sqlite.ts'
+import { copyWorld, temporaryFolder } from '../support/service.ts'
+
+async function withDatabase<T>(work: (database: Database) => Promise<T>): Promise<T> {
+  const database = openDatabase({ filename: copyWorld() })
+  try {
+    return await work(database)
+  } finally {
+    await database.close()
+  }
+}
+
+test.for(['read', 'write'] as const)('every PRAGMA is in force on a connection to %s', async (way) => {
+  await withDatabase(async (database) => {
+    const found: Record<string, unknown> = {}
+    await database[way](async ({ sql }) => {
+      for (const name of [...Object.keys(pragmas), 'query_only']) {
+        const [row] = await sql.raw(`PRAGMA ${name}`)
+        found[name] = Object.values(row)[0]
+      }
+    })
+    expect(found).toEqual({ ...pragmas, query_only: way === 'read' ? 1 : 0 })
+  })
+})
+
+test('a connection to read refuses to write', async () => {
+  await withDatabase(async (database) => {
+    const write = database.read(({ sql }) => sql('developers').insert({ name: 'X', created_at: '' }))
+    await expect(write).rejects.toMatchObject({ code: 'unavailable' })
+  })
+})
+
+describe('the schema refuses what must never be', () => {
+  const app =
+    'insert into apps (developer_id, category_id, status, approved_at, rejection_reason, created_at, updated_at, slug, version, name, description, package_name, package_key)'
+  const values = (change: Record<string, string>) =>
+    Object.values({
+      developer: '1',
+      category: '1',
+      status: "'pending'",
+      approved: 'null',
+      reason: 'null',
+      created: "''",
+      updated: "''",
+      slug: "'new'",
+      version: "'1'",
+      name: "'N'",
+      description: "'D'",
+      package: 'null',
+      key: 'null',
+      ...change,
+    }).join(', ')
+  test.for<[what: string, sql: string, refusal: RegExp]>([
+    ['an unknown status', `${app} values (${values({ status: "'draft'" })})`, /CHECK constraint failed: apps_status/],
+    [
+      'an approved app without a time of approval',
+      `${app} values (${values({ status: "'approved'" })})`,
+      /apps_approved_at/,
+    ],
+    ['a rejected app without a reason', `${app} values (${values({ status: "'rejected'" })})`, /apps_rejection_reason/],
+    ['a pending app with a reason', `${app} values (${values({ reason: "'x'" })})`, /apps_rejection_reason/],
+    [
+      'two apps with one slug',
+      `${app} values (${values({ slug: "'tide-clock'" })})`,
+      /UNIQUE constraint failed: apps.slug/,
+    ],
+    [
+      'two apps with one package name',
+      `${app} values (${values({ package: "'Org.Example.TideClock'", key: "'org.example.tideclock'" })})`,
+      /UNIQUE constraint failed: apps.package_key/,
+    ],
+    ['an app of no category', `${app} values (${values({ category: '99' })})`, /FOREIGN KEY/],
+    ['an app of no developer', `${app} values (${values({ developer: '99' })})`, /FOREIGN KEY/],
+    [
+      'a rating of 0',
+      "insert into reviews (app_id, rating, created_at, reviewer_name, comment) values (1, 0, '', '', '')",
+      /reviews_rating/,
+    ],
+    [
+      'a rating of 6',
+      "insert into reviews (app_id, rating, created_at, reviewer_name, comment) values (1, 6, '', '', '')",
+      /reviews_rating/,
+    ],
+    [
+      'a rating of 4.5',
+      "insert into reviews (app_id, rating, created_at, reviewer_name, comment) values (1, 4.5, '', '', '')",
+      /reviews_rating/,
+    ],
+    [
+      'a review without an app',
+      "insert into reviews (app_id, rating, created_at, reviewer_name, comment) values (99, 5, '', '', '')",
+      /FOREIGN KEY/,
+    ],
+    ['an app with reviews leaving', 'delete from apps where id = 1', /FOREIGN KEY/],
+    ['a category with apps leaving', 'delete from categories where id = 1', /FOREIGN KEY/],
+    ['a total below zero', 'update categories set listed_apps = -1', /categories_listed_apps/],
+    ['changing an audit row', "update audit set action = 'x'", /audit is append-only/],
+    ['forgetting an audit row', 'delete from audit', /audit is append-only/],
+    ['an audit row of nobody', "insert into audit (app_id, at, action) values (1, '', 'x')", /audit_actor/],
+  ])('%s', async ([, statement, refusal]) => {
+    await withDatabase(async (database) => {
+      await expect(database.write(({ sql }) => sql.raw(statement))).rejects.toThrow(refusal)
+    })
+  })
+})
+
+test('a driver error does not quote what was bound to the statement', async () => {
+  await withDatabase(async (database) => {
+    const insert = database.write(({ sql }) => sql('developers').insert({ name: 'Ada', created_at: 'private text' }))
+    await expect(insert).rejects.toThrow(/UNIQUE/)
+    await expect(insert).rejects.not.toThrow(/private text/)
+  })
+})
+
+test('of processes that read and then write, none loses to the other', async () => {
+  const file = copyWorld()
+  const databases = Array.from({ length: 4 }, () => openDatabase({ filename: file }))
+  const add = (database: Database) =>
+    database.write(async ({ sql }) => {
+      const before = await sql('categories').where({ id: 1 }).first('listed_apps')
+      await sql('categories')
+        .where({ id: 1 })
+        .update({ listed_apps: (before?.listed_apps ?? 0) + 1 })
+    })
+  await Promise.all(databases.flatMap((database) => Array.from({ length: 10 }, () => add(database))))
+  const row = await databases[0]?.read(({ sql }) => sql('categories').where({ id: 1 }).first('listed_apps'))
+  expect(row?.listed_apps).toBe(1 + 40)
+  await Promise.all(databases.map((database) => database.close()))
+})
+
+test('migrating twice does nothing the second time', async () => {
+  const database = openDatabase({ filename: join(temporaryFolder(), 'deep/er/new.sqlite') })
+  expect(await database.isReady()).toBe(false)
+  expect(await database.migrate()).toEqual(['0001-catalogue.ts'])
+  expect(await database.migrate()).toEqual([])
+  expect(await database.isReady()).toBe(true)
+  await database.close()
+})
+
+test.for<[what: string, write: ((file: string) => void) | undefined, message: RegExp]>([
+  ['a file that is not there', undefined, /does not exist; npx apps-service migrate creates it/],
+  [
+    'a file that is no database',
+    (file) => writeFileSync(file, 'x'.repeat(5000)),
+    /is not one of this version; run npx apps-service migrate/,
+  ],
+  ['a database that is not migrated', (file) => writeFileSync(file, ''), /is not one of this version/],
+])('%s cannot be served from', async ([, write, message]) => {
+  const filename = join(temporaryFolder(), 'some.sqlite')
+  write?.(filename)
+  await expect(openMigratedDatabase({ filename })).rejects.toThrow(message)
+})

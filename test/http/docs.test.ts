@@ -1,0 +1,58 @@
+import { hash } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import { parse } from 'yaml'
+import document from '../../generated/openapi.json' with { type: 'json' }
+import { startService } from '../support/service.ts'
+
+const page = '<html><script>one()</script><script type="module">two()</script></html>'
+
+describe.for(['', '/v1', '/a/b.c'])('under the prefix "%s"', (prefix) => {
+  test('operations, Location and Link begin with it', async () => {
+    const service = await startService({ prefix })
+    const { keys } = service.world
+    const created = await service.request('POST', '/apps', {
+      key: keys.ada,
+      json: { name: 'A', description: 'B', category_id: 1 },
+    })
+    expect(created.headers.location).toBe(`http://apps.test${prefix}/apps/${created.body.data.app_id}`)
+    const list = await service.get('/apps?limit=1')
+    expect(list.headers.link).toContain(`<http://apps.test${prefix}/apps?limit=1&page=2>; rel="next"`)
+    expect((await service.get('/nowhere')).status).toBe(404)
+  })
+
+  test('the document names the server that it came from', async () => {
+    const service = await startService({ prefix })
+    const json = await service.get('/openapi.json')
+    const yaml = await service.get('/openapi.yaml')
+    expect(yaml.headers['content-type']).toMatch(/^application\/yaml/)
+    expect(parse(yaml.text)).toEqual(json.body)
+    expect(json.body).toEqual({ ...document, servers: [expect.objectContaining({ url: `http://apps.test${prefix}` })] })
+    for (const { headers, path } of [json, yaml]) {
+      expect(headers).toMatchObject({ 'access-control-allow-origin': '*', 'cache-control': 'public, no-cache' })
+      expect((await service.get(path, { headers: { 'If-None-Match': String(headers.etag) } })).status).toBe(304)
+    }
+  })
+
+  test('the page is there, under a policy that runs its own scripts alone', async () => {
+    const service = await startService({ prefix, docsPage: page })
+    const reply = await service.get('/docs')
+    expect(reply.text).toBe(page)
+    const policy = String(reply.headers['content-security-policy'])
+    for (const script of ['one()', 'two()']) expect(policy).toContain(`'sha256-${hash('sha256', script, 'base64')}'`)
+    expect(policy).toMatch(/default-src 'none'/)
+    expect(policy).not.toMatch(/script-src[^;]*unsafe/)
+  })
+})
+
+test('health checks stay outside the prefix', async () => {
+  const service = await startService({ prefix: '/v1' })
+  expect((await service.get('/healthz')).status).toBe(404)
+  const response = await fetch(`http://127.0.0.1:${service.port}/healthz`)
+  expect(response.status).toBe(200)
+  expect((await fetch(`http://127.0.0.1:${service.port}/apps`)).status).toBe(404)
+})
+
+test('there is no page where none was built', async () => {
+  const service = await startService()
+  expect((await service.get('/docs')).status).toBe(404)
+})

@@ -1,0 +1,188 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { describe, expect, test } from 'vitest'
+import type { Database } from '../../src/db/open.ts'
+import { ServiceError } from '../../src/errors.ts'
+import { check, type Service, startService } from '../support/service.ts'
+
+/** Sends bytes and reads what comes back until the server closes. */
+async function exchange(service: Service, bytes: string) {
+  const socket = connect(service.port, '127.0.0.1')
+  const chunks: Buffer[] = []
+  socket.on('data', (chunk) => chunks.push(chunk))
+  socket.on('error', () => {
+    // A server that refuses may cut a request that is still being sent.
+  })
+  socket.write(bytes)
+  await once(socket, 'close')
+  return Buffer.concat(chunks).toString()
+}
+
+/** The same, held against the document as the answer to an operation. */
+async function answerTo(service: Service, method: string, path: string, bytes: string) {
+  const [head = '', text = ''] = (await exchange(service, bytes)).split('\r\n\r\n')
+  const [statusLine = '', ...lines] = head.split('\r\n')
+  const headers = lines.map((line) => [
+    line.slice(0, line.indexOf(':')).toLowerCase(),
+    line.slice(line.indexOf(':') + 1).trim(),
+  ])
+  return check({ method, path, status: Number(statusLine.split(' ')[1]), headers: Object.fromEntries(headers), text })
+}
+
+const operations: [method: string, path: string][] = [
+  ['GET', '/apps'],
+  ['GET', '/apps/1'],
+  ['POST', '/apps'],
+  ['PUT', '/apps/1'],
+  ['DELETE', '/apps/1'],
+]
+
+describe.for(operations)('%s %s', ([method, path]) => {
+  test('answers headers over 16 KiB with 431', async () => {
+    const service = await startService()
+    const bytes = `${method} ${path} HTTP/1.1\r\nHost: x\r\nX-Long: ${'a'.repeat(20_000)}\r\n\r\n`
+    const reply = await answerTo(service, method, path, bytes)
+    expect([reply.status, reply.body.data.code]).toEqual([431, 'headers_too_large'])
+  })
+
+  test('answers bad HTTP with 400', async () => {
+    const service = await startService()
+    const reply = await answerTo(service, method, path, `${method} ${path} HTTP/1.1\r\nHost: x\r\nbad header\r\n\r\n`)
+    expect([reply.status, reply.body.data.code]).toEqual([400, 'invalid_request'])
+  })
+
+  test('answers a request without Host with 400', async () => {
+    const service = await startService()
+    const reply = await answerTo(service, method, path, `${method} ${path} HTTP/1.1\r\nConnection: close\r\n\r\n`)
+    expect([reply.status, reply.body.data.errors[0].field]).toEqual([400, 'Host'])
+  })
+
+  test('answers headers that do not arrive in time with 408', async () => {
+    const service = await startService({ timeouts: { headers: 100, request: 100 } })
+    const reply = await answerTo(service, method, path, `${method} ${path} HTTP/1.1\r\nHost: x\r\n`)
+    expect([reply.status, reply.body.data.code]).toEqual([408, 'request_timeout'])
+  })
+
+  const failing = (error: () => Error) => (database: Database) => ({
+    ...database,
+    // Keys are still read: it is the operation that fails.
+    read: async (work: Parameters<Database['read']>[0]) => {
+      const result = await database.read(work)
+      if (result && typeof result === 'object' && 'sha256' in result) return result
+      throw error()
+    },
+    write: async () => {
+      throw error()
+    },
+  })
+
+  test('answers a fault with 500, telling nothing of it but to the log', async () => {
+    const database = failing(() => new Error('secret detail')) as (database: Database) => Database
+    const service = await startService({ database })
+    const options = method === 'GET' ? {} : { key: service.world.keys.ada }
+    const json = method === 'POST' || method === 'PUT' ? { json: { name: 'A', description: 'B', category_id: 1 } } : {}
+    const reply = await service.request(method, path, { ...options, ...json })
+    expect([reply.status, reply.body.data.code]).toEqual([500, 'internal_error'])
+    expect(reply.text).not.toMatch(/secret/)
+    expect(service.log.join('')).toMatch(/secret detail/)
+  })
+
+  test('answers 503 while the database cannot be used', async () => {
+    const database = failing(() => new ServiceError('unavailable', 'Try again.')) as (database: Database) => Database
+    const service = await startService({ database })
+    const options = method === 'GET' ? {} : { key: service.world.keys.ada }
+    const json = method === 'POST' || method === 'PUT' ? { json: { name: 'A', description: 'B', category_id: 1 } } : {}
+    const reply = await service.request(method, path, { ...options, ...json })
+    expect([reply.status, reply.body.data.code, reply.headers['retry-after']]).toEqual([503, 'unavailable', '5'])
+  })
+})
+
+test('answers a body that does not arrive in time with 408', async () => {
+  const service = await startService({ timeouts: { headers: 100, request: 200 } })
+  const head = `POST /apps HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.world.keys.ada}\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{`
+  const reply = await answerTo(service, 'POST', '/apps', head)
+  expect(reply.status).toBe(408)
+})
+
+test('passes over an expectation that it does not know', async () => {
+  const service = await startService()
+  const reply = await answerTo(
+    service,
+    'GET',
+    '/apps',
+    'GET /apps HTTP/1.1\r\nHost: x\r\nExpect: magic\r\nConnection: close\r\n\r\n',
+  )
+  expect(reply.status).toBe(200)
+})
+
+test('answers a closed database with 503, on a read with a bad key too', async () => {
+  const service = await startService()
+  await service.database.close()
+  expect((await service.get('/apps')).status).toBe(503)
+  expect((await service.get('/apps', { key: service.world.keys.revoked })).status).toBe(503)
+  expect((await service.get('/readyz')).status).toBe(503)
+  expect((await service.get('/healthz')).status).toBe(200)
+})
+
+describe('request ids', () => {
+  test.for<[what: string, sent: string | undefined, kept: boolean]>([
+    ['keeps a sane one', 'trace-1.a_B', true],
+    ['keeps one of 128 characters', 'x'.repeat(128), true],
+    ['replaces one of 129', 'x'.repeat(129), false],
+    ['replaces one with other characters', 'a b', false],
+    ['makes one where none was sent', undefined, false],
+  ])('%s', async ([, sent, kept]) => {
+    const service = await startService()
+    const reply = await service.get('/apps', sent === undefined ? {} : { headers: { 'X-Request-Id': sent } })
+    const id = reply.headers['x-request-id']
+    if (kept) expect(id).toBe(sent)
+    else expect(id).toMatch(/^[0-9a-f-]{36}$/)
+    expect(JSON.parse(service.log.at(-1) ?? '{}').req.id).toBe(id)
+  })
+})
+
+test('logs a line a request, without a key wherever it stands', async () => {
+  const service = await startService()
+  const { ada } = service.world.keys
+  await service.get(`/apps?search=${ada}`, { key: ada })
+  await service.get(`/${ada}`, { headers: { 'X-Other': ada } })
+  const log = service.log.join('')
+  expect(service.log).toHaveLength(2)
+  expect(JSON.parse(service.log[0] ?? '{}')).toMatchObject({ req: { method: 'GET' }, res: { statusCode: 200 } })
+  expect(log).not.toContain(ada.slice(-20))
+  expect(log).toMatch(/apps_[0-9a-z]{12}_\[redacted\]/)
+})
+
+test('sends the headers that keep a browser safe, and none that tells what it is made of', async () => {
+  const service = await startService()
+  const { headers } = await service.get('/apps')
+  expect(headers).toMatchObject({ 'x-content-type-options': 'nosniff', 'x-frame-options': 'SAMEORIGIN' })
+  expect(headers['content-security-policy']).toMatch(/default-src 'self'/)
+  expect(headers).not.toHaveProperty('x-powered-by')
+})
+
+test('is not ready, and keeps no connection, while it is shutting down', async () => {
+  let draining = false
+  const service = await startService({ isDraining: () => draining })
+  expect((await service.get('/readyz')).status).toBe(200)
+  draining = true
+  expect((await service.get('/readyz')).status).toBe(503)
+  const reply = await service.get('/apps')
+  expect([reply.status, reply.headers.connection]).toEqual([200, 'close'])
+})
+
+test('a key is taken back at once, and its last use is kept', async () => {
+  const service = await startService()
+  const { keys, apps } = service.world
+  const id = keys.ada.split('_')[1] ?? ''
+  const row = () => service.database.read(({ sql }) => sql('api_keys').where({ id }).first())
+  expect((await service.get(`/apps/${apps.pending}`, { key: keys.ada })).status).toBe(200)
+  const first = (await row())?.last_used_at
+  expect(Date.now() - Date.parse(String(first))).toBeLessThan(60_000)
+  await service.get('/apps', { key: keys.ada })
+  expect((await row())?.last_used_at).toBe(first)
+  await service.database.write(({ sql }) =>
+    sql('api_keys').where({ id }).update({ revoked_at: new Date().toISOString() }),
+  )
+  expect((await service.get(`/apps/${apps.pending}`, { key: keys.ada })).status).toBe(401)
+})
