@@ -1,0 +1,298 @@
+import { writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { run } from '../support/process.ts'
+import { copyWorld, temporaryFolder } from '../support/service.ts'
+
+type Invocation = { name: string; args: string[]; code: number; stdout?: RegExp; stderr?: RegExp; json?: unknown }
+
+describe('on a copy of the world', () => {
+  test.for<Invocation>([
+    {
+      name: 'tells what it can do',
+      args: ['--help'],
+      code: 0,
+      stdout: /serve[\s\S]*migrate[\s\S]*seed[\s\S]*key[\s\S]*category[\s\S]*moderation/,
+    },
+    { name: 'is misused without a command', args: [], code: 2, stderr: /Usage: apps-service/ },
+    {
+      name: 'is misused with an unknown command',
+      args: ['frobnicate'],
+      code: 2,
+      stderr: /unknown command 'frobnicate'/,
+    },
+    {
+      name: 'is misused with an unknown option',
+      args: ['moderation', 'queue', '--loud'],
+      code: 2,
+      stderr: /unknown option '--loud'/,
+    },
+    { name: 'migrates what is up to date', args: ['migrate'], code: 0, stdout: /^The database is up to date\.\n$/ },
+    { name: 'keeps a catalogue that has apps', args: ['seed'], code: 0, stdout: /it stays as it is/ },
+    {
+      name: 'issues a key, alone on standard output',
+      args: ['key', 'issue', '--developer', 'Ada'],
+      code: 0,
+      stdout: /^apps_[0-9a-z]{12}_[0-9A-Za-z]{49}\n$/,
+      stderr: /Key of Ada, until /,
+    },
+    {
+      name: 'issues a key to a new developer',
+      args: ['key', 'issue', '--developer', ' Grace '],
+      code: 0,
+      stderr: /Key of the new developer Grace/,
+    },
+    {
+      name: 'issues a key as JSON',
+      args: ['key', 'issue', '--developer', 'Ada', '--json'],
+      code: 0,
+      json: {
+        id: expect.stringMatching(/^[0-9a-z]{12}$/),
+        key: expect.stringMatching(/^apps_/),
+        developer: 'Ada',
+        expires_at: expect.stringMatching(/Z$/),
+      },
+    },
+    {
+      name: 'is misused without a developer',
+      args: ['key', 'issue'],
+      code: 2,
+      stderr: /required option '--developer <name>'/,
+    },
+    {
+      name: 'refuses a developer without a name',
+      args: ['key', 'issue', '--developer', ' '],
+      code: 1,
+      stderr: /^apps-service: a developer name is 1 to 100 characters on one line\n$/,
+    },
+    {
+      name: 'adds a category',
+      args: ['category', 'add', '--slug', 'travel', '--name', 'Travel'],
+      code: 0,
+      stdout: /^Added category 4: Travel \(travel\)\.\n$/,
+    },
+    {
+      name: 'adds a category as JSON',
+      args: ['category', 'add', '--slug', 'travel', '--name', 'Travel', '--json'],
+      code: 0,
+      json: { id: 4, slug: 'travel', name: 'Travel' },
+    },
+    {
+      name: 'refuses a category that is there',
+      args: ['category', 'add', '--slug', 'tools', '--name', 'More'],
+      code: 1,
+      stderr: /already a category with the slug tools/,
+    },
+    {
+      name: 'refuses a category whose name is there',
+      args: ['category', 'add', '--slug', 'more', '--name', 'Tools'],
+      code: 1,
+      stderr: /already a category with the name Tools/,
+    },
+    {
+      name: 'refuses a slug that is none',
+      args: ['category', 'add', '--slug', 'Bad Slug', '--name', 'Bad'],
+      code: 1,
+      stderr: /lower-case letters and digits/,
+    },
+    {
+      name: 'lists what waits for a decision',
+      args: ['moderation', 'queue'],
+      code: 0,
+      stdout:
+        /^ID +NAME +DEVELOPER +CATEGORY +SINCE *\n2 +Cloud Atlas +Ada +tools +2020-01-01T00:00:00.000Z *\n6 +Night Train +Bob/,
+    },
+    {
+      name: 'lists it as JSON',
+      args: ['moderation', 'queue', '--limit', '1', '--json'],
+      code: 0,
+      json: [
+        {
+          id: 2,
+          name: 'Cloud Atlas',
+          slug: 'cloud-atlas',
+          developer_name: 'Ada',
+          category_slug: 'tools',
+          created_at: '2020-01-01T00:00:00.000Z',
+        },
+      ],
+    },
+    {
+      name: 'is misused with a limit that is no number',
+      args: ['moderation', 'queue', '--limit', 'all'],
+      code: 2,
+      stderr: /must be a whole number from 1/,
+    },
+    {
+      name: 'approves',
+      args: ['moderation', 'approve', '2'],
+      code: 0,
+      stdout: /^App 2 \(cloud-atlas\) is approved now\.\n$/,
+    },
+    {
+      name: 'approves what was rejected',
+      args: ['moderation', 'approve', '3', '--json'],
+      code: 0,
+      json: { id: 3, slug: 'broken-compass', status: 'approved' },
+    },
+    {
+      name: 'refuses to approve twice',
+      args: ['moderation', 'approve', '1'],
+      code: 1,
+      stderr: /^apps-service: app 1 is approved now, so it cannot be approved\n$/,
+    },
+    {
+      name: 'does not know an app that is not there',
+      args: ['moderation', 'approve', '99'],
+      code: 1,
+      stderr: /there is no app 99/,
+    },
+    {
+      name: 'does not know an app that is deleted',
+      args: ['moderation', 'approve', '4'],
+      code: 1,
+      stderr: /there is no app 4/,
+    },
+    {
+      name: 'rejects with a reason',
+      args: ['moderation', 'reject', '2', '--reason', 'Too cloudy.'],
+      code: 0,
+      stdout: /is rejected now/,
+    },
+    {
+      name: 'takes down what was approved',
+      args: ['moderation', 'reject', '1', '--reason', 'Wrong tides.'],
+      code: 0,
+      stdout: /is rejected now/,
+    },
+    {
+      name: 'is misused without a reason',
+      args: ['moderation', 'reject', '2'],
+      code: 2,
+      stderr: /required option '--reason <text>'/,
+    },
+    {
+      name: 'refuses an empty reason',
+      args: ['moderation', 'reject', '2', '--reason', ' '],
+      code: 1,
+      stderr: /a reason must have 1 to 1000 characters/,
+    },
+    {
+      name: 'is misused with an id that is no number',
+      args: ['moderation', 'approve', '0x1'],
+      code: 2,
+      stderr: /must be a whole number from 1/,
+    },
+  ])('$name', async ({ args, code, stdout, stderr, json }) => {
+    const reply = await run(args, { DATABASE_URL: `sqlite:${copyWorld()}` })
+    expect(reply.code, reply.stderr).toBe(code)
+    if (stdout) expect(reply.stdout).toMatch(stdout)
+    if (stderr) expect(reply.stderr).toMatch(stderr)
+    if (json) expect(JSON.parse(reply.stdout)).toEqual(json)
+    expect(reply.stderr).not.toMatch(/\n\s+at /)
+    if (code !== 0) expect(reply.stdout).toBe('')
+  })
+
+  test.for([
+    ['serve'],
+    ['migrate'],
+    ['seed'],
+    ['key'],
+    ['key', 'issue'],
+    ['category'],
+    ['category', 'add'],
+    ['moderation'],
+    ['moderation', 'queue'],
+    ['moderation', 'approve'],
+    ['moderation', 'reject'],
+  ])('%s has help', async (command) => {
+    const { code, stdout } = await run([...command, '--help'])
+    expect(code).toBe(0)
+    expect(stdout).toMatch(new RegExp(`^Usage: apps-service ${command.join(' ')} `))
+  })
+})
+
+test('an empty machine: migrate, seed, and everything is there', async () => {
+  const env = { DATABASE_URL: `sqlite:${join(temporaryFolder(), 'new/apps.sqlite')}` }
+  expect(await run(['migrate'], env)).toMatchObject({ code: 0, stdout: 'Migrated: 0001-catalogue.ts.\n' })
+  const seeded = await run(['seed'], env)
+  expect(seeded.code).toBe(0)
+  expect(seeded.stdout).toMatch(/apps_[0-9a-z]{12}_[0-9A-Za-z]{49}[\s\S]*curl http:\/\/localhost:3000\/apps/)
+  expect(JSON.parse((await run(['moderation', 'queue', '--json'], env)).stdout).length).toBeGreaterThan(0)
+  expect((await run(['seed'], env)).stdout).not.toMatch(/apps_/)
+})
+
+describe('one clear line, and exit 1', () => {
+  const folder = () => temporaryFolder()
+  test.for<
+    [what: string, args: string[], env: () => Record<string, string> | Promise<Record<string, string>>, line: RegExp]
+  >([
+    [
+      'for a database that is not there',
+      ['serve'],
+      () => ({ DATABASE_URL: `sqlite:${join(folder(), 'none.sqlite')}` }),
+      /none\.sqlite does not exist; npx apps-service migrate creates it/,
+    ],
+    [
+      'for a file that is no database',
+      ['serve'],
+      () => ({ DATABASE_URL: `sqlite:${garbage()}` }),
+      /run npx apps-service migrate/,
+    ],
+    [
+      'for migrating a file that is no database',
+      ['migrate'],
+      () => ({ DATABASE_URL: `sqlite:${garbage()}` }),
+      /file is not a database/,
+    ],
+    [
+      'for migrating where no file can be',
+      ['migrate'],
+      () => ({ DATABASE_URL: 'sqlite:/dev/null/x/apps.sqlite' }),
+      /\/dev\/null/,
+    ],
+    [
+      'for a key on a database that is not migrated',
+      ['key', 'issue', '--developer', 'A'],
+      () => ({ DATABASE_URL: `sqlite:${join(folder(), 'none.sqlite')}` }),
+      /migrate creates it/,
+    ],
+    [
+      'for a port that is taken',
+      ['serve'],
+      takenPort,
+      /cannot listen on 127\.0\.0\.1:\d+: the port is taken; set PORT to another/,
+    ],
+    [
+      'for a host that is not here',
+      ['serve'],
+      () => ({ DATABASE_URL: `sqlite:${copyWorld()}`, HOST: '192.0.2.1' }),
+      /HOST is not an address of this machine/,
+    ],
+    [
+      'for a bad environment, all of it',
+      ['serve'],
+      () => ({ PORT: 'x', LOG_LEVEL: 'loud', BASE_URL: 'ftp://x', DATABASE_URL: 'mysql://x' }),
+      /PORT must be [^;]*; BASE_URL must be [^;]*; DATABASE_URL must be [^;]*; LOG_LEVEL must be /,
+    ],
+  ])('%s', async ([, args, env, line]) => {
+    const { code, stdout, stderr } = await run(args, await env())
+    expect(stderr).toMatch(line)
+    expect(stderr.trimEnd().split('\n')).toHaveLength(1)
+    expect([code, stdout]).toEqual([1, ''])
+  })
+
+  function garbage() {
+    const file = join(temporaryFolder(), 'garbage.sqlite')
+    writeFileSync(file, 'not a database '.repeat(500))
+    return file
+  }
+
+  async function takenPort() {
+    const server = createServer().listen(0, '127.0.0.1').unref()
+    await new Promise((resolve) => server.on('listening', resolve))
+    const address = server.address()
+    return { DATABASE_URL: `sqlite:${copyWorld()}`, PORT: String(typeof address === 'object' ? address?.port : '') }
+  }
+})

@@ -1,0 +1,47 @@
+import { appHandlers } from '../../src/apps/handlers.ts'
+import type { Handlers } from '../../src/contract.ts'
+import type { Database } from '../../src/db/open.ts'
+
+/** Never run: tsc reads it, and complains where one of these would compile. */
+
+declare const database: Database
+const handlers = appHandlers(database, '')
+const { deleteApp: _, ...withoutDelete } = handlers
+
+// @ts-expect-error a handler is missing
+export const missing: Handlers = withoutDelete
+
+// @ts-expect-error a handler is misspelt
+export const misspelt: Handlers = { ...withoutDelete, deleteApps: handlers.deleteApp }
+
+export const wrongBody: Handlers = {
+  ...handlers,
+  // @ts-expect-error the reply's body is not the operation's
+  deleteApp: async () => ({ status: 200, headers: {}, body: { success: true, message: 'Gone.', data: { id: 1 } } }),
+}
+
+export const wrongStatus: Handlers = {
+  ...handlers,
+  // @ts-expect-error the document has no such status
+  createApp: async () => ({
+    status: 202,
+    headers: { Location: '' },
+    body: { success: true, message: '', data: { app_id: 1, slug: '', status: 'pending' } },
+  }),
+}
+
+export const headerLeftOut: Handlers = {
+  ...handlers,
+  // @ts-expect-error the document demands Location
+  createApp: async () => ({
+    status: 201,
+    headers: {},
+    body: { success: true, message: '', data: { app_id: 1, slug: '', status: 'pending' } },
+  }),
+}
+
+export const unknownInput: Handlers = {
+  ...handlers,
+  // @ts-expect-error the operation has no such parameter
+  listApps: ({ query }) => handlers.listApps({ query: { ...query, page: query.pages } }),
+}

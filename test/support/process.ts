@@ -1,0 +1,63 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { onTestFinished } from 'vitest'
+import { check, type Reply, type RequestOptions } from './service.ts'
+
+const main = `${import.meta.dirname}/../../src/main.ts`
+
+/** What the machine's environment or the test runner's says must not reach the program: BASE_URL, for one. */
+const inherited = { PATH: process.env.PATH }
+
+export type Run = { code: number; stdout: string; stderr: string }
+
+/** Runs the command line in a process of its own. */
+export function run(args: string[], env: Record<string, string> = {}): Promise<Run> {
+  return new Promise((resolve) => {
+    execFile(process.execPath, [main, ...args], { env: { ...inherited, ...env } }, (error, stdout, stderr) => {
+      resolve({ code: typeof error?.code === 'number' ? error.code : 0, stdout, stderr })
+    })
+  })
+}
+
+export type Served = {
+  process: ChildProcess
+  port: number
+  exited: Promise<unknown[]>
+  request: (method: string, path: string, options?: RequestOptions) => Promise<Reply>
+}
+
+/** The server in a process of its own, on a free port; killed when the test ends, if it still runs. */
+export async function serve(databaseFile: string, env: Record<string, string> = {}): Promise<Served> {
+  const child = spawn(process.execPath, [main, 'serve'], {
+    env: { ...inherited, DATABASE_URL: `sqlite:${databaseFile}`, PORT: '0', ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const exited = once(child, 'exit')
+  onTestFinished(() => {
+    child.kill('SIGKILL')
+  })
+  const port = await new Promise<number>((resolve, reject) => {
+    // Read on to the end, or the process would wait for room in the pipe.
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      const entry = JSON.parse(line)
+      if (typeof entry.port === 'number') resolve(entry.port)
+    })
+    child.on('exit', (code) => reject(new Error(`serve ended with ${code} before it listened`)))
+  })
+
+  async function request(method: string, path: string, { key, headers = {}, json }: RequestOptions = {}) {
+    const response = await fetch(`http://127.0.0.1:${port}${path}`, {
+      method,
+      headers: {
+        ...headers,
+        ...(key !== undefined && { Authorization: `Bearer ${key}` }),
+        ...(json !== undefined && { 'Content-Type': 'application/json' }),
+      },
+      ...(json !== undefined && { body: JSON.stringify(json) }),
+    })
+    const text = await response.text()
+    return check({ method, path, status: response.status, headers: Object.fromEntries(response.headers), text })
+  }
+  return { process: child, port, exited, request }
+}
