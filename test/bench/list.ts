@@ -29,6 +29,8 @@ let plans: string[] = []
 for (const size of sizes) {
   await withCatalogue(size, async (database) => {
     const queries = queriesOf(size)
+    // Node compiles what runs often: without this the first size would pay for the others.
+    if (results.length === 0) await measureAll(database, queries)
     results.push(await measureAll(database, queries))
     if (size === sizes.at(-1)) plans = await explainAll(database, queries)
   })
@@ -65,6 +67,7 @@ async function withDatabase(filename: string, work: (database: Database) => Prom
 
 function queriesOf(size: number): Query[] {
   const pages = Math.ceil(size / limit)
+  const middle = Math.ceil(pages / 2)
   const [largest, smallest] = [categories[0], categories.at(-1)]
   const searches = {
     'rare word': words.rare,
@@ -79,12 +82,15 @@ function queriesOf(size: number): Query[] {
     query(`common word, ${name}`, { search: words.common, ...filter })
   return [
     ...sorts.map((sort) => query(`${sort}, first page`, { sort })),
-    ...sorts.map((sort) => query(`${sort}, middle page`, { sort, page: Math.ceil(pages / 2) })),
+    ...sorts.map((sort) => query(`${sort}, middle page`, { sort, page: middle })),
     ...sorts.map((sort) => query(`${sort}, last page`, { sort, page: pages })),
     ...sorts.map((sort) => query(`${sort} in the largest category`, { sort, category: largest })),
     ...sorts.map((sort) => query(`${sort} in the smallest category`, { sort, category: smallest })),
     ...Object.entries(searches).map(([name, search]) => query(`${name}, best match`, { search })),
     common('popular', { sort: 'popular' }),
+    // The middle of all apps is near the end of those that have the word.
+    common('best match, late page', { page: middle }),
+    common('popular, late page', { sort: 'popular', page: middle }),
     common('best match in the largest category', { category: largest }),
     common('best match in the smallest category', { category: smallest }),
     common('popular in the largest category', { sort: 'popular', category: largest }),
