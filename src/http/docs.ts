@@ -57,7 +57,7 @@ const serversIn = ({ servers }: Pick<Document, 'servers'>) => `"servers":${JSON.
 
 const logo = (text: string, width: number) =>
   `data:image/svg+xml,${encodeURIComponent(
-    `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="12"><text y="10" font-family="sans-serif" font-size="11" fill="#2467f2">${text}</text></svg>`,
+    `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="12"><text y="10" font-family="sans-serif" font-size="11" fill="gray">${text}</text></svg>`,
   )}`
 
 /** The page runs its own inline scripts, named by hash; it styles itself; it loads nothing. */
