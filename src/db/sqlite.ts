@@ -154,16 +154,22 @@ export const searchIndex = (sql: Knex) => ({
     await sql.raw('delete from app_search where rowid = ?', [id])
   },
 
-  /** FTS5 expressions that together match what the question asks and share no app, best first; one where rank does not matter. */
-  expressions(question: SearchQuestion, ranked: boolean): string[] {
-    const all = question.terms.map((term) => `"${term.join(' ')}" *`).join(' AND ')
-    const anywhere = `({name text} : (${all}))`
-    const inName = `({name} : (${all}))`
-    const exact = `({exact} : "${exactToken(question.nameKey)}")`
-    const expressions = ranked ? [exact, `(${inName} NOT ${exact})`, `(${anywhere} NOT ${inName})`] : [anywhere]
-    if (question.categoryId === undefined) return expressions
-    const category = `({category} : "${categoryToken(question.categoryId)}")`
-    return expressions.map((expression) => `${expression} AND ${category}`)
+  /**
+   * FTS5 expressions for what the question asks, best rank first; one where rank does not matter. `match` is a rank's own,
+   * sharing no app with the others; `upTo` is the same with all better ones, and quicker to count.
+   */
+  ranks({ terms, nameKey, categoryId }: SearchQuestion, ranked: boolean): { match: string; upTo: string }[] {
+    const category = categoryId === undefined ? '' : `({category} : "${categoryToken(categoryId)}") AND `
+    const all = terms.map((term) => `"${term.join(' ')}" *`).join(' AND ')
+    const exact = `${category}({exact} : "${exactToken(nameKey)}")`
+    const inName = `${category}({name} : (${all}))`
+    const anywhere = `${category}({name text} : (${all}))`
+    if (!ranked) return [{ match: anywhere, upTo: anywhere }]
+    return [
+      { match: exact, upTo: exact },
+      { match: `(${inName}) NOT (${exact})`, upTo: inName },
+      { match: `(${anywhere}) NOT (${inName})`, upTo: anywhere },
+    ]
   },
 
   async count(match: string): Promise<number> {
