@@ -13,15 +13,13 @@ export interface paths {
         };
         /**
          * List approved apps
-         * @description One page of the approved apps, newest approval first unless `sort` or `search` says otherwise.
-         *     An owner's apps in other states are not listed: read them one by one.
+         * @description No key is needed. One page of the approved apps, newest approval first unless `sort` or `search` says otherwise. An owner's apps in other states are not listed: read them one by one.
          */
         get: operations["listApps"];
         put?: never;
         /**
          * Create an app
-         * @description Creates an app that belongs to the key's developer. It is `pending`, and visible to its owner alone, until an
-         *     operator approves it. The slug is made from the name, with a number behind it where another app has it already.
+         * @description Creates an app that belongs to the key's developer. It is `pending`, and visible to its owner alone, until an operator approves it. The slug is made from the name, with a number behind it where another app has it already.
          */
         post: operations["createApp"];
         delete?: never;
@@ -45,14 +43,12 @@ export interface paths {
         };
         /**
          * Read one app
-         * @description The whole app with its newest 100 reviews. Its owner's key also shows it while it is pending or rejected; for anybody
-         *     else such an app does not exist.
+         * @description No key is needed. The whole app with its newest 100 reviews. Its owner's key also shows it while it is pending or rejected; for anybody else such an app does not exist.
          */
         get: operations["getApp"];
         /**
          * Update your app
-         * @description Changes the fields that the body names and keeps the others; an empty `short_description` removes it. The slug stays.
-         *     An approved app stays approved and a pending one pending; a rejected one is pending again.
+         * @description Changes the fields that the body names and keeps the others; an empty `short_description` removes it. The slug stays. An approved app stays approved and a pending one pending; a rejected one is pending again.
          */
         put: operations["updateApp"];
         post?: never;
@@ -835,7 +831,7 @@ export interface components {
     requestBodies: never;
     headers: {
         /**
-         * @description Identifies the request in the service's log. It is the one you sent, where that was sane.
+         * @description Identifies the request in the service's log. It is the one you sent, where that is 1–128 letters, digits, `.`, `_` or `-`.
          * @example 6f1c9a52-9b0e-4c37-8a55-2f0e6f5a7c11
          */
         RequestId: string;

@@ -23,6 +23,8 @@ type DemoApp = {
 }
 type DemoCatalogue = { categories: { slug: string; name: string }[]; apps: DemoApp[] }
 
+const seeder = { operator: 'seed' }
+
 /** Puts the demo catalogue into an empty database: all of it, or nothing. The same every time. */
 export async function seed(knex: Knex) {
   const catalogue: DemoCatalogue = JSON.parse(await readFile(`${import.meta.dirname}/demo-catalogue.json`, 'utf8'))
@@ -30,7 +32,7 @@ export async function seed(knex: Knex) {
     const connection = connectionOf(sql)
     const categories = new Map<string, number>()
     for (const { slug, name } of catalogue.categories) {
-      categories.set(slug, (await categoryStore(connection).add(slug, name)).id)
+      categories.set(slug, (await categoryStore(connection).add(slug, name, seeder)).id)
     }
     for (const app of catalogue.apps) await insert(app)
 
@@ -48,7 +50,7 @@ export async function seed(knex: Knex) {
         approved_at: app.approved_at ?? null,
         updated_at: app.approved_at ?? app.created_at,
       }
-      const { id } = await appStore(connection).insert(row, { operator: 'seed' })
+      const { id } = await appStore(connection).insert(row, seeder)
       if (reviews.length > 0) await appStore(connection).addReviews(id, reviews)
     }
   })

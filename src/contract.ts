@@ -1,5 +1,5 @@
 import type { components, operations } from '../generated/openapi.d.ts'
-import type { Caller } from './accounts/store.ts'
+import type { Caller } from './actor.ts'
 
 /** The document in types: what each operation's handler is given and what it must return. */
 

@@ -72,7 +72,7 @@ async function addCategories({ database }: Service, listings: Listing[]) {
   return database.write(async (connection) => {
     const categories = new Map<string, number>()
     for (const slug of slugs) {
-      categories.set(slug, (await categoryStore(connection).add(slug, slug)).id)
+      categories.set(slug, (await categoryStore(connection).add(slug, slug, { operator: 'test' })).id)
     }
     return categories
   })

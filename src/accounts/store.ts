@@ -1,9 +1,8 @@
+import type { Actor, Caller } from '../actor.ts'
+import { auditStore } from '../audit/store.ts'
 import type { Connection, Database } from '../db/open.ts'
 import { ServiceError } from '../errors.ts'
 import { generateKey, isSameKey, keyId } from './keys.ts'
-
-/** Who calls: a developer, by one of their keys. */
-export type Caller = Readonly<{ developerId: number; keyId: string }>
 
 export type Developer = { id: number; name: string; isNew: boolean }
 export type IssuedKey = { id: string; key: string; developer: string; expires_at: string }
@@ -37,7 +36,7 @@ async function recordUse(database: Database, id: string, now: number) {
 
 const unauthorized = (message: string) => new ServiceError('unauthorized', message, { refusedKey: true })
 
-export const accountStore = ({ sql }: Connection) => ({
+export const accountStore = (connection: Connection) => ({
   /** The developer of exactly this name, made where there is none. Throws `refused` for a name that cannot be one. */
   async developerNamed(text: string): Promise<Developer> {
     const name = text.trim()
@@ -45,20 +44,26 @@ export const accountStore = ({ sql }: Connection) => ({
     if (length < 1 || length > 100 || /\p{C}/u.test(name)) {
       throw new ServiceError('refused', 'a developer name is 1 to 100 characters on one line')
     }
-    const known = await sql('developers').where({ name }).first('id')
+    const known = await connection.sql('developers').where({ name }).first('id')
     if (known) return { id: known.id, name, isNew: false }
-    const [row] = await sql('developers').insert({ name, created_at: new Date().toISOString() }).returning('id')
+    const [row] = await connection
+      .sql('developers')
+      .insert({ name, created_at: new Date().toISOString() })
+      .returning('id')
     if (!row) throw new Error('the insert returned no developer')
     return { id: row.id, name, isNew: true }
   },
 
   /** The key itself is in the result and nowhere else. */
-  async issueKey(developer: Developer): Promise<IssuedKey> {
+  async issueKey(developer: Developer, actor: Actor): Promise<IssuedKey> {
     const { id, key, sha256 } = generateKey()
     const now = Date.now()
     const expires_at = new Date(now + lifetime).toISOString()
     const created_at = new Date(now).toISOString()
-    await sql('api_keys').insert({ id, sha256, developer_id: developer.id, created_at, expires_at })
+    await connection.sql('api_keys').insert({ id, sha256, developer_id: developer.id, created_at, expires_at })
+    await auditStore(connection).record('key issue', { developer_id: developer.id }, actor, {
+      after: { id, expires_at },
+    })
     return { id, key, developer: developer.name, expires_at }
   },
 })

@@ -65,7 +65,7 @@ export const appHandlers = (database: Database, baseUrl: string): Handlers => ({
       demandOwner(caller, app)
       demandUnchanged(app, header['If-Match'])
       if (body.category_id !== undefined) await demandCategory(connection, body.category_id)
-      await apps.save('update', app, rowChanges(app, body), caller)
+      await apps.save('app update', app, rowChanges(app, body), caller)
       const updated = await apps.find(path.id)
       if (!updated) throw notFound()
       return { app: detail(updated) }
@@ -80,7 +80,7 @@ export const appHandlers = (database: Database, baseUrl: string): Handlers => ({
       if (!app) throw notFound()
       demandOwner(caller, app)
       demandUnchanged(app, header['If-Match'])
-      await apps.save('delete', app, { deleted_at: new Date().toISOString() }, caller)
+      await apps.save('app delete', app, { deleted_at: new Date().toISOString() }, caller)
     })
     return { status: 200, headers: {}, body: { success: true, message: 'App deleted.', data: { app_id: path.id } } }
   },
@@ -118,6 +118,8 @@ function rowChanges(app: FoundApp, { short_description, ...changes }: AppChanges
     ...changes,
     ...(short_description !== undefined && { short_description: short_description || null }),
     status,
+    // An operator sees what has changed of an app that stays public meanwhile.
+    unreviewed_since: status === 'approved' ? (app.unreviewed_since ?? new Date().toISOString()) : null,
     rejection_reason: status === 'rejected' ? app.rejection_reason : null,
   }
 }

@@ -1,4 +1,4 @@
-import type { Caller } from '../accounts/store.ts'
+import type { Caller } from '../actor.ts'
 import { notFound, ServiceError } from '../errors.ts'
 
 /** Who sees an app, who may change it, and what becomes of its status. Pure: the facts come in, the decision goes out. */

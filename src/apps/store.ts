@@ -1,14 +1,12 @@
 import type { Knex } from 'knex'
-import type { Caller } from '../accounts/store.ts'
+import type { Actor } from '../actor.ts'
+import { type Action, auditStore } from '../audit/store.ts'
 import type { AppSummary, Sort } from '../contract.ts'
-import { type Connection, jsonRows, rethrowViolation } from '../db/open.ts'
+import { type Connection, jsonRows, rethrowViolation, type SearchDocument } from '../db/open.ts'
 import type { AppRow, ReviewRow } from '../db/tables.ts'
 import { ServiceError } from '../errors.ts'
 import { numbered, slugOf } from './slug.ts'
 import { indexTokens, nameKey, queryTerms } from './terms.ts'
-
-/** Who changes an app: a developer with a key, or an operator by the name of their account. */
-export type Actor = Caller | Readonly<{ operator: string }>
 
 export type AppFilter = Readonly<{
   page: number
@@ -31,10 +29,13 @@ export type FoundApp = AppRow & {
 }
 
 /** A row before it has an id; what is left out is the table's default. */
-export type NewAppRow = Omit<AppRow, 'id' | 'deleted_at' | 'slug' | 'package_key' | 'average_rating' | 'review_count'>
+export type NewAppRow = Omit<
+  AppRow,
+  'id' | 'deleted_at' | 'unreviewed_since' | 'slug' | 'package_key' | 'average_rating' | 'review_count'
+>
 
 /** What an app's owner or an operator can change; the rest follows from it. */
-export type AppRowChanges = Partial<Pick<AppRow, AuditedColumn | 'approved_at'>>
+export type AppRowChanges = Partial<Pick<AppRow, AuditedColumn | 'approved_at' | 'unreviewed_since'>>
 
 /** Columns whose changes the audit keeps. */
 const auditedColumns = [
@@ -47,11 +48,19 @@ const auditedColumns = [
   'status',
   'rejection_reason',
   'deleted_at',
+  'developer_id',
 ] as const satisfies (keyof AppRow)[]
 type AuditedColumn = (typeof auditedColumns)[number]
 
 /** Columns whose text search knows, or that its index keeps beside. */
-const indexedColumns = ['name', 'short_description', 'description', 'package_name', 'category_id'] as const
+const indexedColumns = [
+  'name',
+  'short_description',
+  'description',
+  'package_name',
+  'category_id',
+  'developer_id',
+] as const
 
 /** Each order is an index of the first migration, read backwards. */
 const orders: Record<Sort, readonly (keyof AppRow)[]> = {
@@ -77,7 +86,9 @@ function sliceOf(total: number, limit: number, offset: number): Slice {
 
 const isListed = (app: AppRow | undefined) => app?.status === 'approved' && app.deleted_at === null
 
-export const appStore = ({ sql, search }: Connection) => {
+export const appStore = (connection: Connection) => {
+  const { sql, search } = connection
+
   /** How many apps a filter's category lists; undefined where there is no such category. Counts are kept, never counted. */
   async function listedIn(slug: string | undefined): Promise<Scope | undefined> {
     if (slug) {
@@ -181,32 +192,24 @@ export const appStore = ({ sql, search }: Connection) => {
     }
     if (isListed(before) && indexedColumns.every((column) => before?.[column] === after[column])) return
     const developer = await sql('developers').where({ id: after.developer_id }).first('name')
-    const texts = [after.short_description, after.description, developer?.name, after.package_name]
-    await search.put(after.id, {
-      name: indexTokens(after.name),
-      text: texts.flatMap((text) => indexTokens(text ?? '')),
-      nameKey: nameKey(after.name),
-      categoryId: after.category_id,
-    })
+    await search.put(after.id, searchDocument(after, developer?.name ?? ''))
   }
 
-  async function keepAudit(action: string, before: AppRow | undefined, after: AppRow, actor: Actor, at: string) {
+  async function keepAudit(action: Action, before: AppRow | undefined, after: AppRow, actor: Actor, at: string) {
     const changed = auditedColumns.filter((column) => before?.[column] !== after[column])
-    const pick = (row: AppRow) => JSON.stringify(Object.fromEntries(changed.map((column) => [column, row[column]])))
-    const who =
-      'operator' in actor ? { operator: actor.operator } : { developer_id: actor.developerId, key_id: actor.keyId }
-    await sql('audit').insert({
-      app_id: after.id,
-      at,
+    const pick = (row: AppRow) => Object.fromEntries(changed.map((column) => [column, row[column]]))
+    const subject = { app_id: after.id, developer_id: after.developer_id }
+    await auditStore(connection).record(
       action,
-      ...who,
-      before: before ? pick(before) : null,
-      after: pick(after),
-    })
+      subject,
+      actor,
+      { ...(before && { before: pick(before) }), after: pick(after) },
+      at,
+    )
   }
 
   /** All that follows from a change of an app, in the same transaction. */
-  async function follow(action: string, before: AppRow | undefined, after: AppRow, actor: Actor, at: string) {
+  async function follow(action: Action, before: AppRow | undefined, after: AppRow, actor: Actor, at: string) {
     await keepCounts(before, after)
     await keepIndex(before, after)
     await keepAudit(action, before, after, actor, at)
@@ -273,12 +276,12 @@ export const appStore = ({ sql, search }: Connection) => {
         .catch((error: unknown) => packageNameTaken(error, app.package_name))
       const [inserted] = rows
       if (!inserted) throw new Error('the insert returned no app')
-      await follow('create', undefined, inserted, actor, app.created_at)
+      await follow('app create', undefined, inserted, actor, app.created_at)
       return inserted
     },
 
     /** Writes what really changes; nothing where nothing does. Throws `package_name_taken`. */
-    async save(action: string, before: AppRow, changes: AppRowChanges, actor: Actor) {
+    async save(action: Action, before: AppRow, changes: AppRowChanges, actor: Actor) {
       const after: AppRow = { ...before, ...changes }
       if (auditedColumns.every((column) => before[column] === after[column])) return
       after.package_key = packageKey(after.package_name)
@@ -299,6 +302,17 @@ export const appStore = ({ sql, search }: Connection) => {
         .where({ id: appId })
         .update({ average_rating, review_count: Number(mean?.reviews ?? 0) })
     },
+  }
+}
+
+/** What the search index is told of an app. */
+export function searchDocument(app: AppRow, developerName: string): SearchDocument {
+  const texts = [app.short_description, app.description, developerName, app.package_name]
+  return {
+    name: indexTokens(app.name),
+    text: texts.flatMap((text) => indexTokens(text ?? '')),
+    nameKey: nameKey(app.name),
+    categoryId: app.category_id,
   }
 }
 

@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import { categoryStore } from '../apps/categories.ts'
-import { print, printJson, withDatabase } from './command.ts'
+import { operator, print, printJson, withDatabase } from './command.ts'
 
 export const categoryCommand = () =>
   new Command('category')
@@ -20,7 +20,7 @@ export const categoryCommand = () =>
 
 async function add(options: { slug: string; name: string; json?: true }) {
   const category = await withDatabase((database) =>
-    database.write((connection) => categoryStore(connection).add(options.slug, options.name)),
+    database.write((connection) => categoryStore(connection).add(options.slug, options.name, operator())),
   )
   if (options.json) return printJson(category)
   print(`Added category ${category.id}: ${category.name} (${category.slug}).`)

@@ -17,7 +17,7 @@ export async function withDatabase<T>(work: (database: Database) => Promise<T>):
 }
 
 /** The account that runs the command, as the audit names it. */
-export const operatorName = () => userInfo().username
+export const operator = () => ({ operator: userInfo().username })
 
 export function wholeNumber(text: string): number {
   const number = Number(text)

@@ -3,7 +3,7 @@ import { accountStore } from '../accounts/store.ts'
 import { appStore } from '../apps/store.ts'
 import { readConfig } from '../config.ts'
 import { openDatabase } from '../db/open.ts'
-import { print, withDatabase } from './command.ts'
+import { operator, print, withDatabase } from './command.ts'
 
 export const migrateCommand = () =>
   new Command('migrate')
@@ -34,7 +34,7 @@ async function seed() {
     await database.seed(`${import.meta.dirname}/../../seeds`)
     const { key } = await database.write(async (connection) => {
       const accounts = accountStore(connection)
-      return accounts.issueKey(await accounts.developerNamed('Demo Developer'))
+      return accounts.issueKey(await accounts.developerNamed('Demo Developer'), operator())
     })
     print(`The demo catalogue is in. A key of Demo Developer, not shown again:
 

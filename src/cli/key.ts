@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import { accountStore } from '../accounts/store.ts'
-import { note, print, printJson, withDatabase } from './command.ts'
+import { note, operator, print, printJson, withDatabase } from './command.ts'
 
 export const keyCommand = () =>
   new Command('key')
@@ -19,7 +19,7 @@ async function issue(options: { developer: string; json?: true }) {
     database.write(async (connection) => {
       const accounts = accountStore(connection)
       const developer = await accounts.developerNamed(options.developer)
-      return { developer, issued: await accounts.issueKey(developer) }
+      return { developer, issued: await accounts.issueKey(developer, operator()) }
     }),
   )
   if (options.json) return printJson(issued)

@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import type { Decision } from '../apps/policy.ts'
 import { moderationStore } from '../moderation/store.ts'
-import { note, operatorName, print, printJson, printTable, wholeNumber, withDatabase } from './command.ts'
+import { note, operator, print, printJson, printTable, wholeNumber, withDatabase } from './command.ts'
 
 export const moderationCommand = () =>
   new Command('moderation')
@@ -51,7 +51,7 @@ async function queue(options: { limit: number; json?: true }) {
 
 async function decide(decision: Decision, id: number, reason: string | null, options: { json?: true }) {
   const decided = await withDatabase((database) =>
-    database.write((connection) => moderationStore(connection).decide(decision, id, operatorName(), reason)),
+    database.write((connection) => moderationStore(connection).decide(decision, id, operator(), reason)),
   )
   if (options.json) return printJson(decided)
   print(`App ${decided.id} (${decided.slug}) is ${decided.status} now.`)

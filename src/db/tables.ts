@@ -12,6 +12,8 @@ export type AppRow = {
   deleted_at: string | null
   /** First approval; kept when the app is taken down. */
   approved_at: string | null
+  /** Since when an approved app has differed from what an operator last decided on. */
+  unreviewed_since: string | null
   created_at: string
   updated_at: string
   total_downloads: number
@@ -41,22 +43,24 @@ type CategoryRow = { id: number; slug: string; name: string; listed_apps: number
 type ApiKeyRow = {
   id: string
   developer_id: number
+  name: string | null
   sha256: string
   created_at: string
   expires_at: string
   revoked_at: string | null
   last_used_at: string | null
 }
-type AuditRow = {
+export type AuditRow = {
   id: number
-  app_id: number
   at: string
   action: string
+  app_id: number | null
   developer_id: number | null
+  category_id: number | null
   key_id: string | null
   operator: string | null
   before: string | null
-  after: string | null
+  after: string
 }
 
 type Table<Row, Column extends keyof Row> = import('knex').Knex.CompositeTableType<Row, Generated<Row, Column>>
@@ -64,11 +68,14 @@ type Table<Row, Column extends keyof Row> = import('knex').Knex.CompositeTableTy
 declare module 'knex/types/tables.js' {
   interface Tables {
     developers: Table<DeveloperRow, 'id'>
-    api_keys: Table<ApiKeyRow, 'revoked_at' | 'last_used_at'>
+    api_keys: Table<ApiKeyRow, 'name' | 'revoked_at' | 'last_used_at'>
     categories: Table<CategoryRow, 'id' | 'listed_apps'>
-    apps: Table<AppRow, 'id' | 'deleted_at' | 'average_rating' | 'review_count' | 'rejection_reason'>
+    apps: Table<
+      AppRow,
+      'id' | 'deleted_at' | 'unreviewed_since' | 'average_rating' | 'review_count' | 'rejection_reason'
+    >
     slug_numbers: { slug: string; last: number }
     reviews: Table<ReviewRow, 'id'>
-    audit: Table<AuditRow, 'id' | 'developer_id' | 'key_id' | 'operator' | 'before' | 'after'>
+    audit: Table<AuditRow, 'id' | 'app_id' | 'developer_id' | 'category_id' | 'key_id' | 'operator' | 'before'>
   }
 }

@@ -1,7 +1,7 @@
 import addFormats from 'ajv-formats'
 import type { Request, RequestHandler, Response } from 'express'
 import { type Context, type Document, OpenAPIBackend } from 'openapi-backend'
-import type { Caller } from '../accounts/store.ts'
+import type { Caller } from '../actor.ts'
 import { type Handlers, keyedOperations } from '../contract.ts'
 import { invalidRequest, notFound, ServiceError } from '../errors.ts'
 import { readBody } from './body.ts'

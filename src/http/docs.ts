@@ -20,7 +20,7 @@ export const readPage = (): Promise<string | undefined> =>
 
 /** Serves the document, which names `baseUrl` as its server, and its pages. */
 export function docsRouter(document: Document, page: string | undefined, baseUrl: string): Router {
-  const served = { ...document, servers: [{ url: baseUrl, description: 'The server that this document came from' }] }
+  const served = { ...document, servers: [{ url: baseUrl, description: 'This server' }] }
   const json = JSON.stringify(served, null, 2)
   const yaml = stringify(served, { aliasDuplicateObjects: false })
   const router = Router({ strict: true, caseSensitive: true })

@@ -1,3 +1,4 @@
+import type { Actor } from '../actor.ts'
 import { type Decision, decisions } from '../apps/policy.ts'
 import { appStore } from '../apps/store.ts'
 import type { Connection } from '../db/open.ts'
@@ -36,7 +37,7 @@ export const moderationStore = (connection: Connection) => ({
   },
 
   /** Throws `refused` where there is no such app or its status does not allow the decision. A rejection has a reason, which the owner reads. */
-  async decide(decision: Decision, id: number, operator: string, reason: string | null): Promise<Decided> {
+  async decide(decision: Decision, id: number, actor: Actor, reason: string | null): Promise<Decided> {
     if (reason !== null && (reason.trim() === '' || [...reason.trim()].length > maximumReason)) {
       throw new ServiceError('refused', `a reason must have 1 to ${maximumReason} characters`)
     }
@@ -49,7 +50,12 @@ export const moderationStore = (connection: Connection) => ({
     }
     const approved_at = to === 'approved' ? (app.approved_at ?? new Date().toISOString()) : app.approved_at
     const rejection_reason = to === 'rejected' ? (reason?.trim() ?? null) : null
-    await apps.save(decision, app, { status: to, approved_at, rejection_reason }, { operator })
+    await apps.save(
+      `app ${decision}`,
+      app,
+      { status: to, approved_at, rejection_reason, unreviewed_since: null },
+      actor,
+    )
     return { id, slug: app.slug, status: to }
   },
 })

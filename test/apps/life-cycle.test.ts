@@ -64,18 +64,18 @@ test('an app from creation to deletion', async () => {
     sql('audit').where({ app_id: created.body.data.app_id }).orderBy('id'),
   )
   expect(audit.map(({ action }) => action)).toEqual([
-    'create',
-    'approve',
-    'update',
-    'reject',
-    'update',
-    'approve',
-    'delete',
+    'app create',
+    'app approve',
+    'app update',
+    'app reject',
+    'app update',
+    'app approve',
+    'app delete',
   ])
   const renamed = audit[2]
   expect(renamed).toMatchObject({ before: '{"name":"Star Map"}', after: '{"name":"Planet Map"}', operator: null })
   expect(renamed?.key_id && keys.ada.includes(renamed.key_id)).toBe(true)
-  expect(audit[1]).toMatchObject({ operator: 'test', developer_id: null })
+  expect(audit[1]).toMatchObject({ operator: 'test', key_id: null })
 })
 
 test('text is stored as it was sent, white space around it aside', async () => {

@@ -1,7 +1,7 @@
 import { deepStrictEqual } from 'node:assert'
 import { accountStore } from '../../src/accounts/store.ts'
 import { categoryStore } from '../../src/apps/categories.ts'
-import { indexTokens, nameKey } from '../../src/apps/terms.ts'
+import { searchDocument } from '../../src/apps/store.ts'
 import type { Connection, Database } from '../../src/db/open.ts'
 import type { AppRow } from '../../src/db/tables.ts'
 
@@ -56,7 +56,7 @@ async function addDevelopers(connection: Connection): Promise<number[]> {
 
 async function addCategories(connection: Connection): Promise<number[]> {
   const ids: number[] = []
-  for (const slug of categories) ids.push((await categoryStore(connection).add(slug, slug)).id)
+  for (const slug of categories) ids.push((await categoryStore(connection).add(slug, slug, { operator: 'bench' })).id)
   return ids
 }
 
@@ -64,13 +64,7 @@ async function addCategories(connection: Connection): Promise<number[]> {
 async function addApps({ sql, search }: Connection, apps: AppRow[]) {
   await sql('apps').insert(apps)
   for (const app of apps) {
-    const texts = [app.short_description, app.description, developers[app.developer_id - 1], app.package_name]
-    await search.put(app.id, {
-      name: indexTokens(app.name),
-      text: texts.flatMap((text) => indexTokens(text ?? '')),
-      nameKey: nameKey(app.name),
-      categoryId: app.category_id,
-    })
+    await search.put(app.id, searchDocument(app, developers[app.developer_id - 1] ?? ''))
   }
   for (const [id, added] of Map.groupBy(apps, (app) => app.category_id)) {
     await sql('categories').where({ id }).increment('listed_apps', added.length)
@@ -103,6 +97,7 @@ function appMaker(seed: number, developerIds: number[], categoryIds: number[]) {
       status: 'approved',
       deleted_at: null,
       approved_at,
+      unreviewed_since: null,
       created_at: approved_at,
       updated_at: approved_at,
       total_downloads: Math.floor(skewed(100_000_000)),

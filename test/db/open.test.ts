@@ -100,7 +100,11 @@ describe('the schema refuses what must never be', () => {
     ['a total below zero', 'update categories set listed_apps = -1', /categories_listed_apps/],
     ['changing an audit row', "update audit set action = 'x'", /audit is append-only/],
     ['forgetting an audit row', 'delete from audit', /audit is append-only/],
-    ['an audit row of nobody', "insert into audit (app_id, at, action) values (1, '', 'x')", /audit_actor/],
+    [
+      'an audit row of nobody',
+      "insert into audit (app_id, developer_id, at, action, after) values (1, 1, '', 'x', '{}')",
+      /audit_actor/,
+    ],
   ])('%s', async ([, statement, refusal]) => {
     await withDatabase(async (database) => {
       await expect(database.write(({ sql }) => sql.raw(statement))).rejects.toThrow(refusal)

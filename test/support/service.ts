@@ -124,7 +124,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     decide: async (decision, id) => {
       const reason = decision === 'reject' ? 'Because.' : null
       await database
-        .write((connection) => moderationStore(connection).decide(decision, id, 'test', reason))
+        .write((connection) => moderationStore(connection).decide(decision, id, { operator: 'test' }, reason))
         .catch((error: unknown) => {
           if (!(error instanceof ServiceError) || error.code !== 'refused') throw error
         })

@@ -29,6 +29,8 @@ export default async function setup(project: TestProject) {
   return () => rmSync(folder, { recursive: true })
 }
 
+const actor = { operator: 'world' }
+
 async function createWorld(file: string): Promise<World> {
   const database = openDatabase({ filename: file })
   await database.migrate()
@@ -38,17 +40,18 @@ async function createWorld(file: string): Promise<World> {
     const apps = appStore(connection)
     const moderation = moderationStore(connection)
 
-    const addCategory = async (slug: string, name: string) => (await categoryStore(connection).add(slug, name)).id
+    const addCategory = async (slug: string, name: string) =>
+      (await categoryStore(connection).add(slug, name, actor)).id
     const tools = await addCategory('tools', 'Tools')
     const games = await addCategory('games', 'Games')
     const empty = await addCategory('empty', 'Empty')
 
     const ada = await accounts.developerNamed('Ada')
     const bob = await accounts.developerNamed('Bob')
-    const adas = await accounts.issueKey(ada)
-    const bobs = await accounts.issueKey(bob)
-    const expired = await accounts.issueKey(ada)
-    const revoked = await accounts.issueKey(ada)
+    const adas = await accounts.issueKey(ada, actor)
+    const bobs = await accounts.issueKey(bob, actor)
+    const expired = await accounts.issueKey(ada, actor)
+    const revoked = await accounts.issueKey(ada, actor)
     const past = '2020-01-01T00:00:00.000Z'
     await sql('api_keys').where({ id: expired.id }).update({ expires_at: past })
     await sql('api_keys').where({ id: revoked.id }).update({ revoked_at: past })
@@ -63,7 +66,7 @@ async function createWorld(file: string): Promise<World> {
         version: '1.0.0',
       }
       const state = { status: 'pending' as const, rejection_reason: null, total_downloads: 0, category_id: tools }
-      return (await apps.insert({ developer_id, ...times, ...texts, ...state, ...more }, { operator: 'world' })).id
+      return (await apps.insert({ developer_id, ...times, ...texts, ...state, ...more }, actor)).id
     }
     const approved = await insert(ada.id, 'Tide Clock', {
       short_description: 'High and low water',
@@ -75,10 +78,10 @@ async function createWorld(file: string): Promise<World> {
     const deleted = await insert(ada.id, 'Gone', { package_name: 'org.example.gone' })
     const bobsApp = await insert(bob.id, 'Bird Song', { category_id: games, total_downloads: 7 })
     const bobsPending = await insert(bob.id, 'Night Train')
-    for (const id of [approved, deleted, bobsApp]) await moderation.decide('approve', id, 'world', null)
-    await moderation.decide('reject', rejected, 'world', 'It points south.')
+    for (const id of [approved, deleted, bobsApp]) await moderation.decide('approve', id, actor, null)
+    await moderation.decide('reject', rejected, actor, 'It points south.')
     const gone = await apps.find(deleted)
-    if (gone) await apps.save('delete', gone, { deleted_at: past }, { operator: 'world' })
+    if (gone) await apps.save('app delete', gone, { deleted_at: past }, actor)
     await apps.addReviews(approved, [
       { reviewer_name: 'Cy', rating: 4, comment: 'Fine.', created_at: '2026-01-01T00:00:00.000Z' },
       { reviewer_name: 'Di', rating: 5, comment: '', created_at: '2026-02-01T00:00:00.000Z' },

@@ -12,6 +12,7 @@ export async function up(sql: Knex) {
   await sql.schema.createTable('api_keys', (table) => {
     table.text('id').primary()
     table.bigInteger('developer_id').notNullable().references('developers.id').index()
+    table.text('name')
     table.text('sha256').notNullable()
     table.text('created_at').notNullable()
     table.text('expires_at').notNullable()
@@ -30,11 +31,13 @@ export async function up(sql: Knex) {
 
   await sql.schema.createTable('apps', (table) => {
     table.bigIncrements('id')
-    table.bigInteger('developer_id').notNullable().references('developers.id').index()
+    table.bigInteger('developer_id').notNullable().references('developers.id')
     table.bigInteger('category_id').notNullable().references('categories.id').index()
     table.text('status').notNullable()
     table.text('deleted_at')
     table.text('approved_at')
+    // Since when an approved app has differed from what an operator last decided on.
+    table.text('unreviewed_since')
     table.text('created_at').notNullable()
     table.text('updated_at').notNullable()
     table.bigInteger('total_downloads').notNullable().defaultTo(0)
@@ -55,6 +58,7 @@ export async function up(sql: Knex) {
     table.check('(package_name is null) = (package_key is null)', [], 'apps_package_key')
     table.check('total_downloads >= 0 and review_count >= 0', [], 'apps_counts')
     table.check('average_rating = 0 or average_rating between 1 and 5', [], 'apps_average_rating')
+    table.index(['developer_id', 'name'], 'apps_developer_name')
   })
 
   // One index for each order of the list, with and without a category, read backwards: all orders descend.
@@ -69,6 +73,7 @@ export async function up(sql: Knex) {
     await sql.raw(`create index apps_category_${sort} on apps (category_id, ${columns}) ${listed}`)
   }
   await sql.raw(`create index apps_queue on apps (created_at, id) where status = 'pending' and deleted_at is null`)
+  await sql.raw(`create index apps_changed on apps (unreviewed_since, id) where unreviewed_since is not null`)
 
   // The last number given to a slug that several names share, so that none is given twice and none is searched for.
   await sql.schema.createTable('slug_numbers', (table) => {
@@ -87,18 +92,20 @@ export async function up(sql: Knex) {
     table.index(['app_id', 'created_at', 'id'], 'reviews_newest')
   })
 
-  // Who did what to an app: a developer with a key, or an operator by name.
+  // Who did what, and to what: an app and its owner, a developer, or a category. A developer acts by a key.
   await sql.schema.createTable('audit', (table) => {
     table.bigIncrements('id')
-    table.bigInteger('app_id').notNullable().references('apps.id').index()
-    table.text('at').notNullable()
+    table.text('at').notNullable().index()
     table.text('action').notNullable()
+    table.bigInteger('app_id').references('apps.id').index()
     table.bigInteger('developer_id').references('developers.id').index()
+    table.bigInteger('category_id').references('categories.id')
     table.text('key_id').references('api_keys.id')
     table.text('operator')
     table.text('before')
-    table.text('after')
-    table.check('(operator is null) <> (developer_id is null)', [], 'audit_actor')
+    table.text('after').notNullable()
+    table.check('(operator is null) <> (key_id is null)', [], 'audit_actor')
+    table.check('developer_id is not null or category_id is not null', [], 'audit_subject')
   })
   await makeAppendOnly(sql, 'audit')
 
