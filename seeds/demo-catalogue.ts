@@ -51,7 +51,7 @@ export async function seed(knex: Knex) {
         updated_at: app.approved_at ?? app.created_at,
       }
       const { id } = await appStore(connection).insert(row, seeder)
-      if (reviews.length > 0) await appStore(connection).addReviews(id, reviews)
+      await appStore(connection).addReviews(reviews.map((review) => ({ ...review, app_id: id })))
     }
   })
 }

@@ -61,9 +61,10 @@ export const accountStore = (connection: Connection) => ({
     const expires_at = new Date(now + lifetime).toISOString()
     const created_at = new Date(now).toISOString()
     await connection.sql('api_keys').insert({ id, sha256, developer_id: developer.id, created_at, expires_at })
-    await auditStore(connection).record('key issue', { developer_id: developer.id }, actor, {
-      after: { id, expires_at },
-    })
+    await auditStore(connection).record(
+      [{ action: 'key issue', at: created_at, subject: { developer_id: developer.id }, after: { id, expires_at } }],
+      actor,
+    )
     return { id, key, developer: developer.name, expires_at }
   },
 })

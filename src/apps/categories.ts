@@ -39,7 +39,17 @@ export const categoryStore = (connection: Connection) => ({
       )
     const [category] = rows
     if (!category) throw new Error('the insert returned no category')
-    await auditStore(connection).record('category add', { category_id: category.id }, actor, { after: { slug, name } })
+    await auditStore(connection).record(
+      [
+        {
+          action: 'category add',
+          at: new Date().toISOString(),
+          subject: { category_id: category.id },
+          after: { slug, name },
+        },
+      ],
+      actor,
+    )
     return category
   },
 })

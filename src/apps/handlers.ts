@@ -4,7 +4,7 @@ import { notFound, ServiceError } from '../errors.ts'
 import { categoryStore } from './categories.ts'
 import { etagOf, holds } from './etag.ts'
 import { canSee, demandOwner, statusAfterUpdate } from './policy.ts'
-import { type AppRowChanges, appStore, type FoundApp } from './store.ts'
+import { type AppRowChanges, appStore, differs, type FoundApp } from './store.ts'
 
 /** The five operations. `baseUrl` is the public address that `Location` and `Link` begin with. */
 export const appHandlers = (database: Database, baseUrl: string): Handlers => ({
@@ -112,16 +112,17 @@ function detail(app: FoundApp): App {
   }
 }
 
-function rowChanges(app: FoundApp, { short_description, ...changes }: AppChanges): AppRowChanges {
+function rowChanges(app: FoundApp, { short_description, ...named }: AppChanges): AppRowChanges {
   const status = statusAfterUpdate(app.status)
-  return {
-    ...changes,
+  const changes = {
+    ...named,
     ...(short_description !== undefined && { short_description: short_description || null }),
     status,
-    // An operator sees what has changed of an app that stays public meanwhile.
-    unreviewed_since: status === 'approved' ? (app.unreviewed_since ?? new Date().toISOString()) : null,
     rejection_reason: status === 'rejected' ? app.rejection_reason : null,
   }
+  // What has changed of an app that stays public meanwhile waits for an operator's eye.
+  if (status !== 'approved' || !differs(app, changes)) return changes
+  return { ...changes, unreviewed_since: app.unreviewed_since ?? new Date().toISOString() }
 }
 
 async function demandCategory(connection: Connection, id: number) {

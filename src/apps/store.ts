@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import type { Actor } from '../actor.ts'
 import { type Action, auditStore } from '../audit/store.ts'
 import type { AppSummary, Sort } from '../contract.ts'
-import { type Connection, jsonRows, rethrowViolation, type SearchDocument } from '../db/open.ts'
+import { type Connection, insertRows, jsonRows, rethrowViolation, type SearchDocument } from '../db/open.ts'
 import type { AppRow, ReviewRow } from '../db/tables.ts'
 import { ServiceError } from '../errors.ts'
 import { numbered, slugOf } from './slug.ts'
@@ -28,14 +28,14 @@ export type FoundApp = AppRow & {
   reviews: Omit<ReviewRow, 'app_id'>[]
 }
 
-/** A row before it has an id; what is left out is the table's default. */
-export type NewAppRow = Omit<
-  AppRow,
-  'id' | 'deleted_at' | 'unreviewed_since' | 'slug' | 'package_key' | 'average_rating' | 'review_count'
->
+/** A row before it is in its table. What may be left out is made: an id and slug that are free, and what the table has by default. */
+export type NewAppRow = Omit<AppRow, 'package_key' | Made> & Partial<Pick<AppRow, Made>>
+type Made = 'id' | 'slug' | 'deleted_at' | 'unreviewed_since' | 'average_rating' | 'review_count'
 
-/** What an app's owner or an operator can change; the rest follows from it. */
-export type AppRowChanges = Partial<Pick<AppRow, AuditedColumn | 'approved_at' | 'unreviewed_since'>>
+/** What can change of an app once it is there; the rest follows from it. */
+export type AppRowChanges = Partial<Omit<AppRow, 'id' | 'slug' | 'package_key' | 'review_count'>>
+
+export type NewReviewRow = Omit<ReviewRow, 'id'> & { id?: number }
 
 /** Columns whose changes the audit keeps. */
 const auditedColumns = [
@@ -50,7 +50,14 @@ const auditedColumns = [
   'deleted_at',
   'developer_id',
 ] as const satisfies (keyof AppRow)[]
-type AuditedColumn = (typeof auditedColumns)[number]
+
+type AppChange = {
+  before?: AppRow
+  after: AppRow
+  at: string
+  /** Where the caller has it already. */
+  document?: SearchDocument | undefined
+}
 
 /** Columns whose text search knows, or that its index keeps beside. */
 const indexedColumns = [
@@ -83,6 +90,9 @@ function sliceOf(total: number, limit: number, offset: number): Slice {
   const behind = total - offset - take
   return behind < offset ? { direction: 'asc', skip: behind, take } : { direction: 'desc', skip: offset, take }
 }
+
+/** What an app has that its insert does not name. */
+const defaults = { id: null, deleted_at: null, unreviewed_since: null, average_rating: 0, review_count: 0 }
 
 const isListed = (app: AppRow | undefined) => app?.status === 'approved' && app.deleted_at === null
 
@@ -156,11 +166,25 @@ export const appStore = (connection: Connection) => {
       )
   }
 
-  const isSlugTaken = async (slug: string) => (await sql('apps').where({ slug }).first('id')) !== undefined
+  /** Those of the slugs that an app has, a deleted one too. */
+  async function takenSlugs(slugs: string[]): Promise<Set<string>> {
+    return new Set(await sql('apps').whereIn('slug', slugs).pluck('slug'))
+  }
 
-  async function freeSlug(name: string): Promise<string> {
-    const slug = slugOf(name)
-    if (!(await isSlugTaken(slug))) return slug
+  /** A slug for each name, shared by no app and no other of them. */
+  async function freeSlugs(names: string[], given: Set<string>): Promise<string[]> {
+    const wanted = names.map(slugOf)
+    const taken = new Set([...given, ...(await takenSlugs(wanted))])
+    const slugs: string[] = []
+    for (const slug of wanted) {
+      const free = taken.has(slug) ? await numberedSlug(slug, taken) : slug
+      taken.add(free)
+      slugs.push(free)
+    }
+    return slugs
+  }
+
+  async function numberedSlug(slug: string, taken: Set<string>): Promise<string> {
     for (;;) {
       const rows = await sql('slug_numbers')
         .insert({ slug, last: 2 })
@@ -169,50 +193,60 @@ export const appStore = (connection: Connection) => {
         .returning('last')
       // A name may itself end in a number, so one that is next may be taken.
       const candidate = numbered(slug, Number(rows[0]?.last))
-      if (!(await isSlugTaken(candidate))) return candidate
+      if (!taken.has(candidate) && (await takenSlugs([candidate])).size === 0) return candidate
     }
   }
 
-  async function addToListed(categoryId: number, count: 1 | -1) {
-    await sql('categories').where({ id: categoryId }).increment('listed_apps', count)
-  }
-
-  async function keepCounts(before: AppRow | undefined, after: AppRow) {
-    const from = before && isListed(before) ? before.category_id : undefined
-    const to = isListed(after) ? after.category_id : undefined
-    if (from === to) return
-    if (from !== undefined) await addToListed(from, -1)
-    if (to !== undefined) await addToListed(to, 1)
-  }
-
-  async function keepIndex(before: AppRow | undefined, after: AppRow) {
-    if (!isListed(after)) {
-      if (isListed(before)) await search.remove(after.id)
-      return
+  async function keepCounts(changes: AppChange[]) {
+    const differences = new Map<number, number>()
+    const count = (app: AppRow | undefined, difference: 1 | -1) => {
+      if (!app || !isListed(app)) return
+      differences.set(app.category_id, (differences.get(app.category_id) ?? 0) + difference)
     }
-    if (isListed(before) && indexedColumns.every((column) => before?.[column] === after[column])) return
-    const developer = await sql('developers').where({ id: after.developer_id }).first('name')
-    await search.put(after.id, searchDocument(after, developer?.name ?? ''))
+    for (const { before, after } of changes) {
+      count(before, -1)
+      count(after, 1)
+    }
+    for (const [id, difference] of differences) {
+      if (difference !== 0) await sql('categories').where({ id }).increment('listed_apps', difference)
+    }
   }
 
-  async function keepAudit(action: Action, before: AppRow | undefined, after: AppRow, actor: Actor, at: string) {
-    const changed = auditedColumns.filter((column) => before?.[column] !== after[column])
-    const pick = (row: AppRow) => Object.fromEntries(changed.map((column) => [column, row[column]]))
-    const subject = { app_id: after.id, developer_id: after.developer_id }
-    await auditStore(connection).record(
-      action,
-      subject,
-      actor,
-      { ...(before && { before: pick(before) }), after: pick(after) },
-      at,
+  async function keepIndex(changes: AppChange[]) {
+    const gone = changes.filter(({ before, after }) => isListed(before) && !isListed(after))
+    const stale = changes.filter(
+      ({ before, after }) =>
+        isListed(after) && !(isListed(before) && indexedColumns.every((column) => before?.[column] === after[column])),
+    )
+    const names = await developerNames(stale.filter(({ document }) => !document).map(({ after }) => after.developer_id))
+    await search.remove(gone.map(({ after }) => after.id))
+    await search.put(
+      stale.map(({ after, document }) => ({
+        id: after.id,
+        ...(document ?? searchDocument(after, names.get(after.developer_id) ?? '')),
+      })),
     )
   }
 
-  /** All that follows from a change of an app, in the same transaction. */
-  async function follow(action: Action, before: AppRow | undefined, after: AppRow, actor: Actor, at: string) {
-    await keepCounts(before, after)
-    await keepIndex(before, after)
-    await keepAudit(action, before, after, actor, at)
+  async function developerNames(ids: number[]): Promise<Map<number, string>> {
+    if (ids.length === 0) return new Map()
+    const rows = await sql('developers').whereIn('id', ids).select('id', 'name')
+    return new Map(rows.map(({ id, name }) => [id, name]))
+  }
+
+  /** All that follows from changes of apps, in the same transaction. */
+  async function follow(action: Action, changes: AppChange[], actor: Actor) {
+    await keepCounts(changes)
+    await keepIndex(changes)
+    await auditStore(connection).record(
+      changes.map(({ before, after, at }) => ({
+        action,
+        at,
+        subject: { app_id: after.id, developer_id: after.developer_id },
+        ...difference(before, after),
+      })),
+      actor,
+    )
   }
 
   const packageNameTaken = (error: unknown, name: string | null | undefined) =>
@@ -222,6 +256,47 @@ export const appStore = (connection: Connection) => {
           errors: [{ in: 'body', field: '/package_name', message: 'is taken by another app' }],
         }),
     })
+
+  /** Puts apps into their table, and returns them in the same order. Throws `package_name_taken`, and writes none then. */
+  async function insertAll(
+    action: Action,
+    apps: { app: NewAppRow; document?: SearchDocument | undefined }[],
+    actor: Actor,
+  ): Promise<AppRow[]> {
+    const unnamed = apps.filter(({ app }) => app.slug === undefined).map(({ app }) => app.name)
+    const given = apps.flatMap(({ app }) => app.slug ?? [])
+    const slugs = await freeSlugs(unnamed, new Set(given))
+    const rows = apps.map(({ app }) => ({
+      ...defaults,
+      ...app,
+      slug: app.slug ?? slugs.shift() ?? '',
+      package_key: packageKey(app.package_name),
+    }))
+    const ids = await insertRows(sql, 'apps', rows, 'slug').catch((error: unknown) =>
+      packageNameTaken(error, apps[0]?.app.package_name),
+    )
+    const inserted = rows.map((row) => ({ ...row, id: ids.get(row.slug) ?? 0 }))
+    const changes = inserted.map((after, index) => ({ after, at: after.created_at, document: apps[index]?.document }))
+    await follow(action, changes, actor)
+    return inserted
+  }
+
+  async function insertReviews(reviews: NewReviewRow[]) {
+    await insertRows(
+      sql,
+      'reviews',
+      reviews.map((review) => ({ id: null, ...review })),
+    )
+  }
+
+  async function rate(appIds: Set<number>) {
+    for (const id of appIds) {
+      const [found] = await sql('reviews').where({ app_id: id }).sum({ sum: 'rating' }).count({ count: '*' })
+      const review_count = Number(found?.count ?? 0)
+      const average_rating = averageRating(Number(found?.sum ?? 0), review_count)
+      await sql('apps').where({ id }).update({ average_rating, review_count })
+    }
+  }
 
   return {
     /** A page of the listed apps, and how many the filter lets through in all. */
@@ -267,42 +342,57 @@ export const appStore = (connection: Connection) => {
       return row && { ...row, reviews: JSON.parse(row.reviews) }
     },
 
-    /** Gives the app its slug and id. Throws `package_name_taken`. */
+    /** Puts an app into its table. Throws `package_name_taken`. */
     async insert(app: NewAppRow, actor: Actor): Promise<AppRow> {
-      const row = { ...app, slug: await freeSlug(app.name), package_key: packageKey(app.package_name) }
-      const rows = await sql('apps')
-        .insert(row)
-        .returning('*')
-        .catch((error: unknown) => packageNameTaken(error, app.package_name))
-      const [inserted] = rows
+      const [inserted] = await insertAll('app create', [{ app }], actor)
       if (!inserted) throw new Error('the insert returned no app')
-      await follow('app create', undefined, inserted, actor, app.created_at)
       return inserted
     },
 
+    insertAll,
+
     /** Writes what really changes; nothing where nothing does. Throws `package_name_taken`. */
     async save(action: Action, before: AppRow, changes: AppRowChanges, actor: Actor) {
-      const after: AppRow = { ...before, ...changes }
-      if (auditedColumns.every((column) => before[column] === after[column])) return
+      if (!differs(before, changes)) return
+      const at = laterThan(before.updated_at)
+      const after: AppRow = { ...before, updated_at: at, ...changes }
       after.package_key = packageKey(after.package_name)
-      after.updated_at = laterThan(before.updated_at)
       await sql('apps')
         .where({ id: after.id })
         .update({ ...changes, package_key: after.package_key, updated_at: after.updated_at })
         .catch((error: unknown) => packageNameTaken(error, after.package_name))
-      await follow(action, before, after, actor, after.updated_at)
+      await follow(action, [{ before, after, at }], actor)
     },
 
-    /** Adds reviews and keeps the app's average, the mean to two decimals, and their count. */
-    async addReviews(appId: number, reviews: Omit<ReviewRow, 'id' | 'app_id'>[]) {
-      for (const review of reviews) await sql('reviews').insert({ ...review, app_id: appId })
-      const [mean] = await sql('reviews').where({ app_id: appId }).avg({ rating: 'rating' }).count({ reviews: '*' })
-      const average_rating = Math.round(Number(mean?.rating ?? 0) * 100) / 100
-      await sql('apps')
-        .where({ id: appId })
-        .update({ average_rating, review_count: Number(mean?.reviews ?? 0) })
+    /** Adds reviews and keeps the average and number of their apps. */
+    async addReviews(reviews: NewReviewRow[]) {
+      await insertReviews(reviews)
+      await rate(new Set(reviews.map(({ app_id }) => app_id)))
+    },
+
+    insertReviews,
+
+    /** Puts other reviews in the place of an app's own. */
+    async replaceReviews(appId: number, reviews: NewReviewRow[]) {
+      await sql('reviews').where({ app_id: appId }).delete()
+      await insertReviews(reviews)
+      await rate(new Set([appId]))
     },
   }
+}
+
+/** The mean of ratings to two decimals, as an app shows it; 0 of none. */
+export const averageRating = (sum: number, count: number) => (count === 0 ? 0 : Math.round((sum / count) * 100) / 100)
+
+/** Whether a row would be another with the changes. */
+export const differs = (row: AppRow, changes: AppRowChanges) =>
+  Object.entries(changes).some(([column, value]) => row[column as keyof AppRow] !== value)
+
+/** The audited columns in which two states of an app differ. */
+function difference(before: AppRow | undefined, after: AppRow) {
+  const columns = auditedColumns.filter((column) => before?.[column] !== after[column])
+  const pick = (row: AppRow) => Object.fromEntries(columns.map((column) => [column, row[column]]))
+  return { ...(before && { before: pick(before) }), after: pick(after) }
 }
 
 /** What the search index is told of an app. */

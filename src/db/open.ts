@@ -5,7 +5,7 @@ import type { Config } from '../config.ts'
 import { ServiceError } from '../errors.ts'
 import { isUnavailable, openReader, openWriter, searchIndex, violatedUnique } from './sqlite.ts'
 
-export { jsonRows, type SearchDocument } from './sqlite.ts'
+export { insertRows, jsonRows, type SearchDocument } from './sqlite.ts'
 
 /** What a store works with: a way to run SQL, and the search index through it. */
 export type Connection = Readonly<{ sql: Knex; search: ReturnType<typeof searchIndex> }>

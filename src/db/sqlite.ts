@@ -103,6 +103,26 @@ export function violatedUnique(error: unknown): string | undefined {
   return error instanceof Error ? /UNIQUE constraint failed: ([\w.]+)/.exec(error.message)?.[1] : undefined
 }
 
+/**
+ * Inserts rows that all have the same columns: as one JSON text, which costs a fraction of binding each value. Returns each
+ * row's id by its value in the column `by`, where one is named.
+ */
+export async function insertRows(
+  sql: Knex,
+  table: string,
+  rows: Record<string, string | number | null>[],
+  by = 'id',
+): Promise<Map<unknown, number>> {
+  const columns = Object.keys(rows[0] ?? {})
+  if (columns.length === 0) return new Map()
+  const values = columns.map((column) => `value->>'$.${column}'`)
+  const inserted: Record<string, number>[] = await sql.raw(
+    `insert into ${table} (${columns.join(', ')}) select ${values.join(', ')} from json_each(?) returning id, ${by} as name`,
+    [JSON.stringify(rows)],
+  )
+  return new Map(inserted.map(({ id, name }) => [name, id ?? 0]))
+}
+
 /** A column that holds a subquery's rows as a JSON array of objects: what belongs together comes in one statement. */
 export const jsonRows = (sql: Knex, rows: Knex.QueryBuilder, columns: string[], order: string, name: string) =>
   sql.raw(
@@ -139,19 +159,24 @@ export const createSearchIndex = (sql: Knex) =>
 
 /** The full-text index (https://sqlite.org/fts5.html), through the connection it is given. */
 export const searchIndex = (sql: Knex) => ({
-  async put(id: number, document: SearchDocument) {
-    const { name, text, nameKey, categoryId } = document
-    await sql.raw('insert or replace into app_search (rowid, name, text, exact, category) values (?, ?, ?, ?, ?)', [
+  async put(documents: (SearchDocument & { id: number })[]) {
+    if (documents.length === 0) return
+    const rows = documents.map(({ id, name, text, nameKey, categoryId }) => [
       id,
       name.join(' '),
       text.join(' '),
       exactToken(nameKey),
       categoryToken(categoryId),
     ])
+    await sql.raw(
+      `insert or replace into app_search (rowid, name, text, exact, category)
+       select value->>0, value->>1, value->>2, value->>3, value->>4 from json_each(?)`,
+      [JSON.stringify(rows)],
+    )
   },
 
-  async remove(id: number) {
-    await sql.raw('delete from app_search where rowid = ?', [id])
+  async remove(ids: number[]) {
+    if (ids.length > 0) await sql('app_search').whereIn('rowid', ids).delete()
   },
 
   /**

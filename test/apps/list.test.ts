@@ -177,10 +177,7 @@ describe('order', () => {
       for (const [name, stars] of Object.entries(ratings)) {
         const app = await connection.sql('apps').where({ name }).first('id')
         const review = { reviewer_name: 'R', comment: '', created_at: '2030-01-01T00:00:00.000Z' }
-        await appStore(connection).addReviews(
-          app?.id ?? 0,
-          stars.map((rating) => ({ ...review, rating })),
-        )
+        await appStore(connection).addReviews(stars.map((rating) => ({ ...review, app_id: app?.id ?? 0, rating })))
       }
     })
     expect(namesOf(await service.get('/apps?category=empty&sort=rating'))).toEqual([

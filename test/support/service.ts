@@ -132,8 +132,8 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     addReviews: (id, count) =>
       database.write((connection) =>
         appStore(connection).addReviews(
-          id,
           Array.from({ length: count }, (_, index) => ({
+            app_id: id,
             reviewer_name: `Reviewer ${index}`,
             rating: 1 + (index % 5),
             comment: 'Seen.',

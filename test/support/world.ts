@@ -82,10 +82,10 @@ async function createWorld(file: string): Promise<World> {
     await moderation.decide('reject', rejected, actor, 'It points south.')
     const gone = await apps.find(deleted)
     if (gone) await apps.save('app delete', gone, { deleted_at: past }, actor)
-    await apps.addReviews(approved, [
-      { reviewer_name: 'Cy', rating: 4, comment: 'Fine.', created_at: '2026-01-01T00:00:00.000Z' },
-      { reviewer_name: 'Di', rating: 5, comment: '', created_at: '2026-02-01T00:00:00.000Z' },
-      { reviewer_name: 'Ed', rating: 5, comment: 'Right.', created_at: '2026-01-15T00:00:00.000Z' },
+    await apps.addReviews([
+      { app_id: approved, reviewer_name: 'Cy', rating: 4, comment: 'Fine.', created_at: '2026-01-01T00:00:00.000Z' },
+      { app_id: approved, reviewer_name: 'Di', rating: 5, comment: '', created_at: '2026-02-01T00:00:00.000Z' },
+      { app_id: approved, reviewer_name: 'Ed', rating: 5, comment: 'Right.', created_at: '2026-01-15T00:00:00.000Z' },
     ])
 
     return {
