@@ -1,7 +1,13 @@
 #!/usr/bin/env node
 import { Command, CommanderError } from 'commander'
+import { appCommand } from './cli/app.ts'
+import { auditCommand } from './cli/audit.ts'
 import { categoryCommand } from './cli/category.ts'
+import { complain } from './cli/command.ts'
 import { migrateCommand, seedCommand } from './cli/database.ts'
+import { developerCommand } from './cli/developer.ts'
+import { exportCommand } from './cli/export.ts'
+import { importCommand } from './cli/import.ts'
 import { keyCommand } from './cli/key.ts'
 import { moderationCommand } from './cli/moderation.ts'
 import { serveCommand } from './cli/serve.ts'
@@ -17,22 +23,28 @@ const program = new Command('apps-service')
   .addCommand(keyCommand())
   .addCommand(categoryCommand())
   .addCommand(moderationCommand())
+  .addCommand(appCommand())
+  .addCommand(developerCommand())
+  .addCommand(auditCommand())
+  .addCommand(importCommand())
+  .addCommand(exportCommand())
 
 for (const command of [program, ...program.commands.flatMap((group) => [group, ...group.commands])]) {
   command.exitOverride().showHelpAfterError('(--help tells more)')
 }
 
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  // A reader that has seen enough, as head has, needs no word about it.
+  if (error.code !== 'EPIPE') complain(messageOf(error))
+  process.exit(1)
+})
+
 try {
   await program.parseAsync()
 } catch (error) {
-  process.exitCode = exitCodeOf(error)
-}
-
-function exitCodeOf(error: unknown): number {
   // commander has printed its own message, or the help that was asked for.
-  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
-  process.stderr.write(`apps-service: ${messageOf(error)}\n`)
-  return 1
+  if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2
+  else complain(messageOf(error))
 }
 
 function messageOf(error: unknown): string {

@@ -3,6 +3,7 @@ import { auditStore } from '../audit/store.ts'
 import type { Category } from '../contract.ts'
 import { type Connection, rethrowViolation } from '../db/open.ts'
 import { ServiceError } from '../errors.ts'
+import { nameFrom } from '../names.ts'
 
 export const categoryStore = (connection: Connection) => ({
   /** By name. */
@@ -10,33 +11,26 @@ export const categoryStore = (connection: Connection) => ({
     return connection.sql('categories').orderBy('name').select('id', 'slug', 'name')
   },
 
+  /** By name, with how many apps are in each: those the public sees, and those in any state, deleted ones too. */
+  overview(): Promise<(Category & { listed_apps: number; all_apps: number })[]> {
+    const { sql } = connection
+    const all = sql('apps').whereRaw('apps.category_id = categories.id').count('*').as('all_apps')
+    return sql('categories').orderBy('name').select('id', 'slug', 'name', 'listed_apps', all)
+  },
+
   async has(id: number): Promise<boolean> {
     return (await connection.sql('categories').where({ id }).first('id')) !== undefined
   },
 
   /** Throws `refused` where the slug or the name cannot be one or is another category's. */
-  async add(slug: string, text: string, actor: Actor): Promise<Category> {
-    const name = text.trim()
-    if (!/^[a-z0-9]+(-[a-z0-9]+)*$/.test(slug) || slug.length > 80) {
-      throw new ServiceError(
-        'refused',
-        `the slug must be lower-case letters and digits with single hyphens between, not ${JSON.stringify(slug)}`,
-      )
-    }
-    if (name === '' || [...name].length > 100 || /\p{C}/u.test(name)) {
-      throw new ServiceError('refused', 'the name must be 1 to 100 characters on one line')
-    }
-    const taken = (what: string) => () => new ServiceError('refused', `there is already a category with ${what}`)
+  async add(slug: string, text: string, actor: Actor, id?: number): Promise<Category> {
+    const name = nameFrom(text, 'a category name')
+    demandSlug(slug)
     const rows = await connection
       .sql('categories')
-      .insert({ slug, name })
+      .insert({ slug, name, ...(id !== undefined && { id }) })
       .returning(['id', 'slug', 'name'])
-      .catch((error: unknown) =>
-        rethrowViolation(error, {
-          'categories.slug': taken(`the slug ${slug}`),
-          'categories.name': taken(`the name ${name}`),
-        }),
-      )
+      .catch((error: unknown) => taken(error, { slug, name }))
     const [category] = rows
     if (!category) throw new Error('the insert returned no category')
     await auditStore(connection).record(
@@ -52,4 +46,49 @@ export const categoryStore = (connection: Connection) => ({
     )
     return category
   },
+
+  /** The slug stays where no other is given. Throws `refused` as `add` does, and where nothing would change. */
+  async rename(slug: string, changes: { name: string; slug?: string | undefined }, actor: Actor): Promise<Category> {
+    const { sql } = connection
+    const before = await sql('categories').where({ slug }).first('id', 'slug', 'name')
+    if (!before) throw new ServiceError('refused', `there is no category with the slug ${slug}`)
+    const after = { slug: changes.slug ?? slug, name: nameFrom(changes.name, 'a category name') }
+    demandSlug(after.slug)
+    const columns = (['slug', 'name'] as const).filter((column) => before[column] !== after[column])
+    if (columns.length === 0) throw new ServiceError('refused', `the category ${slug} is named so already`)
+    await sql('categories')
+      .where({ id: before.id })
+      .update(after)
+      .catch((error: unknown) => taken(error, after))
+    const pick = (row: typeof after) => Object.fromEntries(columns.map((column) => [column, row[column]]))
+    await auditStore(connection).record(
+      [
+        {
+          action: 'category rename',
+          at: new Date().toISOString(),
+          subject: { category_id: before.id },
+          before: pick(before),
+          after: pick(after),
+        },
+      ],
+      actor,
+    )
+    return { id: before.id, ...after }
+  },
 })
+
+function demandSlug(slug: string) {
+  if (/^[a-z0-9]+(-[a-z0-9]+)*$/.test(slug) && slug.length <= 80) return
+  throw new ServiceError(
+    'refused',
+    `the slug must be lower-case letters and digits with single hyphens between, not ${JSON.stringify(slug)}`,
+  )
+}
+
+function taken(error: unknown, { slug, name }: { slug: string; name: string }): never {
+  const meaning = (what: string) => () => new ServiceError('refused', `there is already a category with ${what}`)
+  return rethrowViolation(error, {
+    'categories.slug': meaning(`the slug ${slug}`),
+    'categories.name': meaning(`the name ${name}`),
+  })
+}

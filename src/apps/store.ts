@@ -3,7 +3,7 @@ import type { Actor } from '../actor.ts'
 import { type Action, auditStore } from '../audit/store.ts'
 import type { AppSummary, Sort } from '../contract.ts'
 import { type Connection, insertRows, jsonRows, rethrowViolation, type SearchDocument } from '../db/open.ts'
-import type { AppRow, ReviewRow } from '../db/tables.ts'
+import type { AppRow, AppStatus, ReviewRow } from '../db/tables.ts'
 import { ServiceError } from '../errors.ts'
 import { numbered, slugOf } from './slug.ts'
 import { indexTokens, nameKey, queryTerms } from './terms.ts'
@@ -27,6 +27,10 @@ export type FoundApp = AppRow & {
   category_slug: string
   reviews: Omit<ReviewRow, 'app_id'>[]
 }
+
+/** How many apps there are in each state; a deleted one counts as that alone. */
+export type StateCounts = Readonly<Record<AppStatus | 'deleted', number>>
+export const noApps: StateCounts = { pending: 0, approved: 0, rejected: 0, deleted: 0 }
 
 /** A row before it is in its table. What may be left out is made: an id and slug that are free, and what the table has by default. */
 export type NewAppRow = Omit<AppRow, 'package_key' | Made> & Partial<Pick<AppRow, Made>>
@@ -81,6 +85,9 @@ const ordered = (sort: Sort, order: 'asc' | 'desc') =>
 
 /** Passing an app on the way costs about a sixteenth of fetching and sorting a match: measured by the benchmark in test/bench. */
 const walkedForFetched = 16
+
+/** How many apps are told to search at a time. */
+const batchSize = 500
 
 /** Part of an ordered whole, from the end that is nearer: no page skips more than half. */
 type Slice = { direction: 'asc' | 'desc'; skip: number; take: number }
@@ -223,6 +230,7 @@ export const appStore = (connection: Connection) => {
     await search.put(
       stale.map(({ after, document }) => ({
         id: after.id,
+        categoryId: after.category_id,
         ...(document ?? searchDocument(after, names.get(after.developer_id) ?? '')),
       })),
     )
@@ -260,7 +268,7 @@ export const appStore = (connection: Connection) => {
   /** Puts apps into their table, and returns them in the same order. Throws `package_name_taken`, and writes none then. */
   async function insertAll(
     action: Action,
-    apps: { app: NewAppRow; document?: SearchDocument | undefined }[],
+    apps: { app: NewAppRow; at: string; document?: SearchDocument | undefined }[],
     actor: Actor,
   ): Promise<AppRow[]> {
     const unnamed = apps.filter(({ app }) => app.slug === undefined).map(({ app }) => app.name)
@@ -276,7 +284,7 @@ export const appStore = (connection: Connection) => {
       packageNameTaken(error, apps[0]?.app.package_name),
     )
     const inserted = rows.map((row) => ({ ...row, id: ids.get(row.slug) ?? 0 }))
-    const changes = inserted.map((after, index) => ({ after, at: after.created_at, document: apps[index]?.document }))
+    const changes = inserted.map((after, index) => ({ at: after.created_at, ...apps[index], after }))
     await follow(action, changes, actor)
     return inserted
   }
@@ -319,8 +327,8 @@ export const appStore = (connection: Connection) => {
       return (await sql('apps').first('id')) === undefined
     },
 
-    /** An app that is not deleted, whatever its status, with its newest 100 reviews. */
-    async find(id: number): Promise<FoundApp | undefined> {
+    /** An app that is not deleted, unless told otherwise, whatever its status; with its newest 100 reviews. */
+    async find(id: number, { evenDeleted = false } = {}): Promise<FoundApp | undefined> {
       const newest = [
         { column: 'created_at', order: 'desc' },
         { column: 'id', order: 'desc' },
@@ -331,7 +339,7 @@ export const appStore = (connection: Connection) => {
         .join('developers', 'developers.id', 'apps.developer_id')
         .join('categories', 'categories.id', 'apps.category_id')
         .where('apps.id', id)
-        .whereNull('apps.deleted_at')
+        .modify((query) => evenDeleted || query.whereNull('apps.deleted_at'))
         .first(
           'apps.*',
           'developers.name as developer_name',
@@ -342,9 +350,45 @@ export const appStore = (connection: Connection) => {
       return row && { ...row, reviews: JSON.parse(row.reviews) }
     },
 
+    /** How many apps each of the developers has in each state; nothing of those who have none. */
+    async countStates(developerIds: number[]): Promise<Map<number, StateCounts>> {
+      const rows: { developer_id: number; state: keyof StateCounts; count: unknown }[] = await sql('apps')
+        .whereIn('developer_id', developerIds)
+        .groupBy('developer_id', 'state')
+        .select('developer_id', sql.raw("case when deleted_at is null then status else 'deleted' end as state"))
+        .count({ count: '*' })
+      const counts = new Map<number, StateCounts>()
+      for (const { developer_id, state, count } of rows) {
+        counts.set(developer_id, { ...noApps, ...counts.get(developer_id), [state]: Number(count) })
+      }
+      return counts
+    },
+
+    /** Tells search anew of all that a developer has listed, and returns how many apps that is. For when the developer's name has changed. */
+    async indexAgain(developerId: number): Promise<number> {
+      const developerName = (await developerNames([developerId])).get(developerId) ?? ''
+      let count = 0
+      let last = { name: '', id: 0 }
+      for (;;) {
+        // In the order of the index by developer, so that each batch is found without those before it.
+        const apps = await listedApps(undefined)
+          .where('apps.developer_id', developerId)
+          .whereRaw('(apps.name, apps.id) > (?, ?)', [last.name, last.id])
+          .orderBy(['apps.name', 'apps.id'])
+          .limit(batchSize)
+          .select('id', 'category_id', 'name', 'short_description', 'description', 'package_name')
+        await search.put(
+          apps.map((app) => ({ id: app.id, categoryId: app.category_id, ...searchDocument(app, developerName) })),
+        )
+        count += apps.length
+        last = apps.at(-1) ?? last
+        if (apps.length < batchSize) return count
+      }
+    },
+
     /** Puts an app into its table. Throws `package_name_taken`. */
     async insert(app: NewAppRow, actor: Actor): Promise<AppRow> {
-      const [inserted] = await insertAll('app create', [{ app }], actor)
+      const [inserted] = await insertAll('app create', [{ app, at: app.created_at }], actor)
       if (!inserted) throw new Error('the insert returned no app')
       return inserted
     },
@@ -395,14 +439,17 @@ function difference(before: AppRow | undefined, after: AppRow) {
   return { ...(before && { before: pick(before) }), after: pick(after) }
 }
 
+type SearchedTexts = { name: string; description: string } & {
+  [Column in 'short_description' | 'package_name']?: string | null
+}
+
 /** What the search index is told of an app. */
-export function searchDocument(app: AppRow, developerName: string): SearchDocument {
+export function searchDocument(app: SearchedTexts, developerName: string): SearchDocument {
   const texts = [app.short_description, app.description, developerName, app.package_name]
   return {
-    name: indexTokens(app.name),
-    text: texts.flatMap((text) => indexTokens(text ?? '')),
+    name: indexTokens(app.name).join(' '),
+    text: texts.map((text) => indexTokens(text ?? '').join(' ')).join(' '),
     nameKey: nameKey(app.name),
-    categoryId: app.category_id,
   }
 }
 

@@ -32,6 +32,8 @@ export function fold(text: string): string {
 /** The key under which two names count as the same: folded, white space aside. */
 export const nameKey = (name: string) => fold(name).replace(/\s+/g, ' ').trim()
 
+type Piece = { run: string; isUnspaced: boolean }
+
 /** The tokens of a text, in its order. A word is one; a run without spaces is cut into overlapping pairs. */
 export const indexTokens = (text: string): string[] =>
   pieces(text).flatMap(({ run, isUnspaced }) => (isUnspaced ? [...pairs(run), lastOf(run)] : [run]))
@@ -42,10 +44,16 @@ export function queryTerms(text: string): Term[] {
   return [...new Map(terms.map((term) => [term.join(' '), term])).values()]
 }
 
-const pieces = (text: string) =>
-  [...fold(text).matchAll(runs)]
+function pieces(text: string): Piece[] {
+  // Most text is ASCII, and a tenth of the work.
+  if (isAscii(text)) return (text.toLowerCase().match(/[a-z0-9]+/g) ?? []).map((run) => ({ run, isUnspaced: false }))
+  return [...fold(text).matchAll(runs)]
     .map((match) => ({ run: match[0], isUnspaced: match.groups?.unspaced !== undefined }))
     .filter(({ run }) => /[\p{L}\p{N}]/u.test(run))
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the whole of ASCII
+const isAscii = (text: string) => /^[\u0000-\u007F]*$/.test(text)
 
 function pairs(run: string): string[] {
   const characters = [...run]

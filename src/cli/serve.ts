@@ -3,10 +3,6 @@ import { Command } from 'commander'
 import { readConfig } from '../config.ts'
 import { openMigratedDatabase } from '../db/open.ts'
 import { ServiceError } from '../errors.ts'
-import { createApp } from '../http/app.ts'
-import { readDocument, readPage } from '../http/docs.ts'
-import { createLogger } from '../http/log.ts'
-import { drain, listen } from '../http/server.ts'
 
 export const serveCommand = () =>
   new Command('serve')
@@ -15,6 +11,12 @@ export const serveCommand = () =>
     .action(serve)
 
 async function serve() {
+  // Loaded here, since no other command needs them and they take longer to load than most commands to run.
+  const { createApp } = await import('../http/app.ts')
+  const { readDocument, readPage } = await import('../http/docs.ts')
+  const { createLogger } = await import('../http/log.ts')
+  const { drain, listen } = await import('../http/server.ts')
+
   const config = readConfig(process.env)
   const database = await openMigratedDatabase(config.database)
   const logger = createLogger(config.logLevel)

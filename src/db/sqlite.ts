@@ -36,6 +36,8 @@ export const pragmas = {
   // Negative: KiB. Four connections of 24 MiB.
   cache_size: -24_576,
   temp_store: 2,
+  // Pages, 32 MiB. The default of 1000 makes an import write its pages to the database with nearly every commit.
+  wal_autocheckpoint: 8000,
   // After a checkpoint a WAL that has grown beyond this is cut back.
   journal_size_limit: 64 * 1024 * 1024,
 } as const
@@ -140,8 +142,8 @@ export async function makeAppendOnly(sql: Knex, table: string) {
   }
 }
 
-/** What the index knows of one app. */
-export type SearchDocument = { name: string[]; text: string[]; nameKey: string; categoryId: number }
+/** What the index knows of one app's texts: their tokens, with spaces between. */
+export type SearchDocument = { name: string; text: string; nameKey: string }
 
 /** What a search asks: all terms; `nameKey` is that of the whole search text. */
 export type SearchQuestion = { terms: readonly (readonly string[])[]; nameKey: string; categoryId?: number | undefined }
@@ -159,12 +161,12 @@ export const createSearchIndex = (sql: Knex) =>
 
 /** The full-text index (https://sqlite.org/fts5.html), through the connection it is given. */
 export const searchIndex = (sql: Knex) => ({
-  async put(documents: (SearchDocument & { id: number })[]) {
+  async put(documents: (SearchDocument & { id: number; categoryId: number })[]) {
     if (documents.length === 0) return
     const rows = documents.map(({ id, name, text, nameKey, categoryId }) => [
       id,
-      name.join(' '),
-      text.join(' '),
+      name,
+      text,
       exactToken(nameKey),
       categoryToken(categoryId),
     ])

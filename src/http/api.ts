@@ -4,10 +4,10 @@ import { type Context, type Document, OpenAPIBackend } from 'openapi-backend'
 import type { Caller } from '../actor.ts'
 import { type Handlers, keyedOperations } from '../contract.ts'
 import { invalidRequest, notFound, ServiceError } from '../errors.ts'
+import { firstOfEachField, requestProblems } from '../problems.ts'
 import { readBody } from './body.ts'
 import { methodNotAllowed, sendOptions } from './get-only.ts'
 import { inputOf, notPlainDecimal, type RawRequest, rawRequest } from './input.ts'
-import { firstOfEachField, problemsOf } from './problems.ts'
 
 type Options = { document: Document; handlers: Handlers; authenticate: (key: string) => Promise<Caller> }
 type Reply = { status: number; headers: object; body: object }
@@ -51,7 +51,7 @@ export async function createApi({ document, handlers, authenticate }: Options): 
       },
       validationFail: (context: Context, _request, _response, raw: RawRequest) => {
         throw invalidRequest(
-          firstOfEachField([...notPlainDecimal(context, raw), ...problemsOf(context.validation.errors ?? [])]),
+          firstOfEachField([...notPlainDecimal(context, raw), ...requestProblems(context.validation.errors ?? [])]),
         )
       },
     },

@@ -63,7 +63,13 @@ async function addCategories(connection: Connection): Promise<number[]> {
 /** The rows, and what `follow` in apps/store.ts does for each. */
 async function addApps({ sql, search }: Connection, apps: AppRow[]) {
   await sql('apps').insert(apps)
-  await search.put(apps.map((app) => ({ id: app.id, ...searchDocument(app, developers[app.developer_id - 1] ?? '') })))
+  await search.put(
+    apps.map((app) => ({
+      id: app.id,
+      categoryId: app.category_id,
+      ...searchDocument(app, developers[app.developer_id - 1] ?? ''),
+    })),
+  )
   for (const [id, added] of Map.groupBy(apps, (app) => app.category_id)) {
     await sql('categories').where({ id }).increment('listed_apps', added.length)
   }

@@ -32,11 +32,11 @@ export async function up(sql: Knex) {
   await sql.schema.createTable('apps', (table) => {
     table.bigIncrements('id')
     table.bigInteger('developer_id').notNullable().references('developers.id')
-    table.bigInteger('category_id').notNullable().references('categories.id').index()
+    table.bigInteger('category_id').notNullable().references('categories.id')
     table.text('status').notNullable()
     table.text('deleted_at')
     table.text('approved_at')
-    // Since when an approved app has differed from what an operator last decided on.
+    // Since when an app has differed from what an operator last decided on.
     table.text('unreviewed_since')
     table.text('created_at').notNullable()
     table.text('updated_at').notNullable()
@@ -72,8 +72,10 @@ export async function up(sql: Knex) {
     await sql.raw(`create index apps_${sort} on apps (${columns}) ${listed}`)
     await sql.raw(`create index apps_category_${sort} on apps (category_id, ${columns}) ${listed}`)
   }
-  await sql.raw(`create index apps_queue on apps (created_at, id) where status = 'pending' and deleted_at is null`)
-  await sql.raw(`create index apps_changed on apps (unreviewed_since, id) where unreviewed_since is not null`)
+  // What waits for an operator, those waiting longest first.
+  const waiting = 'coalesce(unreviewed_since, created_at), id'
+  await sql.raw(`create index apps_queue on apps (${waiting}) where status = 'pending' and deleted_at is null`)
+  await sql.raw(`create index apps_changed on apps (${waiting}) ${listed} and unreviewed_since is not null`)
 
   // The last number given to a slug that several names share, so that none is given twice and none is searched for.
   await sql.schema.createTable('slug_numbers', (table) => {

@@ -1,9 +1,21 @@
 import type { ErrorObject } from 'ajv'
-import type { Problem } from '../contract.ts'
+import type { Problem } from './contract.ts'
 
-/** What ajv found (with `verbose`), one problem a place, in words for the person who sent the request. */
-export function problemsOf(errors: ErrorObject[]): Problem[] {
-  return firstOfEachField(errors.filter(({ keyword }) => keyword !== 'allOf').map(problemOf))
+/** What ajv found in a request (with `verbose`), one problem a place, in words for the person who sent it. */
+export function requestProblems(errors: ErrorObject[]): Problem[] {
+  return problemsOf(errors, ([part = '', ...segments]) => ({ place: parts[part] ?? 'body', segments }))
+}
+
+/** The same of an object that stands for itself. */
+export const objectProblems = (errors: ErrorObject[]): Problem[] =>
+  problemsOf(errors, (segments) => ({ place: 'body', segments }))
+
+type Locate = (path: string[]) => { place: Problem['in']; segments: string[] }
+
+function problemsOf(errors: ErrorObject[], locate: Locate): Problem[] {
+  // These say no more than those of the schemas within them.
+  const telling = errors.filter(({ keyword }) => !['allOf', 'anyOf', 'if'].includes(keyword))
+  return firstOfEachField(telling.map((error) => problemOf(error, locate)))
 }
 
 /** A place that is wrong in several ways is named once, by what was said of it first. */
@@ -18,9 +30,8 @@ export function firstOfEachField(problems: Problem[]): Problem[] {
 
 const parts: Record<string, Problem['in']> = { path: 'path', query: 'query', header: 'header', requestBody: 'body' }
 
-function problemOf(error: ErrorObject): Problem {
-  const [, part = '', ...segments] = error.instancePath.split('/')
-  const place = parts[part] ?? 'body'
+function problemOf(error: ErrorObject, locate: Locate): Problem {
+  const { place, segments } = locate(error.instancePath.split('/').slice(1))
   const within = error.params.missingProperty ?? error.params.additionalProperty
   if (within !== undefined) segments.push(String(within).replaceAll('~', '~0').replaceAll('/', '~1'))
   const field = place === 'body' ? segments.map((segment) => `/${segment}`).join('') : segments.join('/')

@@ -1,0 +1,139 @@
+import { createReadStream, createWriteStream, type WriteStream } from 'node:fs'
+import { rm, stat } from 'node:fs/promises'
+import { pipeline, Transform } from 'node:stream'
+import { Presets, SingleBar } from 'cli-progress'
+import { Command } from 'commander'
+import type { Problem } from '../contract.ts'
+import { ServiceError } from '../errors.ts'
+import { importCatalogue, type Summary } from '../import/import.ts'
+import { lineSchema } from '../import/line.ts'
+import { note, operator, print, printJson, withDatabase } from './command.ts'
+
+type Options = { dryRun?: true; json?: true; schema?: true; rejects?: string }
+
+export const importCommand = () =>
+  new Command('import')
+    .description('bring a catalogue file into the database: newline-delimited JSON, gzip or not, one app a line')
+    .argument('[file]', 'path of the file, or - for standard input')
+    .option('--dry-run', 'tell what would happen, and write nothing but the rejects')
+    .option('--rejects <path>', 'where refused lines are named with their problems (default: FILE.rejects.ndjson)')
+    .option('--schema', 'print the JSON Schema of a line instead')
+    .option('--json', 'print one JSON object with the counts')
+    .addHelpText(
+      'after',
+      `
+An app that is there already, by its package name or else its slug, is updated; the same file twice changes nothing.
+A bad line is refused alone, and the rest goes in; the exit code is 1 then. Stopped half-way and started again, it
+finishes. A server may run meanwhile.
+
+Examples:
+  npx apps-service import catalogue.ndjson.gz
+  npx apps-service import --schema
+  zcat old.gz | npx apps-service import - --dry-run --json`,
+    )
+    .action(runImport)
+
+async function runImport(file: string | undefined, options: Options, command: Command) {
+  if (options.schema) return printJson(lineSchema)
+  if (file === undefined) return command.error("error: missing required argument 'file'")
+
+  const rejectsFile = options.rejects ?? (file === '-' ? 'stdin.rejects.ndjson' : `${file}.rejects.ndjson`)
+  const rejects = new Rejects(rejectsFile)
+  const size = file === '-' ? undefined : await sizeOf(file)
+  const source = file === '-' ? process.stdin : createReadStream(file, { highWaterMark: 64 * 1024 })
+  const progress = showProgress(size)
+  const begin = performance.now()
+
+  const summary = await withDatabase((database) =>
+    importCatalogue(database, pipeline(source, progress.counter, passErrors), {
+      actor: operator(),
+      dryRun: options.dryRun === true,
+      onReject: (line, problems) => rejects.add(line, problems),
+      onProgress: progress.update,
+    }),
+  ).finally(async () => {
+    progress.stop()
+    await rejects.close()
+  })
+
+  const seconds = (performance.now() - begin) / 1000
+  if (options.json)
+    printJson({
+      ...summary,
+      seconds: Math.round(seconds * 10) / 10,
+      rejects: summary.rejected > 0 ? rejectsFile : undefined,
+    })
+  else print(sentenceOf(summary, seconds, options.dryRun === true))
+  if (summary.rejected > 0) {
+    note(`${summary.rejected} refused: see ${rejectsFile}`)
+    process.exitCode = 1
+  }
+}
+
+async function sizeOf(file: string): Promise<number> {
+  const found = await stat(file).catch(() => undefined)
+  if (!found?.isFile()) throw new ServiceError('refused', `${file} is no file that can be read`)
+  return found.size
+}
+
+function sentenceOf({ lines, created, updated, unchanged }: Summary, seconds: number, dryRun: boolean): string {
+  const rate = Math.round(lines / Math.max(seconds, 0.001))
+  const counts = `${created} created, ${updated} updated, ${unchanged} unchanged`
+  return `${lines} lines in ${seconds.toFixed(1)} s (${rate}/s): ${counts}${dryRun ? '; nothing was written' : ''}.`
+}
+
+/** The file of refused lines; there only where there are any. One of an earlier run is replaced. */
+class Rejects {
+  readonly #path: string
+  #stream: WriteStream | undefined
+
+  constructor(path: string) {
+    this.#path = path
+  }
+
+  async add(line: number, problems: Problem[]) {
+    this.#stream ??= createWriteStream(this.#path)
+    const stream = this.#stream
+    const errors = problems.map(({ field, message }) => ({ field, message }))
+    await new Promise<void>((resolve, reject) => {
+      stream.write(`${JSON.stringify({ line, errors })}\n`, (error) => (error ? reject(error) : resolve()))
+    })
+  }
+
+  async close() {
+    const stream = this.#stream
+    if (stream) await new Promise<void>((resolve) => stream.end(resolve))
+    else await rm(this.#path, { force: true })
+  }
+}
+
+/** pipeline destroys the last stream with the error, and so its reader has it. */
+const passErrors = () => {}
+
+/** A bar with rate and time left on a terminal, a line every ten seconds elsewhere. `size` in bytes, where it is known. */
+function showProgress(size: number | undefined) {
+  let bytes = 0
+  const counter = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      bytes += chunk.length
+      done(null, chunk)
+    },
+  })
+  const begin = performance.now()
+  const rateOf = ({ lines }: Summary) => Math.round(lines / ((performance.now() - begin) / 1000))
+  if (process.stderr.isTTY && size !== undefined) {
+    const format = '{bar} {percentage}% | {lines} lines | {rate}/s | {eta_formatted} left'
+    const bar = new SingleBar({ format, stream: process.stderr, barsize: 24, etaBuffer: 100 }, Presets.shades_classic)
+    bar.start(size, 0, { lines: 0, rate: 0 })
+    const update = (summary: Summary) => bar.update(bytes, { lines: summary.lines, rate: rateOf(summary) })
+    return { counter, update, stop: () => bar.stop() }
+  }
+  let last = begin
+  const update = (summary: Summary) => {
+    if (performance.now() - last < 10_000) return
+    last = performance.now()
+    const share = size ? `, ${Math.round((bytes / size) * 100)}%` : ''
+    note(`${summary.lines} lines${share}, ${rateOf(summary)}/s`)
+  }
+  return { counter, update, stop: () => {} }
+}

@@ -1,0 +1,76 @@
+import { once } from 'node:events'
+import type { Writable } from 'node:stream'
+import { type Connection, type Database, jsonRows } from '../db/open.ts'
+import type { AppRow, ReviewRow } from '../db/tables.ts'
+import type { Line } from './line.ts'
+
+type ExportedApp = AppRow & {
+  developer_name: string
+  category_name: string
+  category_slug: string
+  /** JSON. */
+  reviews: string
+}
+
+/** Apps read at a time. */
+const pageSize = 200
+
+/**
+ * Writes every app as a line of a catalogue file, deleted ones too, in the order of their ids; each as it is when it is read.
+ * Returns how many there were.
+ */
+export async function exportCatalogue(database: Database, output: Writable): Promise<number> {
+  let count = 0
+  for (let after = 0; ; ) {
+    const page = await database.read((connection) => appsAfter(connection, after))
+    for (const app of page) {
+      if (!output.write(`${JSON.stringify(lineOf(app))}\n`)) await once(output, 'drain')
+    }
+    count += page.length
+    const last = page.at(-1)
+    if (!last) return count
+    after = last.id
+  }
+}
+
+function appsAfter({ sql }: Connection, id: number): Promise<ExportedApp[]> {
+  const columns = ['id', 'reviewer_name', 'rating', 'comment', 'created_at']
+  const reviews = sql('reviews').whereRaw('app_id = apps.id')
+  return sql('apps')
+    .join('developers', 'developers.id', 'apps.developer_id')
+    .join('categories', 'categories.id', 'apps.category_id')
+    .where('apps.id', '>', id)
+    .orderBy('apps.id')
+    .limit(pageSize)
+    .select(
+      'apps.*',
+      'developers.name as developer_name',
+      'categories.name as category_name',
+      'categories.slug as category_slug',
+      jsonRows(sql, reviews, columns, 'id', 'reviews'),
+    )
+}
+
+function lineOf(app: ExportedApp): Line {
+  const reviews: Omit<ReviewRow, 'app_id'>[] = JSON.parse(app.reviews)
+  return {
+    id: app.id,
+    name: app.name,
+    ...(app.short_description !== null && { short_description: app.short_description }),
+    description: app.description,
+    version: app.version,
+    ...(app.package_name !== null && { package_name: app.package_name }),
+    slug: app.slug,
+    category: { id: app.category_id, slug: app.category_slug, name: app.category_name },
+    developer_name: app.developer_name,
+    status: app.status,
+    ...(app.rejection_reason !== null && { rejection_reason: app.rejection_reason }),
+    total_downloads: app.total_downloads,
+    ...(reviews.length === 0 && { average_rating: app.average_rating }),
+    created_at: app.created_at,
+    updated_at: app.updated_at,
+    ...(app.approved_at !== null && { approved_at: app.approved_at }),
+    ...(app.deleted_at !== null && { deleted_at: app.deleted_at }),
+    reviews,
+  }
+}

@@ -1,0 +1,170 @@
+import { Ajv, type ValidateFunction } from 'ajv'
+import addFormats from 'ajv-formats'
+import document from '../../generated/openapi.json' with { type: 'json' }
+import type { Problem } from '../contract.ts'
+import type { AppStatus } from '../db/tables.ts'
+import { objectProblems } from '../problems.ts'
+
+/** A line of a catalogue file: one app with all that belongs to it. */
+export type Line = {
+  id?: number
+  name: string
+  short_description?: string
+  description: string
+  version?: string
+  package_name?: string
+  slug?: string
+  category: string | LineCategory
+  developer_name: string
+  status?: AppStatus
+  rejection_reason?: string
+  total_downloads?: number
+  average_rating?: number
+  created_at?: string
+  updated_at?: string
+  approved_at?: string
+  deleted_at?: string
+  reviews?: LineReview[]
+}
+export type LineCategory = { id?: number; slug: string; name: string }
+export type LineReview = { id?: number; reviewer_name: string; rating: number; comment: string; created_at: string }
+
+/** What the contract gives an app that names no version. */
+export const defaultVersion = document.components.schemas.NewApp.properties.version.default
+
+const { App, AppDescription, AppName, CategorySlug, Review, ...schemas } = document.components.schemas
+const oneLine = { pattern: AppName.pattern, 'x-pattern-message': AppName['x-pattern-message'] }
+const { pattern: _, ...Timestamp } = { ...schemas.Timestamp, maxLength: 40 }
+
+/**
+ * JSON Schema (draft 7) of a line. What the API says of an app holds here too: its components are the contract's own.
+ * Times may be in any zone and of any precision; they are kept in UTC, to the millisecond.
+ */
+export const lineSchema = {
+  $schema: 'http://json-schema.org/draft-07/schema#',
+  title: 'A line of a catalogue file',
+  description: 'One app a line, as newline-delimited JSON in UTF-8.',
+  type: 'object',
+  additionalProperties: false,
+  required: ['name', 'description', 'category', 'developer_name'],
+  properties: {
+    id: { ...schemas.AppId, description: 'Kept where no app of the database has it; else a new one is given.' },
+    name: AppName,
+    short_description: schemas.ShortDescription,
+    description: AppDescription,
+    version: { ...schemas.AppVersion, default: defaultVersion },
+    package_name: {
+      ...schemas.PackageName,
+      description: 'By this, or else by its slug, an app that is there already is known.',
+    },
+    slug: { ...schemas.AppSlug, description: 'Made from the name where it is left out.' },
+    category: {
+      description: 'Slug of a category; with its name, the category is made where there is none.',
+      type: ['string', 'object'],
+      ...pick(CategorySlug, 'minLength', 'maxLength', 'pattern'),
+      additionalProperties: false,
+      required: ['slug', 'name'],
+      properties: { id: schemas.CategoryId, slug: CategorySlug, name: { ...schemas.CategoryName, ...oneLine } },
+    },
+    developer_name: {
+      ...schemas.DeveloperName,
+      ...oneLine,
+      description: 'Owner of the app; made where there is none of this name.',
+    },
+    status: { ...schemas.AppStatus, default: 'pending' },
+    rejection_reason: {
+      ...App.properties.rejection_reason,
+      description: 'With the status `rejected` alone, and always.',
+    },
+    total_downloads: { ...schemas.Downloads, default: 0 },
+    average_rating: { ...schemas.AverageRating, description: 'Only where no reviews are given: 0, or 1 to 5.' },
+    created_at: { ...Timestamp, description: 'When the app was created; the time of the import where it is left out.' },
+    updated_at: { ...Timestamp, description: 'When the app last changed.' },
+    approved_at: {
+      ...Timestamp,
+      description: 'First approval; an approved app without it was approved when it was created.',
+    },
+    deleted_at: { ...Timestamp, description: 'Of an app that is gone, and keeps its id, slug and package name.' },
+    reviews: {
+      description: 'All reviews of the app; its average rating is their mean.',
+      type: 'array',
+      items: {
+        ...Review,
+        required: Review.required.filter((name) => name !== 'id'),
+        properties: {
+          ...Review.properties,
+          id: { ...Review.properties.id, description: 'Kept where no review of the database has it.' },
+          reviewer_name: { ...Review.properties.reviewer_name, ...oneLine },
+          comment: {
+            ...Review.properties.comment,
+            ...pick(AppDescription, 'pattern', 'x-pattern-message'),
+          },
+          created_at: Timestamp,
+        },
+      },
+    },
+  },
+}
+
+/** Compiled when the first line is read: every other command does without. */
+let compiled: ValidateFunction<Line> | undefined
+function validator(): ValidateFunction<Line> {
+  compiled ??= addFormats.default(new Ajv({ allErrors: true, verbose: true, strict: false })).compile<Line>(lineSchema)
+  return compiled
+}
+
+/** The line that a text holds, white space around its texts removed and times in UTC, or all that is wrong with it. */
+export function readLine(text: string): Line | Problem[] {
+  const value = parse(text)
+  if (value === undefined) return [problem('', 'is not valid JSON')]
+  const line = trimmed(value)
+  const validate = validator()
+  if (!validate(line)) return objectProblems(validate.errors ?? [])
+  const problems = [
+    ...inUtc(line, ''),
+    ...(line.reviews ?? []).flatMap((review, index) => inUtc(review, `/reviews/${index}`)),
+  ]
+  if ((line.status === 'rejected') !== (line.rejection_reason !== undefined)) {
+    problems.push(problem('/rejection_reason', 'goes with the status rejected: both or neither'))
+  }
+  if (line.average_rating && line.reviews?.length)
+    problems.push(problem('/average_rating', 'is the mean of the reviews: give one or the other'))
+  else if (line.average_rating && line.average_rating < 1)
+    problems.push(problem('/average_rating', 'must be 0, or 1 to 5'))
+  return problems.length > 0 ? problems : line
+}
+
+export const problem = (field: string, message: string): Problem => ({ in: 'body', field, message })
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function trimmed(value: unknown): unknown {
+  if (typeof value === 'string') return value.trim()
+  if (Array.isArray(value)) return value.map(trimmed)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, trimmed(part)]))
+}
+
+/** Writes times as they are stored; the problems of those that are none, such as a leap second. */
+function inUtc(times: Partial<Record<(typeof timeFields)[number], string>>, where: string): Problem[] {
+  return timeFields.flatMap((field) => {
+    const text = times[field]
+    if (text === undefined) return []
+    const time = Date.parse(text)
+    if (Number.isNaN(time)) return problem(`${where}/${field}`, 'is not a time')
+    times[field] = new Date(time).toISOString()
+    return []
+  })
+}
+
+const timeFields = ['created_at', 'updated_at', 'approved_at', 'deleted_at'] as const
+
+function pick<T extends object, Key extends keyof T>(object: T, ...keys: Key[]): Pick<T, Key> {
+  return Object.fromEntries(keys.map((key) => [key, object[key]])) as Pick<T, Key>
+}

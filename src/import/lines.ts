@@ -1,0 +1,70 @@
+import { isUtf8 } from 'node:buffer'
+import { pipeline, Readable } from 'node:stream'
+import { createGunzip } from 'node:zlib'
+
+/** A line of a file, counted from 1; without text where it is no UTF-8 or too long to be held. */
+export type TextLine = { number: number; text: string } | { number: number; problem: string }
+
+/** Bytes. Far more than an app with all its reviews; without it a file without line breaks would fill the memory. */
+const longest = 16 * 1024 * 1024
+
+/** The lines of a file, gzip or not; blank ones are counted and passed over. */
+export async function* linesOf(source: AsyncIterable<Buffer>): AsyncGenerator<TextLine> {
+  let number = 0
+  for await (const bytes of split(await unzipped(source))) {
+    number++
+    if (bytes === undefined) yield { number, problem: `is longer than ${longest / 1024 / 1024} MiB` }
+    else if (!isUtf8(bytes)) yield { number, problem: 'is not UTF-8' }
+    else {
+      const text = bytes.toString()
+      if (text.trim() !== '') yield { number, text }
+    }
+  }
+}
+
+/** Cuts at line feeds; undefined for a line that is too long. */
+async function* split(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer | undefined> {
+  let parts: Buffer[] = []
+  let length = 0
+  const line = () => {
+    const bytes = length > longest ? undefined : Buffer.concat(parts)
+    parts = []
+    length = 0
+    return bytes
+  }
+  const add = (part: Buffer) => {
+    length += part.length
+    if (length > longest) parts = []
+    else parts.push(part)
+  }
+  for await (const chunk of chunks) {
+    let begin = 0
+    for (let end = chunk.indexOf(10); end !== -1; end = chunk.indexOf(10, begin)) {
+      add(chunk.subarray(begin, end))
+      yield line()
+      begin = end + 1
+    }
+    add(chunk.subarray(begin))
+  }
+  if (length > 0) yield line()
+}
+
+/** By its first two bytes (RFC 1952, section 2.3.1), whatever the file is called. */
+async function unzipped(source: AsyncIterable<Buffer>): Promise<AsyncIterable<Buffer>> {
+  const iterator = source[Symbol.asyncIterator]()
+  let head = Buffer.alloc(0)
+  while (head.length < 2) {
+    const { value, done } = await iterator.next()
+    if (done) break
+    head = Buffer.concat([head, value])
+  }
+  const whole = joined(head, iterator)
+  if (head[0] !== 0x1f || head[1] !== 0x8b) return whole
+  // What goes wrong on either side reaches the reader of the last stream.
+  return pipeline(Readable.from(whole), createGunzip(), () => {})
+}
+
+async function* joined(head: Buffer, rest: AsyncIterator<Buffer>): AsyncGenerator<Buffer> {
+  yield head
+  for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value
+}

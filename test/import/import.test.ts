@@ -1,0 +1,262 @@
+import { PassThrough } from 'node:stream'
+import { text } from 'node:stream/consumers'
+import { describe, expect, test } from 'vitest'
+import type { Problem } from '../../src/contract.ts'
+import { type Database, openDatabase } from '../../src/db/open.ts'
+import { exportCatalogue } from '../../src/import/export.ts'
+import { importCatalogue } from '../../src/import/import.ts'
+import { startService, temporaryFolder } from '../support/service.ts'
+
+const actor = { operator: 'test' }
+const app = { name: 'Star Map', description: 'The sky above you.', category: 'tools', developer_name: 'Ada' }
+const review = (rating: number, seconds = 0) => ({
+  reviewer_name: 'Cy',
+  rating,
+  comment: 'Seen.',
+  created_at: new Date(Date.UTC(2026, 0, 1, 0, 0, seconds)).toISOString(),
+})
+
+async function importLines(database: Database, lines: (object | string)[], dryRun = false) {
+  const rejects: { line: number; fields: string[] }[] = []
+  async function* source() {
+    for (const line of lines) yield Buffer.from(`${typeof line === 'string' ? line : JSON.stringify(line)}\n`)
+  }
+  const { created, updated, unchanged, rejected } = await importCatalogue(database, source(), {
+    actor,
+    dryRun,
+    onReject: async (line: number, problems: Problem[]) => {
+      rejects.push({ line, fields: problems.map(({ field }) => field) })
+    },
+    onProgress: () => {},
+  })
+  return { counts: [created, updated, unchanged, rejected], rejects }
+}
+
+async function exported(database: Database) {
+  const output = new PassThrough()
+  const written = text(output)
+  await exportCatalogue(database, output)
+  output.end()
+  return (await written).trimEnd().split('\n')
+}
+
+/** Counters, search index and reviews against what they count. */
+async function expectConsistent(database: Database) {
+  await database.read(async ({ sql }) => {
+    const [found] = await sql.raw(
+      `select (select sum(listed_apps) from categories) as kept,
+        (select count(*) from apps where status = 'approved' and deleted_at is null) as listed,
+        (select count(*) from app_search) as indexed,
+        (select count(*) from apps where review_count <> (select count(*) from reviews where app_id = apps.id)) as miscounted`,
+    )
+    expect(found).toEqual({ kept: found.listed, listed: found.listed, indexed: found.listed, miscounted: 0 })
+  })
+}
+
+describe('what becomes of a line', () => {
+  test.for<[what: string, first: object[], second: object[], counts: number[], fields?: string[]]>([
+    ['a new app', [], [app], [1, 0, 0, 0]],
+    ['the same line again', [app], [app], [0, 0, 1, 0]],
+    ['the same line twice in one file', [], [app, app], [1, 0, 1, 0]],
+    ['a changed text, known by owner and name', [app], [{ ...app, description: 'All stars.' }], [0, 1, 0, 0]],
+    ['the same name of another owner', [app], [{ ...app, developer_name: 'Bob' }], [1, 0, 0, 0]],
+    [
+      'a changed name, known by package name in another case',
+      [{ ...app, package_name: 'org.example.stars' }],
+      [{ ...app, name: 'Sky', package_name: 'org.Example.Stars' }],
+      [0, 1, 0, 0],
+    ],
+    [
+      'a changed name, known by slug',
+      [{ ...app, slug: 'stars' }],
+      [{ ...app, slug: 'stars', name: 'Sky' }],
+      [0, 1, 0, 0],
+    ],
+    [
+      'a package name for an app that had none',
+      [{ ...app, slug: 'stars' }],
+      [{ ...app, slug: 'stars', package_name: 'org.example.stars' }],
+      [0, 1, 0, 0],
+    ],
+    [
+      'a package name of one app and the slug of another',
+      [
+        { ...app, package_name: 'org.example.a', slug: 'a' },
+        { ...app, package_name: 'org.example.b', slug: 'b' },
+      ],
+      [{ ...app, package_name: 'org.example.a', slug: 'b' }],
+      [0, 0, 0, 1],
+      ['/slug'],
+    ],
+    [
+      'a new package name under a slug that is taken',
+      [{ ...app, package_name: 'org.example.a', slug: 'a' }],
+      [{ ...app, package_name: 'org.example.c', slug: 'a' }],
+      [0, 0, 0, 1],
+      ['/slug'],
+    ],
+    ['another owner', [{ ...app, slug: 'stars' }], [{ ...app, slug: 'stars', developer_name: 'Grace' }], [0, 1, 0, 0]],
+    ['another category', [app], [{ ...app, category: 'games' }], [0, 1, 0, 0]],
+    ['a category that is not there', [], [{ ...app, category: 'sky' }], [0, 0, 0, 1], ['/category']],
+    [
+      'a category that is described',
+      [],
+      [
+        { ...app, category: { slug: 'sky', name: 'Sky' } },
+        { ...app, name: 'Moon', category: 'sky' },
+      ],
+      [2, 0, 0, 0],
+    ],
+    [
+      'a category whose name is taken',
+      [],
+      [{ ...app, category: { slug: 'sky', name: 'Tools' } }],
+      [0, 0, 0, 1],
+      ['/category'],
+    ],
+    ['more reviews', [{ ...app, reviews: [review(4)] }], [{ ...app, reviews: [review(4), review(5)] }], [0, 1, 0, 0]],
+    [
+      'the same reviews in another order',
+      [{ ...app, reviews: [review(4), review(5)] }],
+      [{ ...app, reviews: [review(5), review(4)] }],
+      [0, 0, 1, 0],
+    ],
+    ['nothing said of reviews that are there', [{ ...app, reviews: [review(4)] }], [app], [0, 0, 1, 0]],
+    [
+      'a rating where reviews are there',
+      [{ ...app, reviews: [review(4)] }],
+      [{ ...app, average_rating: 3 }],
+      [0, 0, 0, 1],
+      ['/average_rating'],
+    ],
+    [
+      'a bad line among good ones',
+      [],
+      [app, { name: 'x' }, { ...app, name: 'Moon' }],
+      [2, 0, 0, 1],
+      ['/description', '/category', '/developer_name'],
+    ],
+  ])('%s', async ([, first, second, counts, fields]) => {
+    const { database } = await startService()
+    await importLines(database, first)
+    const before = await exported(database)
+    const result = await importLines(database, second)
+    expect(result.counts).toEqual(counts)
+    if (fields) expect(result.rejects.map((reject) => reject.fields)).toEqual([fields])
+    await expectConsistent(database)
+    if (counts[0] === 0 && counts[1] === 0) expect(await exported(database)).toEqual(before)
+    // The same again changes nothing more.
+    expect((await importLines(database, second)).counts.slice(0, 2)).toEqual([0, 0])
+  })
+})
+
+test('an imported app is as the line says, in the API and in search', async () => {
+  const service = await startService()
+  const line = {
+    ...app,
+    short_description: 'Stars',
+    version: '3',
+    package_name: 'org.example.stars',
+    status: 'approved',
+    total_downloads: 12,
+    created_at: '2026-01-01T00:00:00Z',
+    approved_at: '2026-01-02T00:00:00Z',
+    reviews: [review(5, 1), review(4, 2), review(4, 3)],
+  }
+  await importLines(service.database, [line])
+  const found = (await service.get('/apps?search=stars')).body.data.apps
+  expect(found).toHaveLength(1)
+  const read = (await service.get(`/apps/${found[0].id}`)).body.data.app
+  expect(read).toMatchObject({
+    name: 'Star Map',
+    slug: 'star-map',
+    developer_name: 'Ada',
+    category_slug: 'tools',
+    version: '3',
+    total_downloads: 12,
+    average_rating: 4.33,
+    review_count: 3,
+    created_at: '2026-01-01T00:00:00.000Z',
+    approved_at: '2026-01-02T00:00:00.000Z',
+    updated_at: '2026-01-02T00:00:00.000Z',
+  })
+  expect(read.reviews.map(({ rating }: { rating: number }) => rating)).toEqual([4, 4, 5])
+  const audit = await service.database.read(({ sql }) => sql('audit').where({ app_id: found[0].id }))
+  expect(audit).toEqual([expect.objectContaining({ action: 'app import', operator: 'test', before: null })])
+})
+
+test('a deleted app stays deleted', async () => {
+  const service = await startService()
+  const { keys } = service.world
+  await importLines(service.database, [{ ...app, slug: 'stars', status: 'approved' }])
+  const [{ id }] = (await service.get('/apps?search=star')).body.data.apps
+  await service.request('DELETE', `/apps/${id}`, { key: keys.ada })
+  expect((await importLines(service.database, [{ ...app, slug: 'stars', status: 'approved' }])).rejects).toEqual([
+    { line: 1, fields: [''] },
+  ])
+  expect((await service.get(`/apps/${id}`)).status).toBe(404)
+})
+
+test('a dry run tells what would happen and writes nothing', async () => {
+  const { database } = await startService()
+  const before = await exported(database)
+  const result = await importLines(database, [app, { name: 'x' }, { ...app, developer_name: 'Bob' }], true)
+  expect(result.counts).toEqual([2, 0, 0, 1])
+  expect(await exported(database)).toEqual(before)
+})
+
+test('names that clash, and more lines than a batch holds', async () => {
+  const { database } = await startService()
+  const lines = Array.from({ length: 1201 }, (_, index) => ({
+    ...app,
+    name: `Star ${index % 3}`,
+    package_name: `org.example.a${index}`,
+    status: index % 2 ? 'approved' : 'pending',
+    reviews: [review(1 + (index % 5))],
+  }))
+  expect((await importLines(database, lines)).counts).toEqual([1201, 0, 0, 0])
+  await expectConsistent(database)
+  const slugs = await database.read(({ sql }) => sql('apps').whereLike('slug', 'star-%').pluck('slug'))
+  expect(new Set(slugs).size).toBe(1201)
+  expect((await importLines(database, lines)).counts).toEqual([0, 0, 1201, 0])
+})
+
+test('an export into an empty database gives the same public answers, byte for byte', async () => {
+  const source = await startService()
+  const { keys, apps } = source.world
+  await source.addReviews(apps.bobs, 120)
+  await source.request('PUT', `/apps/${apps.approved}`, { key: keys.ada, json: { description: 'Changed.\n\tOnce.' } })
+  await importLines(source.database, [{ ...app, status: 'approved', average_rating: 3.5, total_downloads: 9 }])
+  const lines = await exported(source.database)
+
+  const empty = openDatabase({ filename: `${temporaryFolder()}/empty.sqlite` })
+  await empty.migrate()
+  expect((await importLines(empty, lines)).counts).toEqual([lines.length, 0, 0, 0])
+  await expectConsistent(empty)
+  expect(await exported(empty)).toEqual(lines)
+  const target = await startService({ database: () => empty })
+
+  const paths = [
+    '',
+    '?sort=popular',
+    '?sort=rating',
+    '?limit=1&page=2',
+    '?category=tools',
+    '?category=games',
+    '?search=tide',
+    '?search=here',
+    '?search=ada&sort=latest',
+  ]
+    .map((query) => `/apps${query}`)
+    .concat(Array.from({ length: 12 }, (_, index) => `/apps/${index + 1}`))
+  for (const path of paths) {
+    const [one, other] = [await source.get(path), await target.get(path)]
+    expect([other.status, other.text, other.headers.etag, other.headers.link]).toEqual([
+      one.status,
+      one.text,
+      one.headers.etag,
+      one.headers.link,
+    ])
+  }
+  await empty.close()
+})

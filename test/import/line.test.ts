@@ -1,0 +1,90 @@
+import { Ajv } from 'ajv'
+import addFormats from 'ajv-formats'
+import { expect, test } from 'vitest'
+import { lineSchema, readLine } from '../../src/import/line.ts'
+
+const app = { name: 'Star Map', description: 'The sky.', category: 'tools', developer_name: 'Ada' }
+const review = { reviewer_name: 'Cy', rating: 4, comment: '', created_at: '2026-01-01T00:00:00.000Z' }
+
+test.for<[what: string, line: object, problems: string[]]>([
+  ['the least', app, []],
+  [
+    'everything',
+    {
+      ...app,
+      id: 7,
+      short_description: '',
+      version: '2',
+      package_name: 'org.example.a',
+      slug: 'star',
+      category: { id: 1, slug: 'sky', name: 'Sky' },
+      status: 'approved',
+      total_downloads: 5,
+      created_at: '2026-01-01T00:00:00Z',
+      updated_at: '2026-01-01T01:00:00+01:00',
+      approved_at: '2026-01-02T00:00:00.123456Z',
+      deleted_at: '2026-02-02T00:00:00Z',
+      reviews: [{ ...review, id: 3 }],
+    },
+    [],
+  ],
+  ['nothing', {}, ['/name', '/description', '/category', '/developer_name']],
+  ['an unknown field', { ...app, colour: 'red' }, ['/colour']],
+  ['a name that the API would refuse', { ...app, name: 'a'.repeat(101) }, ['/name']],
+  ['a description with a control character', { ...app, description: 'a\u0000' }, ['/description']],
+  ['a package name of two parts', { ...app, package_name: 'a.b' }, ['/package_name']],
+  ['a category without a name', { ...app, category: { slug: 'sky' } }, ['/category/name']],
+  ['a category that is no slug', { ...app, category: 'The Sky' }, ['/category']],
+  ['a rejected app without a reason', { ...app, status: 'rejected' }, ['/rejection_reason']],
+  ['a reason without a rejection', { ...app, rejection_reason: 'No.' }, ['/rejection_reason']],
+  ['a rejected app with a reason', { ...app, status: 'rejected', rejection_reason: 'No.' }, []],
+  ['a rating of an app without reviews', { ...app, average_rating: 4.5, reviews: [] }, []],
+  ['a rating beside reviews', { ...app, average_rating: 4.5, reviews: [review] }, ['/average_rating']],
+  ['a rating below one star', { ...app, average_rating: 0.5 }, ['/average_rating']],
+  [
+    'a time that is none',
+    { ...app, created_at: 'yesterday', approved_at: '2026-02-30T00:00:00Z' },
+    ['/created_at', '/approved_at'],
+  ],
+  ['a leap second, which has no number', { ...app, created_at: '2016-12-31T23:59:60Z' }, ['/created_at']],
+  [
+    'reviews that are none, each named',
+    { ...app, reviews: [{ ...review, rating: 6 }, review, { ...review, reviewer_name: '' }, {}] },
+    [
+      '/reviews/0/rating',
+      '/reviews/2/reviewer_name',
+      '/reviews/3/reviewer_name',
+      '/reviews/3/rating',
+      '/reviews/3/comment',
+      '/reviews/3/created_at',
+    ],
+  ],
+])('%s', ([, line, problems]) => {
+  const read = readLine(JSON.stringify(line))
+  expect(Array.isArray(read) ? read.map(({ field }) => field) : []).toEqual(problems)
+})
+
+test.for(['', '{', 'null', '[]', '"app"', '1'])('%j is no line', (text) => {
+  expect(readLine(text)).toEqual([expect.objectContaining({ field: '' })])
+})
+
+test('texts are trimmed and times are in UTC', () => {
+  const line = {
+    ...app,
+    name: ' Star Map\n',
+    created_at: '2026-01-01T02:00:00.1+02:00',
+    reviews: [{ ...review, comment: ' Fine. ' }],
+  }
+  expect(readLine(JSON.stringify(line))).toMatchObject({
+    name: 'Star Map',
+    created_at: '2026-01-01T00:00:00.100Z',
+    reviews: [{ comment: 'Fine.' }],
+  })
+})
+
+test('the printed schema stands for itself', () => {
+  const ajv = addFormats.default(new Ajv({ strict: false }))
+  expect(JSON.stringify(lineSchema)).not.toContain('$ref')
+  expect(ajv.validate(lineSchema, app)).toBe(true)
+  expect(ajv.validate(lineSchema, { ...app, name: '' })).toBe(false)
+})
