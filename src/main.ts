@@ -2,6 +2,7 @@
 import { Command, CommanderError } from 'commander'
 import { appCommand } from './cli/app.ts'
 import { auditCommand } from './cli/audit.ts'
+import { backupCommand } from './cli/backup.ts'
 import { categoryCommand } from './cli/category.ts'
 import { complain } from './cli/command.ts'
 import { migrateCommand, seedCommand } from './cli/database.ts'
@@ -28,6 +29,7 @@ const program = new Command('apps-service')
   .addCommand(auditCommand())
   .addCommand(importCommand())
   .addCommand(exportCommand())
+  .addCommand(backupCommand())
 
 for (const command of [program, ...program.commands.flatMap((group) => [group, ...group.commands])]) {
   command.exitOverride().showHelpAfterError('(--help tells more)')

@@ -1,9 +1,20 @@
-import { access, constants, mkdir } from 'node:fs/promises'
+import { access, constants, mkdir, stat, statfs, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { Knex } from 'knex'
 import type { Config } from '../config.ts'
 import { ServiceError } from '../errors.ts'
-import { isUnavailable, openReader, openWriter, searchIndex, violatedUnique } from './sqlite.ts'
+import {
+  copyDatabase,
+  copySize,
+  findDamage,
+  isUnavailable,
+  openCopy,
+  openReader,
+  openWriter,
+  searchIndex,
+  sqliteMessage,
+  violatedUnique,
+} from './sqlite.ts'
 
 export { insertRows, jsonRows, type SearchDocument } from './sqlite.ts'
 
@@ -21,6 +32,11 @@ export type Database = Readonly<{
   /** Whether the database answers and its schema is this program's. */
   isReady: () => Promise<boolean>
   seed: (directory: string) => Promise<void>
+  /**
+   * Writes the database as it is now into a new file while others go on writing, and checks what it wrote: a database
+   * complete in itself. Where it throws, what it left under that name is the caller's to remove.
+   */
+  copyTo: (file: string) => Promise<{ apps: number }>
   close: () => Promise<void>
 }>
 
@@ -45,8 +61,7 @@ export function openDatabase({ filename }: Config['database']): Database {
 
     async isReady() {
       try {
-        const [, pending] = await reader.migrate.list(migrations)
-        return pending.length === 0
+        return await isMigrated(reader)
       } catch {
         return false
       }
@@ -56,9 +71,51 @@ export function openDatabase({ filename }: Config['database']): Database {
       await writer.seed.run({ directory, loadExtensions: ['.ts'] })
     },
 
+    async copyTo(file) {
+      try {
+        const { mode } = await stat(filename)
+        await checkRoom(file, await copySize(reader))
+        // Made here, for nobody to read who may not read the database: SQLite would make it readable to all.
+        await writeFile(file, '', { flag: 'wx', mode })
+        await copyDatabase(filename, file)
+        return await checkCopy(file)
+      } catch (error) {
+        const reason = sqliteMessage(error)
+        throw reason ? new ServiceError('unavailable', `the database cannot be copied: ${reason}`) : error
+      }
+    },
+
     async close() {
       await Promise.all([writer.destroy(), reader.destroy()])
     },
+  }
+}
+
+async function isMigrated(sql: Knex): Promise<boolean> {
+  const [, pending] = await sql.migrate.list(migrations)
+  return pending.length === 0
+}
+
+/** Refuses what would not fit, before it fills a disk that the service may be writing to. */
+async function checkRoom(file: string, bytes: number) {
+  const { bavail, bsize } = await statfs(dirname(file))
+  const free = bavail * bsize
+  if (free >= bytes) return
+  const megabytes = (count: number) => `${Math.ceil(count / 1e6).toLocaleString('en')} MB`
+  throw new ServiceError('refused', `a copy takes ${megabytes(bytes)}, and there is room for ${megabytes(free)}`)
+}
+
+async function checkCopy(file: string): Promise<{ apps: number }> {
+  const copy = openCopy(file)
+  try {
+    const damage = (await findDamage(copy)) ?? ((await isMigrated(copy)) ? undefined : 'migrations are missing')
+    if (damage !== undefined) {
+      throw new ServiceError('refused', `the copy is not sound, and the database itself may not be: ${damage}`)
+    }
+    const counted = await copy('apps').count({ apps: '*' }).first()
+    return { apps: Number(counted?.apps) }
+  } finally {
+    await copy.destroy()
   }
 }
 

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { createRequire } from 'node:module'
+import { pathToFileURL } from 'node:url'
 import knex, { type Knex } from 'knex'
 
 /**
@@ -45,10 +46,17 @@ export const pragmas = {
 /** How long a query waits for a free connection, and so for the writers before it. */
 const acquireTimeout = 5000
 
-function open(filename: string, client: typeof Knex.Client, pool: { max: number; queryOnly: boolean }) {
+type ConnectionOptions = {
+  connection: { filename: string; flags?: string[] }
+  client: typeof Knex.Client
+  max: number
+  settings: Record<string, string | number>
+}
+
+function open({ connection, client, max, settings }: ConnectionOptions) {
   return knex({
     client,
-    connection: { filename },
+    connection,
     useNullAsDefault: true,
     // Bound values, which are callers' data, stay out of error messages and so out of the log.
     compileSqlOnError: false,
@@ -57,14 +65,13 @@ function open(filename: string, client: typeof Knex.Client, pool: { max: number;
     log: { warn: ignore, error: ignore, debug: ignore },
     pool: {
       min: 0,
-      max: pool.max,
+      max,
       // An idle connection is kept: opening one again costs more than it holds.
       idleTimeoutMillis: 2 ** 31 - 1,
       afterCreate: (
         connection: DriverConnection,
         done: (error: Error | null, connection: DriverConnection) => void,
       ) => {
-        const settings = { ...pragmas, query_only: pool.queryOnly ? 1 : 0 }
         const sql = Object.entries(settings).map(([name, value]) => `PRAGMA ${name} = ${value};`)
         connection.exec(sql.join('\n'), (error) => done(error, connection))
       },
@@ -77,8 +84,22 @@ const ignore = () => {}
 type DriverConnection = { exec: (sql: string, done: (error: Error | null) => void) => void }
 
 /** One writer, and readers that cannot write: libuv's four threads then serve all of them at once. */
-export const openWriter = (filename: string) => open(filename, WritingClient, { max: 1, queryOnly: false })
-export const openReader = (filename: string) => open(filename, SqliteClient, { max: 3, queryOnly: true })
+export const openWriter = (filename: string) =>
+  open({ connection: { filename }, client: WritingClient, max: 1, settings: { ...pragmas, query_only: 0 } })
+export const openReader = (filename: string) =>
+  open({ connection: { filename }, client: SqliteClient, max: 3, settings: { ...pragmas, query_only: 1 } })
+
+/**
+ * A file that nobody writes, as it is without any other: `immutable` passes over a log or a journal beside it, and makes
+ * none (https://sqlite.org/uri.html). Setting journal_mode would write to it.
+ */
+export const openCopy = (filename: string) =>
+  open({
+    connection: { filename: `${pathToFileURL(filename)}?mode=ro&immutable=1`, flags: ['OPEN_URI'] },
+    client: SqliteClient,
+    max: 1,
+    settings: { cache_size: pragmas.cache_size, temp_store: pragmas.temp_store },
+  })
 
 /** SQLite's result codes (https://sqlite.org/rescode.html) that pass by themselves or when an operator acts. */
 const unavailableCodes = new Set([
@@ -99,6 +120,10 @@ export function isUnavailable(error: unknown): boolean {
   // knex: no connection came free in time, or the pool is closed.
   return error.name === 'KnexTimeoutError' || error.message.startsWith('Unable to acquire a connection')
 }
+
+/** What SQLite itself says in an error of its own, if it is one. */
+export const sqliteMessage = (error: unknown): string | undefined =>
+  error instanceof Error ? /SQLITE_[A-Z]+: (.+)/.exec(error.message)?.[1] : undefined
 
 /** `table.column` of the unique constraint that the error says was violated, if it says that. */
 export function violatedUnique(error: unknown): string | undefined {
@@ -123,6 +148,49 @@ export async function insertRows(
     [JSON.stringify(rows)],
   )
   return new Map(inserted.map(({ id, name }) => [name, id ?? 0]))
+}
+
+/**
+ * Copies the database, as it is when this begins, into an empty file. It reads one snapshot and takes no lock that a writer
+ * waits for; while it lasts the log only grows. The copy is packed and not in WAL mode, so it needs no file beside it
+ * (https://sqlite.org/lang_vacuum.html). A connection of its own, since query_only refuses this to readers.
+ */
+export async function copyDatabase(filename: string, copy: string) {
+  const source = openWriter(filename)
+  try {
+    await source.raw('vacuum into ?', [copy])
+  } finally {
+    await source.destroy()
+  }
+}
+
+/** How large a copy may become. */
+export async function copySize(sql: Knex): Promise<number> {
+  const [row] = await sql.raw(
+    `select (page_count - freelist_count) * page_size as bytes
+     from pragma_page_count, pragma_freelist_count, pragma_page_size`,
+  )
+  return row.bytes
+}
+
+/**
+ * The first thing that is wrong with the file or what refers to what in it. `integrity_check` looks into the full-text index
+ * too, whose own 'integrity-check' would have to write (https://sqlite.org/pragma.html#pragma_integrity_check); that it
+ * holds the listed apps, no more and no fewer, only a comparison tells.
+ */
+export async function findDamage(sql: Knex): Promise<string | undefined> {
+  const [check] = await sql.raw('pragma integrity_check(1)')
+  if (check.integrity_check !== 'ok') return check.integrity_check.replaceAll('\n', ' ')
+  const [orphan] = await sql.raw('select * from pragma_foreign_key_check limit 1')
+  if (orphan) return `a row of ${orphan.table} refers to a row of ${orphan.parent} that is not there`
+  const listed = `select id from apps where status = 'approved' and deleted_at is null`
+  const indexed = 'select rowid from app_search'
+  const [strays] = await sql.raw(
+    `select (select count(*) from (${listed} except ${indexed})) as missing,
+            (select count(*) from (${indexed} except ${listed})) as extra`,
+  )
+  if (strays.missing + strays.extra === 0) return undefined
+  return `the search index lacks ${strays.missing} of the listed apps, and has ${strays.extra} that are not listed`
 }
 
 /** A column that holds a subquery's rows as a JSON array of objects: what belongs together comes in one statement. */

@@ -1,0 +1,341 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { describe, expect, inject, onTestFinished, test } from 'vitest'
+import { openDatabase } from '../../src/db/open.ts'
+import { openWriter } from '../../src/db/sqlite.ts'
+import { run, type Served, serve } from '../support/process.ts'
+import { copyWorld, temporaryFolder } from '../support/service.ts'
+
+const main = `${import.meta.dirname}/../../src/main.ts`
+
+const envFor = (database: string) => ({ DATABASE_URL: `sqlite:${database}` })
+
+/** A world that takes long enough to copy for something to happen meanwhile: `megabytes` of reviews of Bob's app. */
+async function copyLargeWorld(megabytes: number): Promise<string> {
+  const file = copyWorld()
+  const database = openDatabase({ filename: file })
+  await database.write(({ sql }) =>
+    sql.raw(
+      `insert into reviews (app_id, rating, created_at, reviewer_name, comment)
+       with recursive numbers (n) as (select 1 union all select n + 1 from numbers where n < ?)
+       select ?, 5, '2026-03-01T00:00:00.000Z', 'Reviewer ' || n, hex(randomblob(1000)) from numbers`,
+      [megabytes * 500, inject('world').apps.bobs],
+    ),
+  )
+  await database.close()
+  return file
+}
+
+/** What everybody may see, to the byte. */
+async function publicAnswers(server: Served): Promise<string[]> {
+  const { apps } = inject('world')
+  const paths = [
+    '/apps',
+    '/apps?sort=popular',
+    '/apps?sort=rating&category=tools',
+    '/apps?search=tide',
+    '/apps?search=new',
+    '/apps?search=ada&limit=1',
+    ...Object.values(apps).map((id) => `/apps/${id}`),
+  ]
+  const replies = await Promise.all(paths.map((path) => server.request('GET', path)))
+  return replies.map(({ path, status, text }) => `${path} ${status} ${text}`)
+}
+
+async function stop(server: Served) {
+  server.process.kill('SIGTERM')
+  await server.exited
+}
+
+/** Creates until told to stop; `acknowledged` grows with every app that was answered with 201. */
+function createAll(server: Served) {
+  const acknowledged = new Map<number, string>()
+  let stopped = false
+  const publish = async (worker: number) => {
+    for (let number = 1; !stopped; number++) {
+      const name = `New ${worker} ${number}`
+      const json = { name, description: `${name} is whole.`, category_id: 1 }
+      const { status, body } = await server.request('POST', '/apps', { key: inject('world').keys.ada, json })
+      expect(status).toBe(201)
+      acknowledged.set(body.data.app_id, name)
+    }
+  }
+  const workers = Promise.all([publish(1), publish(2)])
+  return {
+    acknowledged,
+    finish: () => {
+      stopped = true
+      return workers
+    },
+  }
+}
+
+test('of a served database, while apps are created; restored, it answers as the database did then', async () => {
+  const file = await copyLargeWorld(40)
+  const backups = temporaryFolder()
+  const backup = join(backups, 'apps.sqlite')
+  const server = await serve(file)
+  const creating = createAll(server)
+  while (creating.acknowledged.size < 20) await delay(10)
+  const [listed = 0] = creating.acknowledged.keys()
+  await run(['moderation', 'approve', String(listed)], envFor(file))
+  const answers = await publicAnswers(server)
+
+  const before = new Map(creating.acknowledged)
+  const { code, stdout, stderr } = await run(['backup', backup, '--json'], envFor(file))
+  const during = creating.acknowledged.size - before.size
+  expect([code, stderr]).toEqual([0, ''])
+  expect(during).toBeGreaterThan(0)
+  const told = JSON.parse(stdout)
+  expect(told).toEqual({
+    file: backup,
+    bytes: statSync(backup).size,
+    apps: expect.any(Number),
+    seconds: expect.any(Number),
+  })
+  expect(Object.keys(told)).toEqual(['file', 'bytes', 'apps', 'seconds'])
+
+  // What comes after the backup is lost by restoring it, and nothing else is.
+  await run(['moderation', 'approve', String(inject('world').apps.pending)], envFor(file))
+  await creating.finish()
+  expect(await publicAnswers(server)).not.toEqual(answers)
+  await stop(server)
+
+  // The steps that `backup --help` gives.
+  for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix, { force: true })
+  copyFileSync(backup, file)
+  expect((await run(['migrate'], envFor(file))).stdout).toBe('The database is up to date.\n')
+  const restored = await serve(file)
+  expect(await publicAnswers(restored)).toEqual(answers)
+  for (const [id, name] of before) {
+    const { body } = await restored.request('GET', `/apps/${id}`, { key: inject('world').keys.ada })
+    expect(body.data?.app.name).toBe(name)
+  }
+  const json = { name: 'After', description: 'Writable.', category_id: 1 }
+  const created = await restored.request('POST', '/apps', { key: inject('world').keys.bob, json })
+  expect(created.body.data.app_id).toBe(told.apps + 1)
+
+  const database = openDatabase({ filename: file })
+  await database.write(async ({ sql }) => {
+    expect(await sql.raw('PRAGMA integrity_check')).toEqual([{ integrity_check: 'ok' }])
+    expect(await sql.raw('PRAGMA foreign_key_check')).toEqual([])
+    expect(await sql.raw('PRAGMA journal_mode')).toEqual([{ journal_mode: 'wal' }])
+    const counts = await sql('apps').count({ apps: '*' }).first()
+    const audited = await sql('audit').where({ action: 'app create' }).count({ apps: '*' }).first()
+    expect(audited).toEqual(counts)
+  })
+  await database.close()
+})
+
+test('one after another to different files, which can be served as they are', async () => {
+  const file = copyWorld()
+  const folder = temporaryFolder()
+  const odd = 'a second? 50% #2 é.sqlite'
+  const names = ['first.sqlite', odd]
+  for (const name of names) {
+    const { code, stdout } = await run(['backup', join(folder, name)], envFor(file))
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^Backed up 6 apps to .+\.sqlite: 0\.\d MB, verified, in \d+(\.\d+)? s\.\n$/)
+  }
+  expect(readdirSync(folder).sort()).toEqual(names.toSorted())
+  const answers = await publicAnswers(await serve(file))
+  expect(await publicAnswers(await serve(join(folder, odd)))).toEqual(answers)
+})
+
+test('is as private as the database', async () => {
+  const file = copyWorld()
+  const backup = join(temporaryFolder(), 'backup.sqlite')
+  chmodSync(file, 0o600)
+  await run(['backup', backup], envFor(file))
+  expect(statSync(backup).mode & 0o777).toBe(0o600)
+})
+
+test('two at once to one file: one of them, whole', async () => {
+  const file = await copyLargeWorld(10)
+  const folder = temporaryFolder()
+  const backup = join(folder, 'backup.sqlite')
+  const runs = await Promise.all([1, 2].map(() => run(['backup', backup], envFor(file))))
+  expect(runs.map(({ code }) => code).sort()).toEqual([0, 1])
+  expect(runs.map(({ stderr }) => stderr).join('')).toBe(
+    `apps-service: ${backup} is there already, and stays as it is\n`,
+  )
+  expect(readdirSync(folder)).toEqual(['backup.sqlite'])
+  expect((await run(['backup', join(folder, 'of-it.sqlite')], envFor(backup))).code).toBe(0)
+})
+
+describe('one clear line, exit 1, and nothing left behind', () => {
+  type Case = [what: string, target: (folder: string) => string, line: RegExp, damage?: string]
+
+  test.for<Case>([
+    ['for a folder that is not there', (folder) => join(folder, 'none/backup.sqlite'), /\/none does not exist$/],
+    ['for a folder that is a file', (folder) => join(touch(folder, 'file'), 'backup.sqlite'), /\/file is no folder$/],
+    ['for a folder that nobody may write to', unwritable, /it cannot be written to \(E[A-Z]+\)$/],
+    [
+      'for a database whose search index lacks an app',
+      (folder) => join(folder, 'backup.sqlite'),
+      /not sound, and the database itself may not be: the search index lacks 1 of the listed apps, and has 0/,
+      'delete from app_search where rowid = 1',
+    ],
+    [
+      'for a database whose search index is broken',
+      (folder) => join(folder, 'backup.sqlite'),
+      /not sound, .*fts5: corruption/,
+      `update app_search_data set block = zeroblob(length(block))
+       where id = (select min(id) from app_search_data where id > 10)`,
+    ],
+    [
+      'for a database with a row that refers to none',
+      (folder) => join(folder, 'backup.sqlite'),
+      /not sound, .*a row of [a-z]+ refers to a row of apps that is not there/,
+      'pragma foreign_keys = 0; delete from apps where id = 1; delete from app_search where rowid = 1',
+    ],
+    [
+      'for a database whose index of a table is wrong',
+      (folder) => join(folder, 'backup.sqlite'),
+      /not sound, .*apps_queue/,
+      `pragma writable_schema = 1;
+       update sqlite_schema set sql = replace(sql, 'pending', 'rejected') where name = 'apps_queue'`,
+    ],
+  ])('%s', async ([, target, line, damage]) => {
+    const file = copyWorld()
+    const folder = temporaryFolder()
+    if (damage) await damageWith(file, damage)
+    const path = target(folder)
+    const found = readdirSync(folder)
+    const { code, stdout, stderr } = await run(['backup', path], envFor(file))
+    expect(stderr.trimEnd()).toMatch(line)
+    expect(stderr.trimEnd().split('\n')).toHaveLength(1)
+    expect([code, stdout]).toEqual([1, ''])
+    expect(existsSync(path)).toBe(false)
+    expect(readdirSync(folder)).toEqual(found)
+  })
+
+  function touch(folder: string, name: string): string {
+    copyFileSync(main, join(folder, name))
+    return join(folder, name)
+  }
+
+  function unwritable(folder: string): string {
+    // Root may write to any folder of a disk.
+    if (process.getuid?.() === 0) return '/sys/backup.sqlite'
+    mkdirSync(join(folder, 'shut'), { mode: 0o555 })
+    return join(folder, 'shut/backup.sqlite')
+  }
+
+  async function damageWith(file: string, statements: string) {
+    const writer = openWriter(file)
+    for (const statement of statements.split(';')) await writer.raw(statement)
+    await writer.destroy()
+  }
+
+  test.for(['backup.sqlite', 'backup.sqlite-wal', 'backup.sqlite-journal'])('where %s is there', async (name) => {
+    const folder = temporaryFolder()
+    const there = touch(folder, name)
+    const { code, stdout, stderr } = await run(['backup', join(folder, 'backup.sqlite')], envFor(copyWorld()))
+    expect([code, stdout]).toEqual([1, ''])
+    expect(stderr).toBe(`apps-service: ${there} is there already, and stays as it is\n`)
+    expect(readFileSync(there)).toEqual(readFileSync(main))
+    expect(readdirSync(folder)).toEqual([name])
+  })
+
+  test('where no more can be written than a part of it', async () => {
+    const folder = temporaryFolder()
+    // In blocks of 512 or 1024 bytes, as the shell has it; the world is larger than that.
+    const limited = ['-c', 'ulimit -f 100; exec "$@"', 'sh', process.execPath, main, 'backup', join(folder, 'b.sqlite')]
+    const { status, stderr } = spawnSync('sh', limited, {
+      env: { PATH: process.env.PATH, ...envFor(copyWorld()) },
+      encoding: 'utf8',
+    })
+    expect(stderr).toMatch(
+      /^apps-service: the database cannot be copied: (disk I\/O error|database or disk is full)\n$/,
+    )
+    expect(status).toBe(1)
+    expect(readdirSync(folder)).toEqual([])
+  })
+
+  const inNamespace = ['--user', '--map-root-user', '--mount', 'sh', '-c']
+  const mayMount = spawnSync('unshare', [...inNamespace, 'mount -t tmpfs none /mnt']).status === 0
+
+  test.skipIf(!mayMount)('where there is no room for it, before a part of it is written', async () => {
+    const folder = temporaryFolder()
+    const script =
+      'mount -t tmpfs -o size=64k none "$1" && "$2" "$3" backup "$1/b.sqlite"; code=$?; ls -A "$1"; exit $code'
+    const { status, stdout, stderr } = spawnSync(
+      'unshare',
+      [...inNamespace, script, 'sh', folder, process.execPath, main],
+      { env: { PATH: process.env.PATH, ...envFor(copyWorld()) }, encoding: 'utf8' },
+    )
+    expect(stderr).toBe('apps-service: a copy takes 1 MB, and there is room for 1 MB\n')
+    expect([status, stdout]).toEqual([1, ''])
+  })
+})
+
+describe('stopped half-way', () => {
+  test.for<[NodeJS.Signals, leaves: 'something' | 'nothing']>([
+    ['SIGKILL', 'something'],
+    ['SIGTERM', 'nothing'],
+    ['SIGINT', 'nothing'],
+  ])('by %s: it has no name, leaves %s else, and the next one works', async ([signal, leaves]) => {
+    const file = await copyLargeWorld(60)
+    const folder = temporaryFolder()
+    const backup = join(folder, 'backup.sqlite')
+    const child = spawn(process.execPath, [main, 'backup', backup], {
+      env: { PATH: process.env.PATH, ...envFor(file) },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    })
+    onTestFinished(() => {
+      child.kill('SIGKILL')
+    })
+    let said = ''
+    child.stderr.on('data', (chunk) => {
+      said += chunk
+    })
+    const exited = once(child, 'exit')
+    while (partialSize(folder) === 0 && child.exitCode === null) await delay(1)
+    child.kill(signal)
+    expect(await exited).toEqual([null, signal])
+    expect(existsSync(backup)).toBe(false)
+    expect(readdirSync(folder)).toHaveLength(leaves === 'nothing' ? 0 : 1)
+    expect(said).toBe(leaves === 'nothing' ? `apps-service: stopped by ${signal}; there is no backup\n` : '')
+
+    expect((await run(['backup', backup], envFor(file))).code).toBe(0)
+    expect(readdirSync(folder)).toEqual(['backup.sqlite'])
+  })
+
+  /** Bytes of the copy that is being written. */
+  function partialSize(folder: string): number {
+    const [partial] = readdirSync(folder)
+    return partial ? (statSync(join(folder, partial, 'copy.sqlite'), { throwIfNoEntry: false })?.size ?? 0) : 0
+  }
+
+  test('what others are at work on, and what is not a backup at all, stays', async () => {
+    const folder = temporaryFolder()
+    const running = `.apps-backup-${hostname()}-${process.pid}-abc123`
+    const elsewhere = '.apps-backup-some.other.host-1-abc123'
+    const own = `.apps-backup-${hostname()}-notes`
+    for (const name of [running, elsewhere, own]) mkdirSync(join(folder, name))
+    expect((await run(['backup', join(folder, 'backup.sqlite')], envFor(copyWorld()))).code).toBe(0)
+    expect(readdirSync(folder).sort()).toEqual([running, elsewhere, own, 'backup.sqlite'].sort())
+  })
+})
+
+test.for<[what: string, args: string[], stderr: RegExp]>([
+  ['without a file', [], /missing required argument 'file'/],
+  ['with two files', ['a', 'b'], /too many arguments/],
+])('is misused %s', async ([, args, stderr]) => {
+  const reply = await run(['backup', ...args])
+  expect(reply.code).toBe(2)
+  expect(reply.stderr).toMatch(stderr)
+})
+
+test('has help, with an example and how to restore', async () => {
+  const { code, stdout } = await run(['backup', '--help'])
+  expect(code).toBe(0)
+  expect(stdout).toMatch(
+    /^Usage: apps-service backup [\s\S]*Example:\n {2}npx apps-service backup [\s\S]*To restore it:\n/,
+  )
+})
