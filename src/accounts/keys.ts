@@ -23,6 +23,19 @@ export function keyId(text: string): string | undefined {
   return match && checksumOf(text.slice(0, -6)) === text.slice(-6) ? match.groups?.id : undefined
 }
 
+/** The id that an operator means by it alone, by it with `apps_` before, or by the whole key. */
+export const keyIdFrom = (text: string) => keyId(text) ?? /^(?:apps_)?([0-9a-z]{12})$/.exec(text)?.[1]
+
+/** The key as it is spoken of: its beginning, which is no secret. */
+export const keyPrefix = (id: string) => `apps_${id}`
+
+export type KeyState = 'active' | 'expired' | 'revoked'
+
+export function keyState(key: { revoked_at: string | null; expires_at: string }, now: number): KeyState {
+  if (key.revoked_at) return 'revoked'
+  return Date.parse(key.expires_at) <= now ? 'expired' : 'active'
+}
+
 /** In time that does not depend on where they differ. */
 export const isSameKey = (key: string, sha256: string) =>
   timingSafeEqual(Buffer.from(hash('sha256', key)), Buffer.from(sha256))

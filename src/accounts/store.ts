@@ -1,11 +1,28 @@
 import type { Actor, Caller } from '../actor.ts'
+import { appStore, noApps, type StateCounts } from '../apps/store.ts'
 import { auditStore } from '../audit/store.ts'
-import type { Connection, Database } from '../db/open.ts'
+import { type Connection, type Database, rethrowViolation } from '../db/open.ts'
 import { ServiceError } from '../errors.ts'
-import { generateKey, isSameKey, keyId } from './keys.ts'
+import { nameFrom } from '../names.ts'
+import { generateKey, isSameKey, type KeyState, keyId, keyPrefix, keyState } from './keys.ts'
 
 export type Developer = { id: number; name: string; isNew: boolean }
-export type IssuedKey = { id: string; key: string; developer: string; expires_at: string }
+export type IssuedKey = { id: string; key: string; name: string | null; developer_name: string; expires_at: string }
+
+/** A developer with what is theirs. */
+export type Account = { id: number; name: string; created_at: string; active_keys: number; apps: StateCounts }
+
+/** What may be told of a key. */
+export type KeyEntry = {
+  id: string
+  name: string | null
+  developer_name: string
+  created_at: string
+  expires_at: string
+  last_used_at: string | null
+  revoked_at: string | null
+  state: KeyState
+}
 
 const hour = 60 * 60 * 1000
 const day = 24 * hour
@@ -18,9 +35,10 @@ export async function authenticate(database: Database, key: string): Promise<Cal
   if (!id) throw unauthorized('This is not an API key: one looks like apps_… and has a checksum.')
   const row = await database.read(({ sql }) => sql('api_keys').where({ id }).first())
   if (!row || !isSameKey(key, row.sha256)) throw unauthorized('This API key is not known.')
-  if (row.revoked_at) throw unauthorized('This API key was revoked.')
   const now = Date.now()
-  if (Date.parse(row.expires_at) <= now) throw unauthorized(`This API key expired at ${row.expires_at}.`)
+  const state = keyState(row, now)
+  if (state === 'revoked') throw unauthorized('This API key was revoked.')
+  if (state === 'expired') throw unauthorized(`This API key expired at ${row.expires_at}.`)
   if (!row.last_used_at || Date.parse(row.last_used_at) <= now - hour) await recordUse(database, id, now)
   return { developerId: row.developer_id, keyId: id }
 }
@@ -36,35 +54,160 @@ async function recordUse(database: Database, id: string, now: number) {
 
 const unauthorized = (message: string) => new ServiceError('unauthorized', message, { refusedKey: true })
 
-export const accountStore = (connection: Connection) => ({
-  /** The developer of exactly this name, made where there is none. Throws `refused` for a name that cannot be one. */
-  async developerNamed(text: string): Promise<Developer> {
-    const name = text.trim()
-    const length = [...name].length
-    if (length < 1 || length > 100 || /\p{C}/u.test(name)) {
-      throw new ServiceError('refused', 'a developer name is 1 to 100 characters on one line')
-    }
-    const known = await connection.sql('developers').where({ name }).first('id')
-    if (known) return { id: known.id, name, isNew: false }
-    const [row] = await connection
-      .sql('developers')
-      .insert({ name, created_at: new Date().toISOString() })
-      .returning('id')
-    if (!row) throw new Error('the insert returned no developer')
-    return { id: row.id, name, isNew: true }
-  },
+const refused = (message: string) => new ServiceError('refused', message)
 
-  /** The key itself is in the result and nowhere else. */
-  async issueKey(developer: Developer, actor: Actor): Promise<IssuedKey> {
-    const { id, key, sha256 } = generateKey()
-    const now = Date.now()
-    const expires_at = new Date(now + lifetime).toISOString()
-    const created_at = new Date(now).toISOString()
-    await connection.sql('api_keys').insert({ id, sha256, developer_id: developer.id, created_at, expires_at })
-    await auditStore(connection).record(
-      [{ action: 'key issue', at: created_at, subject: { developer_id: developer.id }, after: { id, expires_at } }],
-      actor,
-    )
-    return { id, key, developer: developer.name, expires_at }
-  },
-})
+export const accountStore = (connection: Connection) => {
+  const { sql } = connection
+
+  /** Throws `refused` where there is none of exactly this name. */
+  async function demandDeveloper(name: string): Promise<{ id: number; name: string }> {
+    const developer = await sql('developers').where({ name: name.trim() }).first('id', 'name')
+    if (!developer) throw refused(`there is no developer ${JSON.stringify(name.trim())}`)
+    return developer
+  }
+
+  /** Developers with what is theirs, by name. */
+  async function accounts(ids: number[]): Promise<Account[]> {
+    const activeKeys = sql('api_keys')
+      .whereRaw('api_keys.developer_id = developers.id')
+      .whereNull('revoked_at')
+      .where('expires_at', '>', new Date().toISOString())
+      .count('*')
+      .as('active_keys')
+    const rows: Omit<Account, 'apps'>[] = await sql('developers')
+      .whereIn('id', ids)
+      .orderBy('name')
+      .select('id', 'name', 'created_at', activeKeys)
+    const states = await appStore(connection).countStates(ids)
+    return rows.map((row) => ({ ...row, apps: states.get(row.id) ?? noApps }))
+  }
+
+  return {
+    demandDeveloper,
+    accounts,
+
+    /** The developer of exactly this name, made where there is none. Throws `refused` for a name that cannot be one. */
+    async developerNamed(text: string): Promise<Developer> {
+      const name = nameFrom(text, 'a developer name')
+      const known = await sql('developers').where({ name }).first('id')
+      if (known) return { id: known.id, name, isNew: false }
+      const [row] = await sql('developers').insert({ name, created_at: new Date().toISOString() }).returning('id')
+      if (!row) throw new Error('the insert returned no developer')
+      return { id: row.id, name, isNew: true }
+    },
+
+    /** A page of the developers by name, and how many there are. */
+    async developers(limit: number, offset: number): Promise<{ developers: Account[]; total: number }> {
+      const [all] = await sql('developers').count({ total: '*' })
+      const ids = await sql('developers').orderBy('name').limit(limit).offset(offset).pluck('id')
+      return { developers: await accounts(ids), total: Number(all?.total ?? 0) }
+    },
+
+    /** Search finds the developer's apps by the new name. Throws `refused` where there is no such developer, or the name cannot be theirs. */
+    async rename(from: string, text: string, actor: Actor): Promise<{ id: number; name: string; listed_apps: number }> {
+      const developer = await demandDeveloper(from)
+      const name = nameFrom(text, 'a developer name')
+      if (name === developer.name) throw refused(`the developer is named ${JSON.stringify(name)} already`)
+      await sql('developers')
+        .where({ id: developer.id })
+        .update({ name })
+        .catch((error: unknown) =>
+          rethrowViolation(error, {
+            'developers.name': () => refused(`there is already a developer ${JSON.stringify(name)}`),
+          }),
+        )
+      const listed_apps = await appStore(connection).indexAgain(developer.id)
+      await auditStore(connection).record(
+        [
+          {
+            action: 'developer rename',
+            at: new Date().toISOString(),
+            subject: { developer_id: developer.id },
+            before: { name: developer.name },
+            after: { name },
+          },
+        ],
+        actor,
+      )
+      return { id: developer.id, name, listed_apps }
+    },
+
+    /** The key itself is in the result and nowhere else. */
+    async issueKey(
+      developer: Developer,
+      actor: Actor,
+      options: { name?: string | undefined; expiresAt?: string | undefined } = {},
+    ): Promise<IssuedKey> {
+      const { id, key, sha256 } = generateKey()
+      const now = Date.now()
+      const name = options.name === undefined ? null : nameFrom(options.name, 'the name of a key')
+      const expires_at = options.expiresAt ?? new Date(now + lifetime).toISOString()
+      const created_at = new Date(now).toISOString()
+      await sql('api_keys').insert({ id, sha256, name, developer_id: developer.id, created_at, expires_at })
+      await auditStore(connection).record(
+        [
+          {
+            action: 'key issue',
+            at: created_at,
+            subject: { developer_id: developer.id },
+            after: { id, name, expires_at },
+          },
+        ],
+        actor,
+      )
+      return { id, key, name, developer_name: developer.name, expires_at }
+    },
+
+    /** A page of the keys, by developer and then the oldest first, and how many there are. */
+    async keys(
+      developerId: number | undefined,
+      limit: number,
+      offset: number,
+    ): Promise<{ keys: KeyEntry[]; total: number }> {
+      const keys = sql('api_keys')
+      if (developerId !== undefined) keys.where({ developer_id: developerId })
+      const [all] = await keys.clone().count({ total: '*' })
+      const rows = await keys
+        .join('developers', 'developers.id', 'api_keys.developer_id')
+        .orderBy(['developers.name', 'api_keys.created_at', 'api_keys.id'])
+        .limit(limit)
+        .offset(offset)
+        .select(
+          'api_keys.id',
+          'api_keys.name',
+          'developers.name as developer_name',
+          'api_keys.created_at',
+          'expires_at',
+          'last_used_at',
+          'revoked_at',
+        )
+      const now = Date.now()
+      return { keys: rows.map((row) => ({ ...row, state: keyState(row, now) })), total: Number(all?.total ?? 0) }
+    },
+
+    /** Holds from the next request on. Throws `refused` where there is no such key, or it is revoked already. */
+    async revoke(id: string, actor: Actor): Promise<{ id: string; developer_name: string; revoked_at: string }> {
+      const key = await sql('api_keys')
+        .join('developers', 'developers.id', 'api_keys.developer_id')
+        .where('api_keys.id', id)
+        .first('api_keys.developer_id', 'developers.name as developer_name', 'api_keys.revoked_at')
+      if (!key) throw refused(`there is no key ${keyPrefix(id)}`)
+      if (key.revoked_at) throw refused(`the key ${keyPrefix(id)} was revoked at ${key.revoked_at} already`)
+      const revoked_at = new Date().toISOString()
+      await sql('api_keys').where({ id }).update({ revoked_at })
+      await auditStore(connection).record(
+        [
+          {
+            action: 'key revoke',
+            at: revoked_at,
+            subject: { developer_id: key.developer_id },
+            before: { id, revoked_at: null },
+            after: { id, revoked_at },
+          },
+        ],
+        actor,
+      )
+      return { id, developer_name: key.developer_name, revoked_at }
+    },
+  }
+}

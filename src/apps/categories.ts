@@ -14,8 +14,11 @@ export const categoryStore = (connection: Connection) => ({
   /** By name, with how many apps are in each: those the public sees, and those in any state, deleted ones too. */
   overview(): Promise<(Category & { listed_apps: number; all_apps: number })[]> {
     const { sql } = connection
-    const all = sql('apps').whereRaw('apps.category_id = categories.id').count('*').as('all_apps')
-    return sql('categories').orderBy('name').select('id', 'slug', 'name', 'listed_apps', all)
+    const counts = sql('apps').groupBy('category_id').select('category_id').count({ all_apps: '*' }).as('counts')
+    return sql('categories')
+      .leftJoin(counts, 'counts.category_id', 'categories.id')
+      .orderBy('name')
+      .select('id', 'slug', 'name', 'listed_apps', sql.raw('coalesce(all_apps, 0) as all_apps'))
   },
 
   async has(id: number): Promise<boolean> {

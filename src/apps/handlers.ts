@@ -120,8 +120,8 @@ function rowChanges(app: FoundApp, { short_description, ...named }: AppChanges):
     status,
     rejection_reason: status === 'rejected' ? app.rejection_reason : null,
   }
-  // What has changed of an app that stays public meanwhile waits for an operator's eye.
-  if (status !== 'approved' || !differs(app, changes)) return changes
+  // What has changed since an operator's decision waits for the next; an app that none was taken on waits already.
+  if (app.status === 'pending' || !differs(app, changes)) return changes
   return { ...changes, unreviewed_since: app.unreviewed_since ?? new Date().toISOString() }
 }
 

@@ -20,10 +20,11 @@ export function demandOwner(caller: Caller, app: Facts) {
 /** An owner's update answers a rejection and asks for another look; else the status stays. */
 export const statusAfterUpdate = (status: Status): Status => (status === 'rejected' ? 'pending' : status)
 
-/** Which decisions an operator may take on an app in a status. */
-export const decisions = {
-  approve: { from: ['pending', 'rejected'], to: 'approved' },
-  reject: { from: ['pending', 'approved'], to: 'rejected' },
-} as const satisfies Record<string, { from: readonly Status[]; to: Status }>
+/** What an app becomes by an operator's decision. */
+export const decisions = { approve: 'approved', reject: 'rejected' } as const satisfies Record<string, Status>
 
 export type Decision = keyof typeof decisions
+
+/** A decision changes the status, or accepts what its owner has changed of an approved app since the last one. */
+export const canDecide = (decision: Decision, app: { status: Status; unreviewed_since: string | null }) =>
+  app.status !== decisions[decision] || (decision === 'approve' && app.unreviewed_since !== null)

@@ -1,6 +1,5 @@
 import type { Actor } from '../actor.ts'
 import { type Connection, insertRows } from '../db/open.ts'
-import type { AuditRow } from '../db/tables.ts'
 
 /** What was done, in the words of the command or operation that did it. */
 export type Action =
@@ -24,6 +23,28 @@ export type Subject = { app_id: number; developer_id: number } | { developer_id:
 /** `before` and `after` hold the columns that differ. */
 export type AuditEntry = { action: Action; at: string; subject: Subject; before?: object; after: object }
 
+/** An entry as it is read: who is an operator or a key, and names are those of now. */
+export type AuditLine = {
+  id: number
+  at: string
+  action: Action
+  operator: string | null
+  key_id: string | null
+  app_id: number | null
+  app_slug: string | null
+  developer_id: number | null
+  developer_name: string | null
+  category_id: number | null
+  category_slug: string | null
+  before: Record<string, unknown> | null
+  after: Record<string, unknown>
+}
+
+export type AuditFilter = { appId?: number | undefined; developerId?: number | undefined; since?: string | undefined }
+
+/** How many entries are looked through at a time: an owner may have made many, with long texts. */
+const batchSize = 20
+
 export const auditStore = ({ sql }: Connection) => ({
   /** Says what changed, in the transaction that changes it. */
   async record(entries: AuditEntry[], actor: Actor) {
@@ -42,8 +63,63 @@ export const auditStore = ({ sql }: Connection) => ({
     await insertRows(sql, 'audit', rows)
   },
 
-  /** All that was done to an app, oldest first. */
-  ofApp(id: number): Promise<AuditRow[]> {
-    return sql('audit').where({ app_id: id }).orderBy('id')
+  /** The newest entries, oldest first, and whether there are older ones. */
+  async list(
+    { appId, developerId, since }: AuditFilter,
+    limit: number,
+  ): Promise<{ entries: AuditLine[]; hasOlder: boolean }> {
+    const query = sql('audit')
+      .leftJoin('apps', 'apps.id', 'audit.app_id')
+      .leftJoin('developers', 'developers.id', 'audit.developer_id')
+      .leftJoin('categories', 'categories.id', 'audit.category_id')
+      .orderBy('audit.id', 'desc')
+      .limit(limit + 1)
+    if (appId !== undefined) query.where('audit.app_id', appId)
+    if (developerId !== undefined) query.where('audit.developer_id', developerId)
+    if (since !== undefined) query.where('audit.at', '>=', since)
+    const rows = await query.select(
+      'audit.id',
+      'audit.at',
+      'audit.action',
+      'audit.operator',
+      'audit.key_id',
+      'audit.app_id',
+      'apps.slug as app_slug',
+      'audit.developer_id',
+      'developers.name as developer_name',
+      'audit.category_id',
+      'categories.slug as category_slug',
+      'audit.before',
+      'audit.after',
+    )
+    const entries = rows.slice(0, limit).reverse()
+    return { entries: entries.map(parsed), hasOlder: rows.length > limit }
   },
+
+  /** What an app was, in the columns that its owner has changed since a time. */
+  async valuesBefore(appId: number, since: string): Promise<Record<string, unknown>> {
+    const values: Record<string, unknown> = {}
+    let last = 0
+    for (;;) {
+      const rows = await sql('audit')
+        .where({ app_id: appId, action: 'app update' })
+        .where('at', '>=', since)
+        .where('id', '>', last)
+        .orderBy('id')
+        .limit(batchSize)
+        .select('id', 'before')
+      for (const { id, before } of rows) {
+        // What an earlier entry says is older, so it stays.
+        Object.assign(values, { ...JSON.parse(before ?? '{}'), ...values })
+        last = id
+      }
+      if (rows.length < batchSize) return values
+    }
+  },
+})
+
+const parsed = ({ before, after, ...entry }: AuditLine & { before: string | null; after: string }): AuditLine => ({
+  ...entry,
+  before: before === null ? null : JSON.parse(before),
+  after: JSON.parse(after),
 })

@@ -1,8 +1,8 @@
 import { userInfo } from 'node:os'
-import Table from 'cli-table3'
-import { InvalidArgumentError } from 'commander'
+import { type Command, InvalidArgumentError } from 'commander'
 import { readConfig } from '../config.ts'
 import { type Database, openMigratedDatabase } from '../db/open.ts'
+import { tableLines, terminalWidth } from './text.ts'
 
 /** What every command needs: the database, arguments that are checked, and something to print. */
 
@@ -17,7 +17,14 @@ export async function withDatabase<T>(work: (database: Database) => Promise<T>):
 }
 
 /** The account that runs the command, as the audit names it. */
-export const operator = () => ({ operator: userInfo().username })
+export function operator() {
+  try {
+    return { operator: userInfo().username }
+  } catch {
+    // In a container an account may have a number alone.
+    return { operator: `uid ${process.getuid?.()}` }
+  }
+}
 
 export function wholeNumber(text: string): number {
   const number = Number(text)
@@ -38,17 +45,66 @@ export function note(text: string) {
 
 export const printJson = (value: unknown) => print(JSON.stringify(value, null, 2))
 
-export function printTable(head: string[], rows: (string | number)[][]) {
-  const bare = Object.fromEntries(
-    ['top', 'bottom', 'left', 'right', 'mid']
-      .flatMap((side) => [side, `${side}-mid`, `${side}-left`, `${side}-right`])
-      .map((name) => [name, '']),
-  )
-  const table = new Table({
+export function printTable(head: string[], rows: (string | number)[][], shortened: string[] = []) {
+  print(tableLines(head, rows, shortened).join('\n'))
+}
+
+/** A table with lines of their own below its rows. */
+export function printDetailedTable(
+  head: string[],
+  rows: { cells: (string | number)[]; details: string[] }[],
+  shortened: string[] = [],
+) {
+  const [headLine, ...lines] = tableLines(
     head,
-    chars: { ...bare, middle: '  ' },
-    style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0 },
-  })
-  table.push(...rows)
-  print(table.toString())
+    rows.map(({ cells }) => cells),
+    shortened,
+  )
+  const detailed = lines.flatMap((line, index) => [
+    line,
+    ...(rows[index]?.details ?? []).map((detail) => indent + detail),
+  ])
+  print([headLine, ...detailed].join('\n'))
+}
+
+const indent = '    '
+/** How much room there is below a table's row. */
+export const detailWidth = () => terminalWidth() - indent.length
+
+/** One line of what went wrong; the command goes on, and has failed. */
+export function complain(message: string) {
+  process.stderr.write(`apps-service: ${message}\n`)
+  process.exitCode = 1
+}
+
+export type PageOptions = { page: number; limit: number; json?: true }
+
+const maximumLimit = 1000
+
+export const paged = (command: Command) =>
+  command
+    .option('--page <number>', 'which page', wholeNumber, 1)
+    .option('--limit <number>', `how many on a page, ${maximumLimit} at most`, limitFrom, 50)
+
+function limitFrom(text: string): number {
+  const limit = wholeNumber(text)
+  if (limit > maximumLimit) throw new InvalidArgumentError(`It must be ${maximumLimit} at most.`)
+  return limit
+}
+
+export const offsetOf = ({ page, limit }: PageOptions) => (page - 1) * limit
+
+/** One page of a list; for people, where in the list it is goes beside what they asked for. */
+export function printPage<Row>(
+  what: string,
+  { rows, total }: { rows: Row[]; total: number },
+  { page, limit, json }: PageOptions,
+  printRows: (rows: Row[]) => void,
+) {
+  const total_pages = Math.ceil(total / limit)
+  const pagination = { current_page: page, total_pages, per_page: limit, total }
+  if (json) return printJson({ [what]: rows, pagination })
+  if (total === 0) return note(`No ${what}.`)
+  if (rows.length > 0) printRows(rows)
+  note(`Page ${page} of ${total_pages}, ${total} in all.`)
 }

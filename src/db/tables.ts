@@ -12,7 +12,7 @@ export type AppRow = {
   deleted_at: string | null
   /** First approval; kept when the app is taken down. */
   approved_at: string | null
-  /** Since when an approved app has differed from what an operator last decided on. */
+  /** Since when an app has differed from what an operator last decided on: an approved one, or a rejected one that became pending. */
   unreviewed_since: string | null
   created_at: string
   updated_at: string

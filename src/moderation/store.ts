@@ -1,8 +1,15 @@
+import { type Account, accountStore } from '../accounts/store.ts'
 import type { Actor } from '../actor.ts'
-import { type Decision, decisions } from '../apps/policy.ts'
-import { appStore } from '../apps/store.ts'
+import { categoryStore } from '../apps/categories.ts'
+import { canDecide, type Decision, decisions } from '../apps/policy.ts'
+import { appStore, type FoundApp } from '../apps/store.ts'
+import { type AuditLine, auditStore } from '../audit/store.ts'
 import type { Connection } from '../db/open.ts'
+import type { AppStatus } from '../db/tables.ts'
 import { ServiceError } from '../errors.ts'
+
+/** A field that an app's owner has changed since an operator's last decision. A category is told by its slug. */
+export type Change = { field: string; before: string | null; after: string | null }
 
 export type QueueEntry = {
   id: number
@@ -11,51 +18,165 @@ export type QueueEntry = {
   developer_name: string
   category_slug: string
   created_at: string
+  updated_at: string
+  waiting_since: string
+  changes: Change[]
 }
-export type Decided = { id: number; slug: string; status: 'approved' | 'rejected' }
+
+/** All that a decision on an app may need. */
+export type Dossier = {
+  app: FoundApp
+  developer: Account
+  changes: Change[]
+  /** The newest entries of the audit, oldest first. */
+  history: AuditLine[]
+  hasOlderHistory: boolean
+}
+
+export type Outcome = { id: number; slug: string; status: AppStatus }
+
+export type DecisionOptions = {
+  /** Required with a rejection; the owner reads it. */
+  reason?: string | undefined
+  /** The app must not have been updated after this time. */
+  asOf?: string | undefined
+}
 
 const maximumReason = 1000
 
-export const moderationStore = (connection: Connection) => ({
-  /** Pending apps, those waiting longest first. */
-  queue(limit: number): Promise<QueueEntry[]> {
-    return connection
-      .sql('apps')
-      .join('developers', 'developers.id', 'apps.developer_id')
-      .join('categories', 'categories.id', 'apps.category_id')
-      .whereRaw("apps.status = 'pending' and apps.deleted_at is null")
-      .orderBy(['apps.created_at', 'apps.id'])
-      .limit(limit)
-      .select(
-        'apps.id',
-        'apps.name',
-        'apps.slug',
-        'developers.name as developer_name',
-        'categories.slug as category_slug',
-        'apps.created_at',
-      )
-  },
+const refused = (message: string) => new ServiceError('refused', message)
 
-  /** Throws `refused` where there is no such app or its status does not allow the decision. A rejection has a reason, which the owner reads. */
-  async decide(decision: Decision, id: number, actor: Actor, reason: string | null): Promise<Decided> {
-    if (reason !== null && (reason.trim() === '' || [...reason.trim()].length > maximumReason)) {
-      throw new ServiceError('refused', `a reason must have 1 to ${maximumReason} characters`)
-    }
-    const apps = appStore(connection)
-    const app = await apps.find(id)
-    if (!app) throw new ServiceError('refused', `there is no app ${id}`)
-    const { from, to } = decisions[decision]
-    if (!from.some((status) => status === app.status)) {
-      throw new ServiceError('refused', `app ${id} is ${app.status} now, so it cannot be ${to}`)
-    }
-    const approved_at = to === 'approved' ? (app.approved_at ?? new Date().toISOString()) : app.approved_at
-    const rejection_reason = to === 'rejected' ? (reason?.trim() ?? null) : null
-    await apps.save(
-      `app ${decision}`,
-      app,
-      { status: to, approved_at, rejection_reason, unreviewed_since: null },
-      actor,
-    )
-    return { id, slug: app.slug, status: to }
-  },
-})
+/** What each queue holds. Literals, and an expression of the indexes, so that SQLite sees that they apply. */
+const queues = {
+  pending: "apps.status = 'pending' and apps.deleted_at is null",
+  changed: "apps.status = 'approved' and apps.deleted_at is null and apps.unreviewed_since is not null",
+}
+export type Queue = keyof typeof queues
+const waitingSince = 'coalesce(apps.unreviewed_since, apps.created_at)'
+
+export const moderationStore = (connection: Connection) => {
+  const { sql } = connection
+  const apps = appStore(connection)
+  const audit = auditStore(connection)
+
+  /** Throws `refused` where there is no such app. */
+  async function demandApp(id: number): Promise<FoundApp> {
+    const app = await apps.find(id, { evenDeleted: true })
+    if (!app) throw refused(`there is no app ${id}`)
+    return app
+  }
+
+  async function demandKeptApp(id: number): Promise<FoundApp> {
+    const app = await demandApp(id)
+    if (app.deleted_at) throw refused(`app ${id} is deleted now; it must be restored first`)
+    return app
+  }
+
+  /** Changes that were undone meanwhile are none. */
+  async function changesOf(app: ChangingApp, categorySlugs: Map<unknown, string>): Promise<Change[]> {
+    if (!app.unreviewed_since) return []
+    const before = await audit.valuesBefore(app.id, app.unreviewed_since)
+    return changeableFields
+      .filter((field) => field in before && before[field] !== app[field])
+      .map((field) => {
+        const shown = (value: unknown) => (field === 'category_id' ? categorySlugs.get(value) : value)
+        const name = field === 'category_id' ? 'category' : field
+        return { field: name, before: textOrNull(shown(before[field])), after: textOrNull(shown(app[field])) }
+      })
+  }
+
+  async function categorySlugs(): Promise<Map<unknown, string>> {
+    return new Map((await categoryStore(connection).all()).map(({ id, slug }) => [id, slug]))
+  }
+
+  return {
+    /** A page of what waits for an operator, longest first, and how much that is. */
+    async queue(queue: Queue, limit: number, offset: number): Promise<{ apps: QueueEntry[]; total: number }> {
+      const waiting = () => sql('apps').whereRaw(queues[queue])
+      const [all] = await waiting().count({ total: '*' })
+      const page = waiting().orderByRaw(`${waitingSince}, apps.id`).limit(limit).offset(offset).select('apps.id')
+      const rows = await sql(page.as('page'))
+        .join('apps', 'apps.id', 'page.id')
+        .join('developers', 'developers.id', 'apps.developer_id')
+        .join('categories', 'categories.id', 'apps.category_id')
+        .orderByRaw(`${waitingSince}, apps.id`)
+        .select<(ChangingApp & Omit<QueueEntry, 'changes'>)[]>(
+          'apps.*',
+          'developers.name as developer_name',
+          'categories.slug as category_slug',
+          sql.raw(`${waitingSince} as waiting_since`),
+        )
+      const slugs = await categorySlugs()
+      const entries: QueueEntry[] = []
+      for (const row of rows) {
+        const { id, name, slug, developer_name, category_slug, created_at, updated_at, waiting_since } = row
+        const changes = await changesOf(row, slugs)
+        entries.push({ id, name, slug, developer_name, category_slug, created_at, updated_at, waiting_since, changes })
+      }
+      return { apps: entries, total: Number(all?.total ?? 0) }
+    },
+
+    /** Throws `refused` where there is no such app, not even a deleted one. */
+    async dossier(id: number, historyLimit: number): Promise<Dossier> {
+      const app = await demandApp(id)
+      const [developer] = await accountStore(connection).accounts([app.developer_id])
+      if (!developer) throw new Error(`app ${id} has no developer`)
+      const { entries, hasOlder } = await audit.list({ appId: id }, historyLimit)
+      const changes = await changesOf(app, await categorySlugs())
+      return { app, developer, changes, history: entries, hasOlderHistory: hasOlder }
+    },
+
+    /** Throws `refused`, with what the app is now, where that does not allow the decision. */
+    async decide(
+      decision: Decision,
+      id: number,
+      actor: Actor,
+      { reason, asOf }: DecisionOptions = {},
+    ): Promise<Outcome> {
+      const rejection_reason = decision === 'reject' ? reasonFrom(reason ?? '') : null
+      const app = await demandKeptApp(id)
+      if (!canDecide(decision, app)) throw refused(`app ${id} is ${app.status} already`)
+      if (asOf !== undefined && app.updated_at > asOf) {
+        throw refused(`app ${id} was updated at ${app.updated_at}, after the time given; look at it again`)
+      }
+      const status = decisions[decision]
+      const approved_at = status === 'approved' ? (app.approved_at ?? new Date().toISOString()) : app.approved_at
+      await apps.save(`app ${decision}`, app, { status, approved_at, rejection_reason, unreviewed_since: null }, actor)
+      return { id, slug: app.slug, status }
+    },
+
+    /** A deleted app comes back in the state it had. Throws `refused` where it is not deleted. */
+    async restore(id: number, actor: Actor): Promise<Outcome> {
+      const app = await demandApp(id)
+      if (!app.deleted_at) throw refused(`app ${id} is not deleted; it is ${app.status}`)
+      await apps.save('app restore', app, { deleted_at: null }, actor)
+      return { id, slug: app.slug, status: app.status }
+    },
+
+    /** Throws `refused` where there is no such developer, or the app is theirs already. */
+    async transfer(
+      id: number,
+      to: string,
+      actor: Actor,
+    ): Promise<{ id: number; slug: string; developer_name: string }> {
+      const app = await demandKeptApp(id)
+      const developer = await accountStore(connection).demandDeveloper(to)
+      if (developer.id === app.developer_id)
+        throw refused(`app ${id} belongs to ${JSON.stringify(developer.name)} already`)
+      await apps.save('app transfer', app, { developer_id: developer.id }, actor)
+      return { id, slug: app.slug, developer_name: developer.name }
+    },
+  }
+}
+
+/** What an owner's update can change. */
+const changeableFields = ['name', 'short_description', 'description', 'version', 'package_name', 'category_id'] as const
+type ChangingApp = Pick<FoundApp, 'id' | 'unreviewed_since' | (typeof changeableFields)[number]>
+
+const textOrNull = (value: unknown) => (value === null || value === undefined ? null : String(value))
+
+function reasonFrom(text: string): string {
+  const reason = text.trim()
+  if (reason !== '' && [...reason].length <= maximumReason) return reason
+  throw refused(`a reason must have 1 to ${maximumReason} characters`)
+}

@@ -122,9 +122,9 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     request,
     get: (path, more) => request('GET', path, more),
     decide: async (decision, id) => {
-      const reason = decision === 'reject' ? 'Because.' : null
+      const options = decision === 'reject' ? { reason: 'Because.' } : {}
       await database
-        .write((connection) => moderationStore(connection).decide(decision, id, { operator: 'test' }, reason))
+        .write((connection) => moderationStore(connection).decide(decision, id, { operator: 'test' }, options))
         .catch((error: unknown) => {
           if (!(error instanceof ServiceError) || error.code !== 'refused') throw error
         })

@@ -78,8 +78,8 @@ async function createWorld(file: string): Promise<World> {
     const deleted = await insert(ada.id, 'Gone', { package_name: 'org.example.gone' })
     const bobsApp = await insert(bob.id, 'Bird Song', { category_id: games, total_downloads: 7 })
     const bobsPending = await insert(bob.id, 'Night Train')
-    for (const id of [approved, deleted, bobsApp]) await moderation.decide('approve', id, actor, null)
-    await moderation.decide('reject', rejected, actor, 'It points south.')
+    for (const id of [approved, deleted, bobsApp]) await moderation.decide('approve', id, actor)
+    await moderation.decide('reject', rejected, actor, { reason: 'It points south.' })
     const gone = await apps.find(deleted)
     if (gone) await apps.save('app delete', gone, { deleted_at: past }, actor)
     await apps.addReviews([
