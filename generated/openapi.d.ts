@@ -203,7 +203,7 @@ export interface components {
         /** @description An error, in the envelope. */
         ErrorEnvelope: {
             /**
-             * @description Always false: nothing was changed.
+             * @description Always false: the request was not carried out.
              * @example false
              * @enum {boolean}
              */
@@ -291,7 +291,7 @@ export interface components {
         /** @description The error of an unknown category, in the envelope. */
         UnknownCategoryEnvelope: {
             /**
-             * @description Always false: nothing was changed.
+             * @description Always false: the request was not carried out.
              * @example false
              * @enum {boolean}
              */

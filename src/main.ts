@@ -32,7 +32,7 @@ const program = new Command('apps-service')
   .addCommand(backupCommand())
 
 for (const command of [program, ...program.commands.flatMap((group) => [group, ...group.commands])]) {
-  command.exitOverride().showHelpAfterError('(--help tells more)')
+  command.exitOverride()
 }
 
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {

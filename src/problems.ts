@@ -31,12 +31,25 @@ export function firstOfEachField(problems: Problem[]): Problem[] {
 const parts: Record<string, Problem['in']> = { path: 'path', query: 'query', header: 'header', requestBody: 'body' }
 
 function problemOf(error: ErrorObject, locate: Locate): Problem {
-  const { place, segments } = locate(error.instancePath.split('/').slice(1))
+  const path = error.instancePath.split('/').slice(1)
   const within = error.params.missingProperty ?? error.params.additionalProperty
-  if (within !== undefined) segments.push(String(within).replaceAll('~', '~0').replaceAll('/', '~1'))
+  if (within !== undefined) path.push(escaped(String(within)))
+  const { place, segments } = locate(path)
   const field = place === 'body' ? segments.map((segment) => `/${segment}`).join('') : segments.join('/')
   return { in: place, field: [...field].slice(0, 200).join(''), message: messageOf(error, place) }
 }
+
+/** Texts with half a surrogate pair: no pattern that every client's engine reads alike can forbid them. */
+export function illFormed(value: unknown, pointer = ''): Problem[] {
+  if (typeof value === 'string') {
+    return value.isWellFormed() ? [] : [{ in: 'body', field: pointer, message: 'must be well-formed Unicode' }]
+  }
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([name, part]) => illFormed(part, `${pointer}/${escaped(name)}`))
+}
+
+/** RFC 6901, section 3. */
+const escaped = (name: string) => name.replaceAll('~', '~0').replaceAll('/', '~1')
 
 function messageOf({ keyword, params, parentSchema, message }: ErrorObject, place: Problem['in']): string {
   switch (keyword) {

@@ -29,27 +29,38 @@ const day = 24 * hour
 /** How long a key lives unless told otherwise. */
 const lifetime = 365 * day
 
-/** The caller that a key stands for. Throws `unauthorized` with the reason; keeps the time of last use, at most once an hour. */
-export async function authenticate(database: Database, key: string): Promise<Caller> {
-  const id = keyId(key)
-  if (!id) throw unauthorized('This is not an API key: one looks like apps_… and has a checksum.')
-  const row = await database.read(({ sql }) => sql('api_keys').where({ id }).first())
-  if (!row || !isSameKey(key, row.sha256)) throw unauthorized('This API key is not known.')
-  const now = Date.now()
-  const state = keyState(row, now)
-  if (state === 'revoked') throw unauthorized('This API key was revoked.')
-  if (state === 'expired') throw unauthorized(`This API key expired at ${row.expires_at}.`)
-  if (!row.last_used_at || Date.parse(row.last_used_at) <= now - hour) await recordUse(database, id, now)
-  return { developerId: row.developer_id, keyId: id }
-}
+/**
+ * Tells the caller that a key stands for, or throws `unauthorized` with the reason. Keeps the time of last use, at most once
+ * an hour and without making the caller wait for it.
+ */
+export function authenticator(database: Database): (key: string) => Promise<Caller> {
+  const recording = new Set<string>()
 
-async function recordUse(database: Database, id: string, now: number) {
-  const last_used_at = new Date(now).toISOString()
-  await database
-    .write(({ sql }) => sql('api_keys').where({ id }).update({ last_used_at }))
-    .catch(() => {
-      // A read must not fail because the note of it could not be written; the next request tries again.
-    })
+  async function recordUse(id: string, now: number) {
+    if (recording.has(id)) return
+    recording.add(id)
+    try {
+      const last_used_at = new Date(now).toISOString()
+      await database.write(({ sql }) => sql('api_keys').where({ id }).update({ last_used_at }))
+    } catch {
+      // A request must not fail because the note of it could not be written; the next one tries again.
+    } finally {
+      recording.delete(id)
+    }
+  }
+
+  return async (key) => {
+    const id = keyId(key)
+    if (!id) throw unauthorized('This is not an API key: one looks like apps_… and has a checksum.')
+    const row = await database.read(({ sql }) => sql('api_keys').where({ id }).first())
+    if (!row || !isSameKey(key, row.sha256)) throw unauthorized('This API key is not known.')
+    const now = Date.now()
+    const state = keyState(row, now)
+    if (state === 'revoked') throw unauthorized('This API key was revoked.')
+    if (state === 'expired') throw unauthorized(`This API key expired at ${row.expires_at}.`)
+    if (!row.last_used_at || Date.parse(row.last_used_at) <= now - hour) void recordUse(id, now)
+    return { developerId: row.developer_id, keyId: id }
+  }
 }
 
 const unauthorized = (message: string) => new ServiceError('unauthorized', message, { refusedKey: true })

@@ -53,6 +53,9 @@ const auditedColumns = [
   'rejection_reason',
   'deleted_at',
   'developer_id',
+  'approved_at',
+  'total_downloads',
+  'average_rating',
 ] as const satisfies (keyof AppRow)[]
 
 type AppChange = {

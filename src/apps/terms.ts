@@ -9,11 +9,17 @@ export type Term = readonly string[]
 /** Letters, marks and digits of the scripts that put no spaces between words. */
 const unspaced =
   '[[\\p{L}\\p{M}\\p{N}]&&[\\p{scx=Han}\\p{scx=Hiragana}\\p{scx=Katakana}\\p{scx=Thai}\\p{scx=Lao}\\p{scx=Khmer}\\p{scx=Myanmar}]]'
-const runs = new RegExp(`(?<unspaced>${unspaced}+)|[[\\p{L}\\p{M}\\p{N}]--${unspaced}]+`, 'gv')
+const runs = new RegExp(
+  `(?<unspaced>${unspaced}+)|[[\\p{L}\\p{N}]--${unspaced}][[\\p{L}\\p{M}\\p{N}]--${unspaced}]*`,
+  'gv',
+)
 
-/** Marks that are left out in ordinary writing: Latin, Greek and Cyrillic accents, Hebrew points, Arabic vowels and tatweel. */
+/**
+ * Marks that are left out in ordinary writing: Latin, Greek and Cyrillic accents, Hebrew points, Arabic vowels and tatweel;
+ * and those that are not seen at all: variation selectors, as behind an emoji, and soft hyphens.
+ */
 const diacritics =
-  /[\u0300-\u036F\u1AB0-\u1AFF\u1DC0-\u1DFF\u20D0-\u20FF\uFE20-\uFE2F\u0591-\u05C7\u064B-\u065F\u0670\u0640]/g
+  /[\u0300-\u036F\u1AB0-\u1AFF\u1DC0-\u1DFF\u20D0-\u20FF\uFE20-\uFE2F\uFE00-\uFE0F\u{E0100}-\u{E01EF}\u00AD\u0591-\u05C7\u064B-\u065F\u0670\u0640]/gu
 
 /** Letters with a stroke or tail that Unicode does not take apart. */
 const strokes: Record<string, string> = { ø: 'o', ł: 'l', đ: 'd', ħ: 'h', ŧ: 't', ı: 'i', æ: 'ae', œ: 'oe', ς: 'σ' }
@@ -23,7 +29,8 @@ export function fold(text: string): string {
   return text
     .normalize('NFKD')
     .replace(diacritics, '')
-    .toUpperCase() // ß and the like become two letters, as they are in capitals
+    .toLowerCase() // ẞ becomes ß
+    .toUpperCase() // and ß two letters, as it is in capitals
     .toLowerCase()
     .replace(/[øłđħŧıæœς]/g, (letter) => strokes[letter] ?? letter)
     .normalize('NFC')

@@ -30,7 +30,7 @@ async function serve() {
     logger,
     isDraining: () => draining,
   })
-  const { server, port } = await listen(app, config.port, config.host).catch(async (error: NodeJS.ErrnoException) => {
+  const { server, port } = await listen(app, config, logger).catch(async (error: NodeJS.ErrnoException) => {
     await database.close()
     throw new ServiceError('unavailable', `cannot listen on ${config.host}:${config.port}: ${reasonOf(error)}`)
   })
@@ -41,6 +41,11 @@ async function serve() {
   const signal = await Promise.race(['SIGTERM', 'SIGINT'].map((name) => once(process, name).then(() => name)))
   logger.info(`${signal}: finishing the requests in flight`)
   draining = true
+  // Whatever hangs, a database under another process's lock for one, the process ends in time.
+  setTimeout(() => {
+    logger.error('not all could be finished in time')
+    process.exit(1)
+  }, 9500).unref()
   await drain(server)
   await database.close()
   logger.info('stopped')

@@ -1,4 +1,4 @@
-import { access, constants, mkdir, stat, statfs, writeFile } from 'node:fs/promises'
+import { access, constants, mkdir, readdir, stat, statfs, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { Knex } from 'knex'
 import type { Config } from '../config.ts'
@@ -29,8 +29,8 @@ export type Database = Readonly<{
   write: <T>(work: (connection: Connection) => Promise<T>) => Promise<T>
   /** Brings the schema up to date; returns the names of the migrations it ran. */
   migrate: () => Promise<string[]>
-  /** Whether the database answers and its schema is this program's. */
-  isReady: () => Promise<boolean>
+  /** How the schema compares with this program's. Rejects where the database cannot be read. */
+  schemaAge: () => Promise<SchemaAge>
   seed: (directory: string) => Promise<void>
   /**
    * Writes the database as it is now into a new file while others go on writing, and checks what it wrote: a database
@@ -41,6 +41,8 @@ export type Database = Readonly<{
 }>
 
 export const connectionOf = (sql: Knex): Connection => ({ sql, search: searchIndex(sql) })
+
+export type SchemaAge = 'older' | 'current' | 'newer'
 
 const migrations = { directory: `${import.meta.dirname}/migrations`, loadExtensions: ['.ts'] }
 
@@ -55,17 +57,17 @@ export function openDatabase({ filename }: Config['database']): Database {
 
     async migrate() {
       await mkdir(dirname(filename), { recursive: true })
-      const [, names] = await writer.migrate.latest(migrations)
-      return names
-    },
-
-    async isReady() {
       try {
-        return await isMigrated(reader)
-      } catch {
-        return false
+        if ((await schemaAge(writer)) === 'newer') throw new ServiceError('refused', meaningOf.newer)
+        const [, names] = await writer.migrate.latest(migrations)
+        return names
+      } catch (error) {
+        const reason = error instanceof ServiceError ? error.message : sqliteMessage(error)
+        throw reason ? new ServiceError('refused', `the database ${filename} cannot be migrated: ${reason}`) : error
       }
     },
+
+    schemaAge: () => schemaAge(reader),
 
     async seed(directory) {
       await writer.seed.run({ directory, loadExtensions: ['.ts'] })
@@ -91,9 +93,12 @@ export function openDatabase({ filename }: Config['database']): Database {
   }
 }
 
-async function isMigrated(sql: Knex): Promise<boolean> {
-  const [, pending] = await sql.migrate.list(migrations)
-  return pending.length === 0
+async function schemaAge(sql: Knex): Promise<SchemaAge> {
+  if (!(await sql.schema.hasTable('knex_migrations'))) return 'older'
+  const completed = new Set<string>(await sql('knex_migrations').pluck('name'))
+  const known = new Set(await readdir(migrations.directory))
+  if (!completed.isSubsetOf(known)) return 'newer'
+  return known.isSubsetOf(completed) ? 'current' : 'older'
 }
 
 /** Refuses what would not fit, before it fills a disk that the service may be writing to. */
@@ -108,7 +113,8 @@ async function checkRoom(file: string, bytes: number) {
 async function checkCopy(file: string): Promise<{ apps: number }> {
   const copy = openCopy(file)
   try {
-    const damage = (await findDamage(copy)) ?? ((await isMigrated(copy)) ? undefined : 'migrations are missing')
+    const damage =
+      (await findDamage(copy)) ?? ((await schemaAge(copy)) === 'current' ? undefined : 'migrations are missing')
     if (damage !== undefined) {
       throw new ServiceError('refused', `the copy is not sound, and the database itself may not be: ${damage}`)
     }
@@ -127,12 +133,16 @@ export async function openMigratedDatabase(config: Config['database']): Promise<
     throw new ServiceError('unavailable', `the database ${config.filename} ${reason}`)
   })
   const database = openDatabase(config)
-  if (await database.isReady()) return database
+  const age = await database.schemaAge().catch(() => 'unreadable' as const)
+  if (age === 'current') return database
   await database.close()
-  throw new ServiceError(
-    'unavailable',
-    `the database ${config.filename} is not one of this version; run npx apps-service migrate`,
-  )
+  throw new ServiceError('unavailable', `the database ${config.filename} ${meaningOf[age]}`)
+}
+
+const meaningOf = {
+  unreadable: 'is no file that SQLite can read as a database',
+  older: 'is not migrated to this version; run npx apps-service migrate',
+  newer: 'was migrated by a newer version of this program; run that one',
 }
 
 /** The store's translation of a unique constraint: throws what `meanings` says of the violated column, else the error itself. */

@@ -4,10 +4,9 @@ import { type Context, type Document, OpenAPIBackend } from 'openapi-backend'
 import type { Caller } from '../actor.ts'
 import { type Handlers, keyedOperations } from '../contract.ts'
 import { invalidRequest, notFound, ServiceError } from '../errors.ts'
-import { firstOfEachField, requestProblems } from '../problems.ts'
 import { readBody } from './body.ts'
 import { methodNotAllowed, sendOptions } from './get-only.ts'
-import { inputOf, notPlainDecimal, type RawRequest, rawRequest } from './input.ts'
+import { acceptsJson, inputOf, problemsOf, type RawRequest, rawRequest } from './input.ts'
 
 type Options = { document: Document; handlers: Handlers; authenticate: (key: string) => Promise<Caller> }
 type Reply = { status: number; headers: object; body: object }
@@ -34,7 +33,7 @@ export async function createApi({ document, handlers, authenticate }: Options): 
         throw methodNotAllowed(allowedMethods(api, raw))
       },
       postRoutingHandler: ({ operation }: Context, request: Request) => {
-        if (operation && !request.accepts('application/json')) throw notAcceptable()
+        if (operation && !acceptsJson(request.headers.accept)) throw notAcceptable()
       },
       postSecurityHandler: async (
         { operation, security }: Context,
@@ -44,15 +43,16 @@ export async function createApi({ document, handlers, authenticate }: Options): 
       ) => {
         // openapi-backend takes a failed optional key for none at all, and a database that is down for a bad key.
         if (security.apiKey?.error) throw security.apiKey.error
-        if (security.authorized && operation.requestBody) raw.body = await readBody(request, response)
+        if (!security.authorized || !operation.requestBody) return
+        const body = await readBody(request, response)
+        // openapi-backend takes a value that is no object for text that it has yet to parse.
+        if (body !== undefined) raw.body = typeof body === 'object' && body !== null ? body : JSON.stringify(body)
       },
       unauthorizedHandler: () => {
         throw new ServiceError('unauthorized', 'This needs an API key; send it as Authorization: Bearer apps_….')
       },
       validationFail: (context: Context, _request, _response, raw: RawRequest) => {
-        throw invalidRequest(
-          firstOfEachField([...notPlainDecimal(context, raw), ...requestProblems(context.validation.errors ?? [])]),
-        )
+        throw invalidRequest(problemsOf(context, raw))
       },
     },
     securityHandlers: {
@@ -64,7 +64,7 @@ export async function createApi({ document, handlers, authenticate }: Options): 
   })
   for (const [operationId, handler] of Object.entries(handlers)) {
     api.register(operationId, (context: Context, _request, _response, raw: RawRequest) => {
-      const problems = notPlainDecimal(context, raw)
+      const problems = problemsOf(context, raw)
       if (problems.length > 0) throw invalidRequest(problems)
       return handler(inputOf(context, raw))
     })
@@ -83,7 +83,9 @@ export async function createApi({ document, handlers, authenticate }: Options): 
       if (allow.length === 0) throw notFound()
       return sendOptions(response, allow)
     }
-    const reply: Reply = await api.handleRequest(raw, request, response, raw)
+    const reply: Reply = await api.handleRequest(raw, request, response, raw).catch((error: unknown) => {
+      throw error instanceof URIError ? undecodable() : error
+    })
     const isRead = raw.method === 'GET'
     response.set(isRead ? readCaching(request) : { 'Cache-Control': 'no-store' })
     // Express answers 304 by itself where If-None-Match holds the ETag.
@@ -97,16 +99,16 @@ const readCaching = (request: Request) => ({
   Vary: 'Authorization',
 })
 
-/** RFC 6750, section 2.1. */
+/** RFC 6750, section 2.1; another scheme is no key that could be refused (section 3.1). */
 function bearerToken(header: string): string {
   const token = /^Bearer +(?<token>\S+)$/i.exec(header)?.groups?.token
-  if (token === undefined) {
-    throw new ServiceError('unauthorized', 'The Authorization header must be: Bearer, a space and an API key.', {
-      refusedKey: true,
-    })
-  }
-  return token
+  if (token !== undefined) return token
+  const message = 'The Authorization header must be: Bearer, a space and an API key.'
+  throw new ServiceError('unauthorized', message, /^Bearer\b/i.test(header) ? { refusedKey: true } : {})
 }
+
+/** A path parameter with percent signs that stand for no text. */
+const undecodable = () => invalidRequest([{ in: 'path', field: 'id', message: 'must be percent-encoded UTF-8' }])
 
 const notAcceptable = () => new ServiceError('not_acceptable', 'Answers are application/json; accept that.')
 

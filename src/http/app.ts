@@ -3,7 +3,7 @@ import express, { type ErrorRequestHandler, type Express, Router } from 'express
 import helmet from 'helmet'
 import type { Document } from 'openapi-backend'
 import type { Logger } from 'pino'
-import { authenticate } from '../accounts/store.ts'
+import { authenticator } from '../accounts/store.ts'
 import { appHandlers } from '../apps/handlers.ts'
 import type { Config } from '../config.ts'
 import type { Database } from '../db/open.ts'
@@ -51,8 +51,9 @@ export async function createApp({
   app.use(helmet({ crossOriginResourcePolicy: { policy: 'cross-origin' } }))
   app.use((request, _response, next) => {
     // RFC 9112, section 3.2. Node would answer this by itself, outside the envelope.
-    const hasHost = request.headers.host !== undefined || request.httpVersion === '1.0'
-    next(hasHost ? undefined : invalidRequest([{ in: 'header', field: 'Host', message: 'is required' }]))
+    const hosts = request.rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host').length
+    const isRight = hosts === 1 || (hosts === 0 && request.httpVersion === '1.0')
+    next(isRight ? undefined : invalidRequest([{ in: 'header', field: 'Host', message: 'must be given once' }]))
   })
 
   getOnly(app, '/healthz', (_request, response) => {
@@ -60,8 +61,8 @@ export async function createApp({
   })
   getOnly(app, '/readyz', async (_request, response) => {
     if (isDraining()) throw new ServiceError('unavailable', 'The service is shutting down.')
-    if (!(await database.isReady()))
-      throw new ServiceError('unavailable', 'The database does not answer or is not migrated.')
+    const age = await database.schemaAge().catch(() => undefined)
+    if (age !== 'current') throw new ServiceError('unavailable', 'The database does not answer or is not migrated.')
     response.set('Cache-Control', 'no-store').json({ success: true, message: 'The service is ready.', data: {} })
   })
 
@@ -72,7 +73,7 @@ export async function createApp({
     await createApi({
       document,
       handlers: appHandlers(database, baseUrl),
-      authenticate: (key) => authenticate(database, key),
+      authenticate: authenticator(database),
     }),
   )
   app.use(prefix || '/', service)
@@ -88,7 +89,7 @@ export async function createApp({
 const publicReads = cors({
   origin: '*',
   methods: ['GET', 'HEAD'],
-  allowedHeaders: ['Authorization', 'If-None-Match', 'X-Request-Id'],
+  allowedHeaders: ['Authorization', 'Content-Type', 'If-None-Match', 'X-Request-Id'],
   exposedHeaders: ['ETag', 'Link', 'Retry-After', 'WWW-Authenticate', 'X-Request-Id'],
   maxAge: 86_400,
   preflightContinue: true,

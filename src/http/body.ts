@@ -1,9 +1,12 @@
 import { isUtf8 } from 'node:buffer'
 import { promisify } from 'node:util'
 import express, { type Request, type Response } from 'express'
-import { invalidRequest, ServiceError } from '../errors.ts'
+import { ServiceError } from '../errors.ts'
 
+/** Bytes. */
 const limit = 256 * 1024
+/** Up to here a body that is too large is read to its end, so that its sender hears why; beyond, the connection is cut. */
+const patience = 16 * limit
 
 const parse = promisify(
   express.json({
@@ -14,37 +17,75 @@ const parse = promisify(
     verify: (_request, _response, bytes, encoding) => {
       if (!/^utf-?8$/i.test(encoding)) throw unsupportedMediaType()
       if (!isUtf8(bytes)) throw malformed('The body is not valid UTF-8.')
+      const repeated = repeatedName(bytes.toString())
+      if (repeated !== undefined) throw malformed(`The body has the field ${repeated.slice(0, 100)} twice.`)
     },
   }),
 )
 
 /**
- * The JSON object that a request holds, white space around its text values removed. Throws `unsupported_media_type`,
- * `payload_too_large`, `malformed_json`, and `invalid_request` for JSON that is no object.
+ * The JSON value that a request holds, white space around an object's text values removed; undefined where there is
+ * no body. Throws `unsupported_media_type`, `payload_too_large` and `malformed_json`.
  */
-export async function readBody(request: Request, response: Response): Promise<object> {
-  const { 'content-length': length, 'transfer-encoding': encoding } = request.headers
-  if (encoding === undefined && !Number(length))
-    throw invalidRequest([{ in: 'body', field: '', message: 'is required' }])
+export async function readBody(request: Request, response: Response): Promise<unknown> {
+  const { 'content-length': length, 'transfer-encoding': encoding, expect } = request.headers
+  if (encoding === undefined && !Number(length)) return undefined
   if (!request.is('application/json')) throw unsupportedMediaType()
-  await parse(request, response).catch((error: unknown) => {
+  if (Number(length) > patience) throw tooLarge(response)
+  // RFC 9110, section 10.1.1: only now is the body wanted.
+  if (expect?.toLowerCase() === '100-continue') response.writeContinue()
+  await Promise.race([parse(request, response), outOfPatience(request, response)]).catch((error: unknown) => {
     throw translate(error)
   })
-  const body: unknown = request.body
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) {
-    throw invalidRequest([{ in: 'body', field: '', message: 'must be an object' }])
+  return trimmed(request.body)
+}
+
+/** Rejects when more has come than is worth waiting for; body-parser would read on to the end before it says so. */
+function outOfPatience(request: Request, response: Response): Promise<never> {
+  let length = 0
+  return new Promise((_resolve, reject) => {
+    request.on('data', (chunk: Buffer) => {
+      length += chunk.length
+      if (length > patience) reject(tooLarge(response))
+    })
+  })
+}
+
+function tooLarge(response: Response): ServiceError {
+  response.set('Connection', 'close')
+  return payloadTooLarge()
+}
+
+/** The first name that the outermost object has twice (RFC 8259, section 4 calls what follows unpredictable). */
+function repeatedName(json: string): string | undefined {
+  const names = new Set<string>()
+  let depth = 0
+  let before = ''
+  for (const [token] of json.matchAll(/"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]:]/gs)) {
+    if (token === '{' || token === '[') depth++
+    else if (token === '}' || token === ']') depth--
+    else if (token === ':' && depth === 1) {
+      if (names.has(before)) return before
+      names.add(before)
+    }
+    before = token
   }
+  return undefined
+}
+
+function trimmed(body: unknown): unknown {
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) return body
   return Object.fromEntries(
     Object.entries(body).map(([name, value]) => [name, typeof value === 'string' ? value.trim() : value]),
   )
 }
 
-/** body-parser tells its errors by `type` (https://github.com/expressjs/body-parser#errors). */
+/** body-parser tells its errors by `type` (https://github.com/expressjs/body-parser#errors), zlib's by none. */
 function translate(error: unknown): unknown {
-  if (error instanceof ServiceError || !(error instanceof Error) || !('type' in error)) return error
-  switch (error.type) {
+  if (error instanceof ServiceError || !(error instanceof Error)) return error
+  switch ('type' in error && error.type) {
     case 'entity.too.large':
-      return new ServiceError('payload_too_large', 'The body is over 256 KiB; send less.')
+      return payloadTooLarge()
     case 'encoding.unsupported':
     case 'charset.unsupported':
       return unsupportedMediaType()
@@ -52,11 +93,15 @@ function translate(error: unknown): unknown {
       return malformed('The body is not valid JSON.')
     default:
       // The client went away, or what arrived is not as long or as compressed as it was said to be.
-      return malformed('The body did not arrive as it was announced.')
+      return 'status' in error && Number(error.status) < 500
+        ? malformed('The body did not arrive as it was announced.')
+        : error
   }
 }
 
 const malformed = (message: string) => new ServiceError('malformed_json', message)
+
+const payloadTooLarge = () => new ServiceError('payload_too_large', 'The body is over 256 KiB; send less.')
 
 const unsupportedMediaType = () =>
   new ServiceError('unsupported_media_type', 'Send the body as application/json in UTF-8.')

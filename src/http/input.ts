@@ -1,21 +1,21 @@
 import type { Request } from 'express'
 import type { Context } from 'openapi-backend'
 import type { Problem } from '../contract.ts'
-import { invalidRequest } from '../errors.ts'
+import { firstOfEachField, illFormed, requestProblems } from '../problems.ts'
 
-/** What openapi-backend is given of a request. The body joins it once the caller is known. */
+/** What openapi-backend is given of a request. The body joins it once the caller is known: JSON text, or an object or array. */
 export type RawRequest = {
   method: string
   path: string
   query: Record<string, string | string[]>
   headers: Record<string, string | string[]>
-  body?: object
+  body?: string | object
 }
 
-/** HEAD is routed as GET; Node leaves the body out. Throws `invalid_request` for a path that cannot be decoded. */
+/** HEAD is routed as GET; Node leaves the body out. */
 export function rawRequest({ method, url, headers }: Request): RawRequest {
-  const [path = '/', ...search] = url.split('?')
-  demandDecodable(path)
+  // A request may name its target as a whole address (RFC 9112, section 3.2.2).
+  const [path = '/', ...search] = url.replace(/^https?:\/\/[^/?]*/i, '').split('?')
   return {
     method: method === 'HEAD' ? 'GET' : method,
     path,
@@ -25,12 +25,13 @@ export function rawRequest({ method, url, headers }: Request): RawRequest {
   }
 }
 
-function demandDecodable(path: string) {
-  try {
-    decodeURIComponent(path)
-  } catch {
-    throw invalidRequest([{ in: 'path', field: 'id', message: 'must be percent-encoded UTF-8' }])
-  }
+/** Whether JSON is among what an Accept header takes (RFC 9110, section 12.5.1); parameters other than q say nothing of JSON. */
+export function acceptsJson(accept: string | undefined): boolean {
+  const ranges = (accept ?? '*/*').split(',').map((range) => range.split(';').map((part) => part.trim().toLowerCase()))
+  const range = ['application/json', 'application/*', '*/*']
+    .map((type) => ranges.find(([name]) => name === type))
+    .find((found) => found !== undefined)
+  return range !== undefined && !range.some((part) => /^q=0(\.0*)?$/.test(part))
 }
 
 /** A parameter that is given several times becomes an array, which no schema here allows. */
@@ -50,7 +51,7 @@ type ParameterObject = { name: string; in: string; schema?: { type?: string } }
 const parametersOf = ({ operation }: Context) => (operation.parameters ?? []) as ParameterObject[]
 
 /** ajv takes `0x10`, `1e3` and `+5` for integers; the contract does not. */
-export function notPlainDecimal(context: Context, raw: RawRequest): Problem[] {
+function notPlainDecimal(context: Context, raw: RawRequest): Problem[] {
   return parametersOf(context)
     .filter(({ schema }) => schema?.type === 'integer')
     .flatMap(({ name, in: place }) => {
@@ -61,20 +62,38 @@ export function notPlainDecimal(context: Context, raw: RawRequest): Problem[] {
     })
 }
 
+/** Problems that ajv does not see, and it does: a place that is wrong in several ways is named once. */
+export function problemsOf(context: Context, raw: RawRequest): Problem[] {
+  const found = requestProblems(context.validation?.errors ?? []).map((problem) => ({
+    ...problem,
+    field: declaredName(context, problem),
+  }))
+  return firstOfEachField([...notPlainDecimal(context, raw), ...illFormed(raw.body), ...found])
+}
+
+/** Node gives header names in lower case; the document writes them as people do. */
+const declaredName = (context: Context, { in: place, field }: Problem) =>
+  parametersOf(context).find((parameter) => parameter.in === place && parameter.name.toLowerCase() === field)?.name ??
+  field
+
 /** The handler's input. Typed as any: it was just validated against the schemas that the handlers' types are generated from. */
 // biome-ignore lint/suspicious/noExplicitAny: see above
 export function inputOf(context: Context, raw: RawRequest): any {
   const { request, security } = context
-  // Path parameters stay text in openapi-backend; all there are are integers. Node gives header names in lower case.
-  const path = Object.entries(request.params).map(([name, text]) => [name, Number(text)])
-  const header = parametersOf(context)
-    .filter((parameter) => parameter.in === 'header')
-    .map(({ name }) => [name, raw.headers[name.toLowerCase()]])
+  const named = (place: string, read: (parameter: ParameterObject) => unknown) =>
+    Object.fromEntries(
+      parametersOf(context)
+        .filter((parameter) => parameter.in === place)
+        .map((parameter) => [parameter.name, read(parameter)]),
+    )
   return {
     caller: security.apiKey,
-    path: Object.fromEntries(path),
+    // Path parameters stay text in openapi-backend.
+    path: named('path', ({ name, schema }) =>
+      schema?.type === 'integer' ? Number(request.params[name]) : request.params[name],
+    ),
     query: request.query,
-    header: Object.fromEntries(header),
+    header: named('header', ({ name }) => raw.headers[name.toLowerCase()]),
     body: raw.body,
   }
 }

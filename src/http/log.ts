@@ -4,25 +4,21 @@ import { type DestinationStream, type Logger, pino, stdSerializers } from 'pino'
 import { type HttpLogger, pinoHttp } from 'pino-http'
 import { keyPattern } from '../accounts/keys.ts'
 
-const anyKey = new RegExp(keyPattern.source, 'g')
+/** A key as it stands in a text or, percent-encoded, in an address. */
+const anyKey = new RegExp(keyPattern.source.replaceAll('_', '(?:_|%5[Ff])'), 'g')
 
 /** A text without the API keys in it. */
 export const redacted = (text: string) => text.replace(anyKey, 'apps_$1_[redacted]')
 
 /** JSON lines, to standard output unless told otherwise. No header is logged, and no key wherever it stands. */
 export const createLogger = (level: string, destination?: DestinationStream): Logger =>
-  pino({ level, hooks: { streamWrite: redacted }, serializers: { err: withoutBoundValues } }, destination)
+  pino({ level, hooks: { streamWrite: redacted }, serializers: { err: serializedError } }, destination)
 
-/** A driver's message may quote what was bound to a statement; its stack begins with the message. */
-function withoutBoundValues(error: Error) {
-  const { type, message, stack, ...rest } = stdSerializers.errWithCause(error)
-  return {
-    type,
-    message,
-    stack,
-    ...('code' in rest && { code: rest.code }),
-    cause: error.cause instanceof Error ? String(error.cause) : undefined,
-  }
+/** Not what libraries hang on an error besides: it may hold what callers sent. */
+function serializedError(error: Error) {
+  const { type, message, stack } = stdSerializers.err(error)
+  const cause = error.cause instanceof Error ? { cause: String(error.cause) } : {}
+  return { type, message, stack, ...('code' in error && { code: error.code }), ...cause }
 }
 
 /** `X-Request-Id`: the caller's own where it is sane, else a new one. */
@@ -41,8 +37,12 @@ export const accessLog = (logger: Logger): HttpLogger =>
     serializers: {
       req: ({ id, method, url }) => ({ id, method, url }),
       res: ({ statusCode }) => ({ statusCode }),
+      err: serializedError,
     },
     customLogLevel: (_request, response, error) => (error || response.statusCode >= 500 ? 'error' : 'info'),
-    customSuccessMessage: (request, response) => `${request.method} ${response.statusCode}`,
-    customErrorMessage: (request, response) => `${request.method} ${response.statusCode}`,
+    customSuccessMessage: summary,
+    customErrorMessage: summary,
   })
+
+const summary = ({ method }: IncomingMessage, response: ServerResponse) =>
+  `${method} ${response.writableEnded ? response.statusCode : 'aborted'}`

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { createServer, type RequestListener, type Server, STATUS_CODES } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
+import type { Logger } from 'pino'
 import { invalidRequest, ServiceError } from '../errors.ts'
 import { errorAnswer } from './answer.ts'
 import { requestId } from './log.ts'
@@ -21,7 +22,12 @@ export type Timeouts = {
 export const defaultTimeouts: Timeouts = { headers: 10_000, request: 30_000, drainDelay: 1000, drainLimit: 8000 }
 
 /** Starts listening; rejects with Node's error where it cannot. */
-export async function listen(listener: RequestListener, port: number, host: string, timeouts = defaultTimeouts) {
+export async function listen(
+  listener: RequestListener,
+  { port, host }: { port: number; host: string },
+  logger: Logger,
+  timeouts = defaultTimeouts,
+) {
   const server = createServer(
     {
       headersTimeout: timeouts.headers,
@@ -35,7 +41,9 @@ export async function listen(listener: RequestListener, port: number, host: stri
   )
   // RFC 9110, section 10.1.1 lets a server pass over an expectation that it does not know; Node would send a bare 417.
   server.on('checkExpectation', listener)
-  server.on('clientError', answerClientError)
+  // Node would ask for the body of every request that offers to wait; readBody asks when it wants it.
+  server.on('checkContinue', listener)
+  server.on('clientError', (error, socket: Socket) => answerClientError(error, socket, logger))
   server.listen(port, host)
   await once(server, 'listening')
   return { server, port: (server.address() as AddressInfo).port }
@@ -53,16 +61,18 @@ export async function drain(server: Server, timeouts = defaultTimeouts) {
 }
 
 /** Answers what Node's parser refuses before there is a request, in the envelope like all else. */
-function answerClientError(error: NodeJS.ErrnoException, socket: Socket) {
+function answerClientError(error: NodeJS.ErrnoException, socket: Socket, logger: Logger) {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy()
     return
   }
   const { status, headers, body } = errorAnswer(meaningOf(error.code))
   const content = JSON.stringify(body)
+  const id = requestId(undefined)
+  logger.info({ req: { id }, res: { statusCode: status }, code: error.code }, `refused by the parser ${status}`)
   const lines = {
     ...headers,
-    'X-Request-Id': requestId(undefined),
+    'X-Request-Id': id,
     'X-Content-Type-Options': 'nosniff',
     'Content-Type': 'application/json; charset=utf-8',
     'Content-Length': Buffer.byteLength(content),

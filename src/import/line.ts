@@ -3,7 +3,7 @@ import addFormats from 'ajv-formats'
 import document from '../../generated/openapi.json' with { type: 'json' }
 import type { Problem } from '../contract.ts'
 import type { AppStatus } from '../db/tables.ts'
-import { objectProblems } from '../problems.ts'
+import { illFormed, objectProblems } from '../problems.ts'
 
 /** A line of a catalogue file: one app with all that belongs to it. */
 export type Line = {
@@ -121,6 +121,7 @@ export function readLine(text: string): Line | Problem[] {
   const validate = validator()
   if (!validate(line)) return objectProblems(validate.errors ?? [])
   const problems = [
+    ...illFormed(line),
     ...inUtc(line, ''),
     ...(line.reviews ?? []).flatMap((review, index) => inUtc(review, `/reviews/${index}`)),
   ]

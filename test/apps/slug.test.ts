@@ -11,6 +11,8 @@ test.for([
   ['한국어', 'hangugeo'],
   ['a_b.c', 'a-b-c'],
   ['🎲', 'app'],
+  ['𝓗𝓮𝓵𝓵𝓸 ①', 'hello-1'],
+  ['STRAẞE', 'strasse'],
   ['-', 'app'],
   ['x'.repeat(100), 'x'.repeat(80)],
   [`${'x'.repeat(79)} y`, 'x'.repeat(79)],

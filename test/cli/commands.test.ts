@@ -175,7 +175,7 @@ describe('one clear line, and exit 1', () => {
       'for a file that is no database',
       ['serve'],
       () => ({ DATABASE_URL: `sqlite:${garbage()}` }),
-      /run npx apps-service migrate/,
+      /is no file that SQLite can read as a database/,
     ],
     [
       'for migrating a file that is no database',

@@ -330,6 +330,22 @@ describe('listApps', () => {
       answers: 200,
     },
     {
+      name: 'answers where JSON is accepted with parameters',
+      request: ['GET', '/apps', { headers: { Accept: 'application/json; charset=utf-8' } }],
+      answers: 200,
+    },
+    {
+      name: 'refuses where JSON is excluded by its weight',
+      request: ['GET', '/apps', { headers: { Accept: '*/*, application/json;q=0' } }],
+      answers: 406,
+    },
+    {
+      name: 'names a header as the document writes it',
+      request: ['GET', '/apps', { headers: { 'If-None-Match': 'x'.repeat(1001) } }],
+      answers: 400,
+      problems: ['header If-None-Match'],
+    },
+    {
       name: 'refuses a bad key on a read',
       request: ['GET', '/apps', { key: 'apps_nope' }],
       answers: 401,
@@ -538,7 +554,8 @@ describe('createApp', () => {
       answers: 401,
     },
     {
-      name: 'refuses a scheme other than Bearer',
+      name: 'refuses a scheme other than Bearer, which is no key to find fault with',
+      headers: { 'WWW-Authenticate': 'Bearer realm="apps"' },
       request: ['POST', '/apps', { headers: { Authorization: `Basic ${keys.ada}` }, json: newApp }],
       answers: 401,
     },
@@ -591,6 +608,33 @@ describe('createApp', () => {
       answers: 400,
       code: 'invalid_request',
       problems: ['body '],
+    },
+    {
+      name: 'names problems of parameters beside a body that is missing',
+      request: ['POST', '/apps?draft=1', { key: keys.ada }],
+      answers: 400,
+      problems: ['query draft', 'body '],
+    },
+    {
+      name: 'refuses a field that is there twice',
+      request: [
+        'POST',
+        '/apps',
+        {
+          key: keys.ada,
+          headers: jsonType,
+          body: '{"name":"A","description":"{\\"name\\":1}","category_id":1,"name":"B"}',
+        },
+      ],
+      answers: 400,
+      code: 'malformed_json',
+      message: /"name" twice/,
+    },
+    {
+      name: 'refuses a body that is not compressed as it says',
+      request: ['POST', '/apps', { key: keys.ada, headers: { ...jsonType, 'Content-Encoding': 'gzip' }, body: '{}' }],
+      answers: 400,
+      code: 'malformed_json',
     },
     {
       name: 'refuses a body that is an array',
@@ -1079,6 +1123,7 @@ describe('paths and methods', () => {
   table(({ apps, keys }) => [
     { name: 'answers 404 for an unknown path', request: ['GET', '/nowhere'], answers: 404, code: 'not_found' },
     { name: 'answers 404 for the root', request: ['GET', '/'], answers: 404 },
+    { name: 'answers 404 for an unknown path that cannot be decoded', request: ['GET', '/%'], answers: 404 },
     { name: 'answers 404 for a slash at the end', request: ['GET', '/apps/'], answers: 404 },
     { name: 'answers 404 for a path in capitals', request: ['GET', '/APPS'], answers: 404 },
     { name: 'answers 404 for a path below an app', request: ['GET', '/apps/1/reviews'], answers: 404 },

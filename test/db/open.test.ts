@@ -138,11 +138,22 @@ test('of processes that read and then write, none loses to the other', async () 
 
 test('migrating twice does nothing the second time', async () => {
   const database = openDatabase({ filename: join(temporaryFolder(), 'deep/er/new.sqlite') })
-  expect(await database.isReady()).toBe(false)
   expect(await database.migrate()).toEqual(['0001-catalogue.ts'])
   expect(await database.migrate()).toEqual([])
-  expect(await database.isReady()).toBe(true)
+  expect(await database.schemaAge()).toBe('current')
   await database.close()
+})
+
+test('a database of a newer version is neither served nor migrated', async () => {
+  const filename = copyWorld()
+  const database = openDatabase({ filename })
+  await database.write(({ sql }) =>
+    sql.raw("insert into knex_migrations (name, batch, migration_time) values ('9999-later.ts', 9, 0)"),
+  )
+  expect(await database.schemaAge()).toBe('newer')
+  await expect(database.migrate()).rejects.toThrow(/was migrated by a newer version/)
+  await database.close()
+  await expect(openMigratedDatabase({ filename })).rejects.toThrow(/was migrated by a newer version/)
 })
 
 test.for<[what: string, write: ((file: string) => void) | undefined, message: RegExp]>([
@@ -150,9 +161,13 @@ test.for<[what: string, write: ((file: string) => void) | undefined, message: Re
   [
     'a file that is no database',
     (file) => writeFileSync(file, 'x'.repeat(5000)),
-    /is not one of this version; run npx apps-service migrate/,
+    /is no file that SQLite can read as a database/,
   ],
-  ['a database that is not migrated', (file) => writeFileSync(file, ''), /is not one of this version/],
+  [
+    'a database that is not migrated',
+    (file) => writeFileSync(file, ''),
+    /is not migrated to this version; run npx apps-service migrate/,
+  ],
 ])('%s cannot be served from', async ([, write, message]) => {
   const filename = join(temporaryFolder(), 'some.sqlite')
   write?.(filename)

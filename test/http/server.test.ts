@@ -1,7 +1,8 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
+import { setTimeout } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import type { Database } from '../../src/db/open.ts'
+import { type Database, openDatabase } from '../../src/db/open.ts'
 import { ServiceError } from '../../src/errors.ts'
 import { check, type Service, startService } from '../support/service.ts'
 
@@ -104,6 +105,81 @@ test('answers a body that does not arrive in time with 408', async () => {
   expect(reply.status).toBe(408)
 })
 
+test('cuts off a body that is far too large, without waiting for it', async () => {
+  const service = await startService()
+  const head = `POST /apps HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.world.keys.ada}\r\nContent-Type: application/json\r\n`
+  const announced = await answerTo(service, 'POST', '/apps', `${head}Content-Length: 10000000000\r\n\r\n`)
+  expect([announced.status, announced.headers.connection]).toEqual([413, 'close'])
+  const chunk = `10000\r\n${'x'.repeat(0x10000)}\r\n`
+  const growing = await answerTo(
+    service,
+    'POST',
+    '/apps',
+    `${head}Transfer-Encoding: chunked\r\n\r\n${chunk.repeat(80)}`,
+  )
+  expect(growing.status).toBe(413)
+})
+
+test('asks for a body only when it is wanted', async () => {
+  const service = await startService()
+  const head = (key: string) =>
+    `POST /apps HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\nContent-Length: 2\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n`
+  const refused = await answerTo(service, 'POST', '/apps', head('nope'))
+  expect(refused.status).toBe(401)
+  expect(await exchange(service, `${head(service.world.keys.ada)}{}`)).toMatch(
+    /^HTTP\/1.1 100 Continue\r\n\r\nHTTP\/1.1 400 /,
+  )
+})
+
+test('takes a whole address for a target', async () => {
+  const service = await startService()
+  const bytes = 'GET http://apps.test/apps?limit=1 HTTP/1.1\r\nHost: apps.test\r\nConnection: close\r\n\r\n'
+  const reply = await answerTo(service, 'GET', '/apps?limit=1', bytes)
+  expect(reply.body.data.pagination.per_page).toBe(1)
+})
+
+test('refuses a request with two hosts', async () => {
+  const service = await startService()
+  const reply = await answerTo(
+    service,
+    'GET',
+    '/apps',
+    'GET /apps HTTP/1.1\r\nHost: a\r\nHost: b\r\nConnection: close\r\n\r\n',
+  )
+  expect(reply.status).toBe(400)
+})
+
+test('logs what the parser refuses, and what was given up, for what it is', async () => {
+  const service = await startService()
+  const refused = await answerTo(service, 'GET', '/apps', 'GET /apps HTTP/1.1\r\nHost: x\r\nbad header\r\n\r\n')
+  expect(service.log.map((line) => JSON.parse(line).req.id)).toEqual([refused.headers['x-request-id']])
+  const socket = connect(service.port, '127.0.0.1')
+  socket.write(
+    `POST /apps HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.world.keys.ada}\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{`,
+  )
+  await setTimeout(200)
+  socket.destroy()
+  await expect.poll(() => service.log.at(-1)).toMatch(/POST aborted/)
+})
+
+test('a key is answered at once while another process holds the write lock', async () => {
+  const service = await startService()
+  const other = openDatabase({ filename: service.databaseFile })
+  let release = () => {}
+  const held = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  const holding = other.write(() => held)
+  await setTimeout(200)
+  const begin = performance.now()
+  expect((await service.get('/apps', { key: service.world.keys.ada })).status).toBe(200)
+  // The lock is waited for up to five seconds.
+  expect(performance.now() - begin).toBeLessThan(4000)
+  release()
+  await holding
+  await other.close()
+})
+
 test('passes over an expectation that it does not know', async () => {
   const service = await startService()
   const reply = await answerTo(
@@ -145,7 +221,7 @@ test('logs a line a request, without a key wherever it stands', async () => {
   const service = await startService()
   const { ada } = service.world.keys
   await service.get(`/apps?search=${ada}`, { key: ada })
-  await service.get(`/${ada}`, { headers: { 'X-Other': ada } })
+  await service.get(`/${ada.replaceAll('_', '%5F')}`, { headers: { 'X-Other': ada } })
   const log = service.log.join('')
   expect(service.log).toHaveLength(2)
   expect(JSON.parse(service.log[0] ?? '{}')).toMatchObject({ req: { method: 'GET' }, res: { statusCode: 200 } })
@@ -177,6 +253,8 @@ test('a key is taken back at once, and its last use is kept', async () => {
   const id = keys.ada.split('_')[1] ?? ''
   const row = () => service.database.read(({ sql }) => sql('api_keys').where({ id }).first())
   expect((await service.get(`/apps/${apps.pending}`, { key: keys.ada })).status).toBe(200)
+  // Written beside the request, which does not wait for it.
+  await expect.poll(async () => (await row())?.last_used_at).toBeTruthy()
   const first = (await row())?.last_used_at
   expect(Date.now() - Date.parse(String(first))).toBeLessThan(60_000)
   await service.get('/apps', { key: keys.ada })

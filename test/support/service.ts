@@ -75,15 +75,19 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
   const databaseFile = copyWorld()
   const database = openDatabase({ filename: databaseFile })
   const log: string[] = []
+  const logger = createLogger('info', { write: (line: string) => log.push(line) })
   const app = await createApp({
     config: { baseUrl: `http://apps.test${prefix}`, prefix },
     database: options.database?.(database) ?? database,
     document: await readDocument(),
     docsPage,
-    logger: createLogger('info', { write: (line: string) => log.push(line) }),
+    logger,
     isDraining,
   })
-  const { server, port } = await listen(app, 0, '127.0.0.1', { ...defaultTimeouts, ...timeouts })
+  const { server, port } = await listen(app, { port: 0, host: '127.0.0.1' }, logger, {
+    ...defaultTimeouts,
+    ...timeouts,
+  })
   onTestFinished(async () => {
     server.closeAllConnections()
     server.close()
