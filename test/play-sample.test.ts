@@ -1,8 +1,11 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { categoryStore } from '../src/apps/categories.ts'
 import { nameKey } from '../src/apps/terms.ts'
-import { type Service, startService } from './support/service.ts'
+import { openDatabase } from '../src/db/open.ts'
+import { playSampleLines } from './play-sample-lines.ts'
+import { exportLines, importLines } from './support/catalogue-file.ts'
+import { type Service, startService, temporaryFolder } from './support/service.ts'
 
 /** Real store listings, kept outside the project; README tells what they are. */
 const folder = process.env.PLAY_SAMPLE ?? `${import.meta.dirname}/../../shared/data/play-sample`
@@ -55,6 +58,40 @@ describe.skipIf(!existsSync(file))('real listings (skipped without PLAY_SAMPLE, 
     }
   })
 })
+
+describe.skipIf(!existsSync(file))('a file of real listings with their reviews (skipped without PLAY_SAMPLE)', () => {
+  test('is imported twice, exported, and imported elsewhere: the public pages are the same', async () => {
+    const lines = playSampleLines(folder)
+    const [first, second] = [await emptyService(), await emptyService()]
+    const taken = lines.length - (await importLines(first.database, lines)).rejected
+    expect(taken).toBeGreaterThan(100)
+    expect(await importLines(first.database, lines)).toMatchObject({ created: 0, updated: 0, unchanged: taken })
+
+    const exported = await exportLines(first.database)
+    expect(await importLines(second.database, exported)).toMatchObject({ created: taken, rejected: 0 })
+    expect(await exportLines(second.database)).toEqual(exported)
+
+    const pages = ['latest', 'popular', 'rating'].flatMap((sort) =>
+      [1, 2, 3].map((page) => `/apps?sort=${sort}&limit=50&page=${page}`),
+    )
+    const searches = ['covid', '健康', 'здоровье', 'salud pública'].map(
+      (search) => `/apps?${new URLSearchParams({ search })}`,
+    )
+    const details = Array.from({ length: taken }, (_, index) => `/apps/${index + 1}`)
+    for (const path of [...pages, ...searches, ...details]) {
+      const [one, other] = [await first.get(path), await second.get(path)]
+      expect([one.status, other.text], path).toEqual([200, one.text])
+    }
+  })
+})
+
+/** A service on an empty database. */
+async function emptyService(): Promise<Service> {
+  const database = openDatabase({ filename: `${temporaryFolder()}/empty.sqlite` })
+  await database.migrate()
+  onTestFinished(() => database.close())
+  return { ...(await startService({ database: () => database })), database }
+}
 
 const slugOf = ({ genreId }: Listing) => `real-${genreId.toLowerCase().replaceAll('_', '-')}`
 

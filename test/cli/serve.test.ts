@@ -42,7 +42,6 @@ test('SIGTERM under keep-alive load: not ready, requests in flight are answered,
   const inFlight = await beginCreate(server.port, inject('world').keys.ada)
   await delay(500)
 
-  const begin = Date.now()
   const before = answered
   server.process.kill('SIGTERM')
   await delay(300)
@@ -55,7 +54,6 @@ test('SIGTERM under keep-alive load: not ready, requests in flight are answered,
   expect(await inFlight.finish()).toBe(201)
   const [code] = await server.exited
   expect(code).toBe(0)
-  expect(Date.now() - begin).toBeLessThan(10_000)
   await Promise.all(clients)
   agent.destroy()
   expect(broken).toEqual([])
@@ -64,10 +62,8 @@ test('SIGTERM under keep-alive load: not ready, requests in flight are answered,
 test('a client that never finishes its request does not keep the process from ending', async () => {
   const server = await serve(copyWorld())
   await beginCreate(server.port, inject('world').keys.ada)
-  const begin = Date.now()
   server.process.kill('SIGTERM')
   expect((await server.exited)[0]).toBe(0)
-  expect(Date.now() - begin).toBeLessThan(10_000)
 })
 
 /** One GET of the list, to its last byte. */

@@ -1,13 +1,10 @@
-import { PassThrough } from 'node:stream'
-import { text } from 'node:stream/consumers'
 import { describe, expect, test } from 'vitest'
-import type { Problem } from '../../src/contract.ts'
-import { type Database, openDatabase } from '../../src/db/open.ts'
-import { exportCatalogue } from '../../src/import/export.ts'
-import { importCatalogue } from '../../src/import/import.ts'
+import { openDatabase } from '../../src/db/open.ts'
+import type { Summary } from '../../src/import/import.ts'
+import { exportLines, importLines } from '../support/catalogue-file.ts'
+import { expectConsistent } from '../support/consistent.ts'
 import { startService, temporaryFolder } from '../support/service.ts'
 
-const actor = { operator: 'test' }
 const app = { name: 'Star Map', description: 'The sky above you.', category: 'tools', developer_name: 'Ada' }
 const review = (rating: number, seconds = 0) => ({
   reviewer_name: 'Cy',
@@ -16,42 +13,7 @@ const review = (rating: number, seconds = 0) => ({
   created_at: new Date(Date.UTC(2026, 0, 1, 0, 0, seconds)).toISOString(),
 })
 
-async function importLines(database: Database, lines: (object | string)[], dryRun = false) {
-  const rejects: { line: number; fields: string[] }[] = []
-  async function* source() {
-    for (const line of lines) yield Buffer.from(`${typeof line === 'string' ? line : JSON.stringify(line)}\n`)
-  }
-  const { created, updated, unchanged, rejected } = await importCatalogue(database, source(), {
-    actor,
-    dryRun,
-    onReject: async (line: number, problems: Problem[]) => {
-      rejects.push({ line, fields: problems.map(({ field }) => field) })
-    },
-    onProgress: () => {},
-  })
-  return { counts: [created, updated, unchanged, rejected], rejects }
-}
-
-async function exported(database: Database) {
-  const output = new PassThrough()
-  const written = text(output)
-  await exportCatalogue(database, output)
-  output.end()
-  return (await written).trimEnd().split('\n')
-}
-
-/** Counters, search index and reviews against what they count. */
-async function expectConsistent(database: Database) {
-  await database.read(async ({ sql }) => {
-    const [found] = await sql.raw(
-      `select (select sum(listed_apps) from categories) as kept,
-        (select count(*) from apps where status = 'approved' and deleted_at is null) as listed,
-        (select count(*) from app_search) as indexed,
-        (select count(*) from apps where review_count <> (select count(*) from reviews where app_id = apps.id)) as miscounted`,
-    )
-    expect(found).toEqual({ kept: found.listed, listed: found.listed, indexed: found.listed, miscounted: 0 })
-  })
-}
+const countsOf = ({ created, updated, unchanged, rejected }: Summary) => [created, updated, unchanged, rejected]
 
 describe('what becomes of a line', () => {
   test.for<[what: string, first: object[], second: object[], counts: number[], fields?: string[]]>([
@@ -139,14 +101,14 @@ describe('what becomes of a line', () => {
   ])('%s', async ([, first, second, counts, fields]) => {
     const { database } = await startService()
     await importLines(database, first)
-    const before = await exported(database)
+    const before = await exportLines(database)
     const result = await importLines(database, second)
-    expect(result.counts).toEqual(counts)
+    expect(countsOf(result)).toEqual(counts)
     if (fields) expect(result.rejects.map((reject) => reject.fields)).toEqual([fields])
     await expectConsistent(database)
-    if (counts[0] === 0 && counts[1] === 0) expect(await exported(database)).toEqual(before)
+    if (counts[0] === 0 && counts[1] === 0) expect(await exportLines(database)).toEqual(before)
     // The same again changes nothing more.
-    expect((await importLines(database, second)).counts.slice(0, 2)).toEqual([0, 0])
+    expect(countsOf(await importLines(database, second)).slice(0, 2)).toEqual([0, 0])
   })
 })
 
@@ -199,10 +161,10 @@ test('a deleted app stays deleted', async () => {
 
 test('a dry run tells what would happen and writes nothing', async () => {
   const { database } = await startService()
-  const before = await exported(database)
+  const before = await exportLines(database)
   const result = await importLines(database, [app, { name: 'x' }, { ...app, developer_name: 'Bob' }], true)
-  expect(result.counts).toEqual([2, 0, 0, 1])
-  expect(await exported(database)).toEqual(before)
+  expect(countsOf(result)).toEqual([2, 0, 0, 1])
+  expect(await exportLines(database)).toEqual(before)
 })
 
 test('names that clash, and more lines than a batch holds', async () => {
@@ -214,11 +176,11 @@ test('names that clash, and more lines than a batch holds', async () => {
     status: index % 2 ? 'approved' : 'pending',
     reviews: [review(1 + (index % 5))],
   }))
-  expect((await importLines(database, lines)).counts).toEqual([1201, 0, 0, 0])
+  expect(countsOf(await importLines(database, lines))).toEqual([1201, 0, 0, 0])
   await expectConsistent(database)
   const slugs = await database.read(({ sql }) => sql('apps').whereLike('slug', 'star-%').pluck('slug'))
   expect(new Set(slugs).size).toBe(1201)
-  expect((await importLines(database, lines)).counts).toEqual([0, 0, 1201, 0])
+  expect(countsOf(await importLines(database, lines))).toEqual([0, 0, 1201, 0])
 })
 
 test('an export into an empty database gives the same public answers, byte for byte', async () => {
@@ -227,13 +189,13 @@ test('an export into an empty database gives the same public answers, byte for b
   await source.addReviews(apps.bobs, 120)
   await source.request('PUT', `/apps/${apps.approved}`, { key: keys.ada, json: { description: 'Changed.\n\tOnce.' } })
   await importLines(source.database, [{ ...app, status: 'approved', average_rating: 3.5, total_downloads: 9 }])
-  const lines = await exported(source.database)
+  const lines = await exportLines(source.database)
 
   const empty = openDatabase({ filename: `${temporaryFolder()}/empty.sqlite` })
   await empty.migrate()
-  expect((await importLines(empty, lines)).counts).toEqual([lines.length, 0, 0, 0])
+  expect(countsOf(await importLines(empty, lines))).toEqual([lines.length, 0, 0, 0])
   await expectConsistent(empty)
-  expect(await exported(empty)).toEqual(lines)
+  expect(await exportLines(empty)).toEqual(lines)
   const target = await startService({ database: () => empty })
 
   const paths = [

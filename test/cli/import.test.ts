@@ -1,0 +1,197 @@
+import { spawn } from 'node:child_process'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { gunzipSync, gzipSync } from 'node:zlib'
+import { describe, expect, inject, test } from 'vitest'
+import { openDatabase } from '../../src/db/open.ts'
+import { expectConsistentFile } from '../support/consistent.ts'
+import { run, serve } from '../support/process.ts'
+import { copyWorld, temporaryFolder } from '../support/service.ts'
+
+const app = { name: 'Star Map', description: 'The sky above you.', category: 'tools', developer_name: 'Ada' }
+const review = { reviewer_name: 'Cy', rating: 4, comment: 'Fine.', created_at: '2026-01-01T00:00:00.000Z' }
+const textOf = (lines: object[]) => lines.map((line) => `${JSON.stringify(line)}\n`).join('')
+
+/** A file of so many apps, listed, each with a review. */
+function manyApps(count: number): string {
+  const lines = Array.from({ length: count }, (_, index) => ({
+    ...app,
+    name: `Star ${index}`,
+    package_name: `org.example.star${index}`,
+    status: 'approved',
+    reviews: [review],
+  }))
+  const file = join(temporaryFolder(), 'many.ndjson')
+  writeFileSync(file, textOf(lines))
+  return file
+}
+
+describe('import', () => {
+  test('takes a file, then leaves it as it is', async () => {
+    const env = { DATABASE_URL: `sqlite:${copyWorld()}` }
+    const file = join(temporaryFolder(), 'apps.ndjson')
+    writeFileSync(file, textOf([app, { ...app, name: 'Moon Map' }]))
+    const first = await run(['import', file], env)
+    expect(first).toMatchObject({ code: 0, stderr: '' })
+    expect(first.stdout).toMatch(/^2 lines in [\d.]+ s \(\d+\/s\): 2 created, 0 updated, 0 unchanged\.\n$/)
+    expect((await run(['import', file], env)).stdout).toMatch(/0 created, 0 updated, 2 unchanged/)
+    expect(existsSync(`${file}.rejects.ndjson`)).toBe(false)
+  })
+
+  test('names what it refuses, with the line and all problems, and takes the rest', async () => {
+    const env = { DATABASE_URL: `sqlite:${copyWorld()}` }
+    const file = join(temporaryFolder(), 'apps.ndjson.gz')
+    writeFileSync(file, gzipSync(`${textOf([app])}\n{"name": ""}\nnot json\n${textOf([{ ...app, name: 'Moon Map' }])}`))
+    const reply = await run(['import', file, '--json'], env)
+    expect(reply.code).toBe(1)
+    expect(reply.stderr).toBe(`2 refused: see ${file}.rejects.ndjson\n`)
+    expect(JSON.parse(reply.stdout)).toEqual({
+      lines: 4,
+      created: 2,
+      updated: 0,
+      unchanged: 0,
+      rejected: 2,
+      seconds: expect.any(Number),
+      rejects: `${file}.rejects.ndjson`,
+    })
+    const rejects = readFileSync(`${file}.rejects.ndjson`, 'utf8').trimEnd().split('\n')
+    expect(rejects.map((line) => JSON.parse(line))).toEqual([
+      {
+        line: 3,
+        errors: [
+          { field: '/description', message: 'is required' },
+          { field: '/category', message: 'is required' },
+          { field: '/developer_name', message: 'is required' },
+          { field: '/name', message: 'must not be empty' },
+        ],
+      },
+      { line: 4, errors: [{ field: '', message: 'is not valid JSON' }] },
+    ])
+    // A run that refuses nothing leaves no rejects of an earlier one behind.
+    writeFileSync(file, gzipSync(textOf([app])))
+    expect((await run(['import', file], env)).code).toBe(0)
+    expect(existsSync(`${file}.rejects.ndjson`)).toBe(false)
+  })
+
+  test('reads standard input, and writes nothing in a dry run', async () => {
+    const env = { DATABASE_URL: `sqlite:${copyWorld()}` }
+    const rejects = join(temporaryFolder(), 'rejects')
+    const reply = await run(['import', '-', '--dry-run', '--rejects', rejects], env, textOf([app, {}]))
+    expect(reply.stdout).toMatch(/1 created, 0 updated, 0 unchanged; nothing was written\.\n$/)
+    expect(existsSync(rejects)).toBe(true)
+    expect((await run(['import', '-', '--dry-run', '--rejects', rejects], env, textOf([app]))).stdout).toMatch(
+      /1 created/,
+    )
+  })
+
+  test('prints the JSON Schema of a line', async () => {
+    const { code, stdout } = await run(['import', '--schema'])
+    expect(code).toBe(0)
+    expect(JSON.parse(stdout)).toMatchObject({
+      type: 'object',
+      required: ['name', 'description', 'category', 'developer_name'],
+    })
+  })
+
+  test.for<[what: string, args: string[], code: number, line: RegExp]>([
+    [
+      'a file that is not there',
+      ['import', '/nowhere/apps.ndjson'],
+      1,
+      /\/nowhere\/apps\.ndjson is no file that can be read/,
+    ],
+    ['a folder', ['import', '/'], 1, /\/ is no file that can be read/],
+    ['no file at all', ['import'], 2, /missing required argument 'file'/],
+    ['an export over a file that is there', ['export', import.meta.filename], 1, /is there already; name a new file/],
+    ['an export into a folder that is not there', ['export', '/nowhere/x.ndjson'], 1, /nowhere/],
+  ])('refuses %s in one line', async ([, args, code, line]) => {
+    const reply = await run(args, { DATABASE_URL: `sqlite:${copyWorld()}` })
+    expect(reply.stderr).toMatch(line)
+    expect(reply.stderr.trimEnd().split('\n')).toHaveLength(1)
+    expect([reply.code, reply.stdout]).toEqual([code, ''])
+  })
+})
+
+test('an export, compressed or not, is what import reads', async () => {
+  const env = { DATABASE_URL: `sqlite:${copyWorld()}` }
+  const file = join(temporaryFolder(), 'out.ndjson.gz')
+  const plain = await run(['export'], env)
+  expect(plain).toMatchObject({ code: 0, stderr: '6 apps exported.\n' })
+  expect((await run(['export', file], env)).code).toBe(0)
+  expect(gunzipSync(readFileSync(file)).toString()).toBe(plain.stdout)
+  expect((await run(['import', file], env)).stdout).toMatch(/0 created, 0 updated, 6 unchanged/)
+})
+
+test('kill -9 in the middle of an import: nothing half done is visible, and the next run finishes', async () => {
+  const databaseFile = copyWorld()
+  const file = manyApps(20_000)
+  const main = `${import.meta.dirname}/../../src/main.ts`
+  const env = { PATH: process.env.PATH, DATABASE_URL: `sqlite:${databaseFile}` }
+  const child = spawn(process.execPath, [main, 'import', file], { env, stdio: 'ignore' })
+  const ended = new Promise((resolve) => child.on('exit', resolve))
+  const database = openDatabase({ filename: databaseFile })
+  const count = () => database.read(async ({ sql }) => Number((await sql('apps').count({ count: '*' }))[0]?.count))
+  await expect.poll(count, { interval: 20, timeout: 20_000 }).toBeGreaterThan(1000)
+  child.kill('SIGKILL')
+  await ended
+
+  const there = (await count()) - 6
+  expect(there).toBeLessThan(20_000)
+  await expectConsistentFile(databaseFile)
+  await database.write(async ({ sql }) => {
+    expect(await sql.raw('PRAGMA integrity_check')).toEqual([{ integrity_check: 'ok' }])
+    const [reviews] = await sql('reviews').count({ count: '*' })
+    expect(reviews?.count).toBe(3 + there)
+  })
+  const again = await run(['import', file, '--json'], { DATABASE_URL: `sqlite:${databaseFile}` })
+  expect(JSON.parse(again.stdout)).toMatchObject({ created: 20_000 - there, unchanged: there, rejected: 0 })
+  await expectConsistentFile(databaseFile)
+  await database.close()
+}, 120_000)
+
+test('a server answers, takes writes and shows every decision at once while an import runs beside it', async () => {
+  const databaseFile = copyWorld()
+  const env = { DATABASE_URL: `sqlite:${databaseFile}` }
+  const { keys } = inject('world')
+  const server = await serve(databaseFile)
+  const importing = run(['import', manyApps(15_000), '--json'], env)
+  let isOver = false
+  importing.then(() => {
+    isOver = true
+  })
+
+  const statuses: number[] = []
+  const created: number[] = []
+  const readers = Array.from({ length: 4 }, async () => {
+    for (const paths = ['/apps', '/apps?search=star', '/apps/1', '/apps?sort=popular&page=2']; !isOver; ) {
+      for (const path of paths) statuses.push((await server.request('GET', path)).status)
+    }
+  })
+  const writer = async () => {
+    for (let index = 0; !isOver; index++) {
+      const json = { name: `Beside ${index}`, description: 'Written meanwhile.', category_id: 1 }
+      const reply = await server.request('POST', '/apps', { key: keys.ada, json })
+      statuses.push(reply.status)
+      created.push(reply.body.data.app_id)
+      await delay(50)
+    }
+  }
+  const operator = async () => {
+    for (const isPublic of [true, false, true]) {
+      const args = isPublic ? ['approve', '2'] : ['reject', '2', '--reason', 'Meanwhile.']
+      expect(await run(['moderation', ...args], env)).toMatchObject({ code: 0 })
+      expect((await server.request('GET', '/apps/2')).status).toBe(isPublic ? 200 : 404)
+    }
+    expect((await run(['key', 'revoke', keys.bob], env)).code).toBe(0)
+    expect((await server.request('GET', '/apps', { key: keys.bob })).status).toBe(401)
+  }
+  await Promise.all([importing, ...readers, writer(), operator()])
+
+  expect(JSON.parse((await importing).stdout)).toMatchObject({ created: 15_000, rejected: 0 })
+  expect(new Set(statuses)).toEqual(new Set([200, 201]))
+  const stored = await server.request('GET', `/apps/${created.at(-1)}`, { key: keys.ada })
+  expect(stored.status).toBe(200)
+  expect(new Set(created).size).toBe(created.length)
+  await expectConsistentFile(databaseFile)
+}, 120_000)

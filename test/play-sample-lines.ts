@@ -1,0 +1,65 @@
+import { readFileSync } from 'node:fs'
+
+/**
+ * Turns the real listings and reviews of the folder that PLAY_SAMPLE names (README tells what they are) into the lines of a
+ * catalogue file: `node test/play-sample-lines.ts FOLDER > listings.ndjson`.
+ */
+
+type Listing = {
+  appId: string
+  title: string
+  summary: string
+  description: string
+  genre: string
+  genreId: string
+  developer: string
+  version: string
+  updated: number
+  minInstalls: number
+  score: number
+}
+type SampleReview = { appId: string; reviewer: string; score: number; content: string | null; at: string }
+
+export function playSampleLines(folder: string): object[] {
+  const listings: Listing[] = JSON.parse(readFileSync(`${folder}/apps.json`, 'utf8'))
+  const reviews: SampleReview[] = readFileSync(`${folder}/reviews.jsonl`, 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  const byApp = Map.groupBy(reviews, ({ appId }) => appId)
+  return listings.map((listing) => lineOf(listing, byApp.get(listing.appId) ?? []))
+}
+
+function lineOf(listing: Listing, reviews: SampleReview[]): object {
+  const updated = new Date(listing.updated * 1000).toISOString()
+  return {
+    name: listing.title,
+    short_description: listing.summary,
+    description: listing.description,
+    version: listing.version,
+    package_name: listing.appId,
+    // The name of a genre is in the store's language; its id is the same everywhere.
+    category: { slug: listing.genreId.toLowerCase().replaceAll('_', '-'), name: nameOf(listing.genreId) },
+    developer_name: listing.developer,
+    status: 'approved',
+    total_downloads: listing.minInstalls,
+    ...(reviews.length === 0 && { average_rating: Math.round(listing.score * 100) / 100 }),
+    created_at: updated,
+    approved_at: updated,
+    reviews: reviews.map(({ reviewer, score, content, at }) => ({
+      reviewer_name: reviewer,
+      rating: score,
+      comment: content ?? '',
+      created_at: `${at.replace(' ', 'T')}Z`,
+    })),
+  }
+}
+
+const nameOf = (genreId: string) =>
+  genreId
+    .split('_')
+    .map((word) => (word === 'AND' ? '&' : word.charAt(0) + word.slice(1).toLowerCase()))
+    .join(' ')
+
+const [folder] = import.meta.main ? process.argv.slice(2) : []
+if (folder !== undefined) for (const line of playSampleLines(folder)) console.log(JSON.stringify(line))
