@@ -21,8 +21,9 @@ Examples:
   npx apps-service audit --app 42
   npx apps-service audit --developer "Harbour Software" --since 30d
 
-JSON: an array of {id, at, action, operator, key_id, app_id, app_slug, developer_id, developer_name, category_id,
-category_slug, before, after}. Either operator or key_id is null; so is what the entry is not about, and before where
+JSON: an array of {id, at, action, operator, key_id, app_id, app_slug,
+developer_id, developer_name, category_id, category_slug, before, after}. Either
+operator or key_id is null; so is what an entry is not about, and before where
 something was made. before and after hold the columns that differ.`,
     )
     .action(audit)

@@ -33,8 +33,8 @@ JSON: {id, slug, name}.`,
 Example:
   npx apps-service category list
 
-JSON: an array of {id, slug, name, listed_apps, all_apps}: those that everyone sees, and those in any state, deleted
-ones too.`,
+JSON: an array of {id, slug, name, listed_apps, all_apps}: those that everyone
+sees, and those in any state, deleted ones too.`,
         )
         .action(list),
     )
@@ -50,7 +50,7 @@ ones too.`,
           `
 Examples:
   npx apps-service category rename travel --name "Travel & Maps"
-  npx apps-service category rename travel --name "Travel & Maps" --slug travel-maps
+  npx apps-service category rename travel --name Maps --slug maps
 
 JSON: {id, slug, name}.`,
         )

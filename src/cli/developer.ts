@@ -26,8 +26,9 @@ export const developerCommand = () =>
 Example:
   npx apps-service developer list --page 2
 
-JSON: {developers, pagination: {current_page, total_pages, per_page, total}}; a developer is {id, name, created_at,
-active_keys, apps: {pending, approved, rejected, deleted}}. A deleted app counts as deleted alone.`,
+JSON: {developers, pagination: {current_page, total_pages, per_page, total}}.
+A developer: {id, name, created_at, active_keys, apps: {pending, approved,
+rejected, deleted}}. A deleted app counts as deleted alone.`,
         )
         .action(list),
     )

@@ -32,9 +32,9 @@ The key alone goes to standard output.
 
 Examples:
   npx apps-service key issue --developer "Harbour Software"
-  npx apps-service key issue --developer "Harbour Software" --expires 90d --name "nightly upload"
+  npx apps-service key issue --developer Ada --expires 90d --name nightly
 
-JSON: {id, key, name, developer_name, expires_at}; name is null where none is given.`,
+JSON: {id, key, name, developer_name, expires_at}; name may be null.`,
         )
         .action(issue),
     )
@@ -49,9 +49,10 @@ JSON: {id, key, name, developer_name, expires_at}; name is null where none is gi
 Example:
   npx apps-service key list --developer "Harbour Software"
 
-JSON: {keys, pagination: {current_page, total_pages, per_page, total}}; a key is {id, name, developer_name, created_at,
-expires_at, last_used_at, revoked_at, state}. state is active, expired or revoked; name, last_used_at and revoked_at may
-be null. The last use is noted once an hour at most.`,
+JSON: {keys, pagination: {current_page, total_pages, per_page, total}}.
+A key: {id, name, developer_name, created_at, expires_at, last_used_at,
+revoked_at, state}. state is active, expired or revoked; name, last_used_at and
+revoked_at may be null. The last use is noted once an hour at most.`,
         )
         .action(list),
     )

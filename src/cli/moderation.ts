@@ -39,8 +39,9 @@ Examples:
   npx apps-service moderation queue --changed --limit 10
   npx apps-service moderation queue --json | jq '.apps[].id'
 
-JSON: {apps, pagination: {current_page, total_pages, per_page, total}}; an app is {id, name, slug, developer_name,
-category_slug, created_at, updated_at, waiting_since, waiting_seconds, changes}; a change is {field, before, after},
+JSON: {apps, pagination: {current_page, total_pages, per_page, total}}.
+An app: {id, name, slug, developer_name, category_slug, created_at, updated_at,
+waiting_since, waiting_seconds, changes}. A change: {field, before, after},
 before being the value at the last decision. Texts are whole.`,
         )
         .action(queue),
@@ -56,8 +57,11 @@ before being the value at the last decision. Texts are whole.`,
 Example:
   npx apps-service moderation show 42
 
-JSON: the columns of the app; category: {id, slug, name}; developer: {id, name, created_at, active_keys, apps: {pending,
-approved, rejected, deleted}}; changes: as in queue; history: as in audit, the newest ${historyLimit} entries.`,
+JSON: {id, slug, name, short_description, description, version, package_name,
+status, rejection_reason, deleted_at, unreviewed_since, created_at, updated_at,
+approved_at, total_downloads, average_rating, review_count, category: {id, slug,
+name}, developer: as in developer list, changes: as in queue, history: as in
+audit, the newest ${historyLimit} entries}.`,
         )
         .action(show),
     )
@@ -73,10 +77,7 @@ approved, rejected, deleted}}; changes: as in queue; history: as in audit, the n
       decisionCommand('reject')
         .description('refuse pending apps, or take approved ones down, at once')
         .requiredOption('--reason <text>', 'why; the owner reads it')
-        .addHelpText(
-          'after',
-          decisionHelp('reject 42 --reason "The link in the description is dead."', 'reject - --reason Spam'),
-        )
+        .addHelpText('after', decisionHelp('reject 42 --reason "The link is dead."', 'reject - --reason Spam'))
         .action((ids: Id[], options: DecideOptions, command: Command) => decide('reject', ids, options, command)),
     )
 
@@ -96,7 +97,8 @@ const decisionCommand = (decision: Decision) =>
     .option('--json', 'print a JSON array')
 
 const decisionHelp = (...examples: string[]) => `
-Each app is decided on by itself: one that is refused leaves the others as they are, and the exit code is 1.
+Each app is decided on by itself: where one is refused, the others are done
+nevertheless, and the exit code is 1.
 
 Examples:
 ${examples.map((example) => `  npx apps-service moderation ${example}`).join('\n')}

@@ -57,9 +57,11 @@ const separator = '  '
 export function tableLines(head: string[], rows: (string | number)[][], shortened: string[] = []): string[] {
   const lines = [head, ...rows]
   const columns = head.map((name, index) => {
-    const cells = lines.map((line) => cut(oneLine(String(line[index] ?? '')), terminalWidth()))
+    const mayShrink = shortened.includes(name)
+    const whole = lines.map((line) => oneLine(String(line[index] ?? '')))
+    const cells = mayShrink ? whole.map((cell) => cut(cell, terminalWidth())) : whole
     const width = cells.reduce((most, cell) => Math.max(most, stringWidth(cell)), 0)
-    return { cells, width, least: shortened.includes(name) ? stringWidth(name) : width }
+    return { cells, width, least: mayShrink ? stringWidth(name) : width }
   })
   const width = () => columns.reduce((sum, column) => sum + column.width + separator.length, -separator.length)
   while (width() > terminalWidth()) {
