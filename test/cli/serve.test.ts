@@ -121,7 +121,7 @@ test('kill -9 during creates: what was acknowledged is there, whole, and nothing
     const stored = new Map(apps.map(({ id, name }) => [id, name]))
     for (const [id, name] of acknowledged) expect(stored.get(id)).toBe(name)
     const audited = await sql('audit')
-      .where({ action: 'create' })
+      .where({ action: 'app create' })
       .whereIn('app_id', [...stored.keys()])
     expect(audited).toHaveLength(stored.size)
     expect(apps.every(({ name, description }) => description === `${name} is whole.`)).toBe(true)

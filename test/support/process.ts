@@ -1,7 +1,7 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
-import { onTestFinished } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { check, type Reply, type RequestOptions } from './service.ts'
 
 const main = `${import.meta.dirname}/../../src/main.ts`
@@ -11,13 +11,36 @@ const inherited = { PATH: process.env.PATH }
 
 export type Run = { code: number; stdout: string; stderr: string }
 
-/** Runs the command line in a process of its own. */
-export function run(args: string[], env: Record<string, string> = {}): Promise<Run> {
+/** Runs the command line in a process of its own; `input` is what it finds on standard input. */
+export function run(args: string[], env: Record<string, string> = {}, input = ''): Promise<Run> {
   return new Promise((resolve) => {
-    execFile(process.execPath, [main, ...args], { env: { ...inherited, ...env } }, (error, stdout, stderr) => {
-      resolve({ code: typeof error?.code === 'number' ? error.code : 0, stdout, stderr })
+    const child = execFile(
+      process.execPath,
+      [main, ...args],
+      { env: { ...inherited, ...env } },
+      (error, stdout, stderr) => {
+        resolve({ code: typeof error?.code === 'number' ? error.code : 0, stdout, stderr })
+      },
+    )
+    child.stdin?.on('error', () => {
+      // It ended without reading all.
     })
+    child.stdin?.end(input)
   })
+}
+
+/** The command line on one database. `json` is what a command prints for programs. */
+export function commandLine(databaseFile: string) {
+  const env = { DATABASE_URL: `sqlite:${databaseFile}` }
+  return {
+    run: (...args: string[]) => run(args, env),
+    runWith: (input: string, ...args: string[]) => run(args, env, input),
+    json: async (...args: string[]) => {
+      const { code, stdout, stderr } = await run([...args, '--json'], env)
+      expect(code, stderr).toBe(0)
+      return JSON.parse(stdout)
+    },
+  }
 }
 
 export type Served = {

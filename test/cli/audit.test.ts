@@ -1,0 +1,80 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { expect, test } from 'vitest'
+import { commandLine } from '../support/process.ts'
+import { copyWorld, startService } from '../support/service.ts'
+
+test('the newest entries, oldest first, of an app, a developer or since a time', async () => {
+  const service = await startService()
+  const { keys, apps } = service.world
+  await service.request('PUT', `/apps/${apps.approved}`, { key: keys.ada, json: { name: 'Tide Table' } })
+  await service.request('DELETE', `/apps/${apps.bobs}`, { key: keys.bob })
+  const cli = commandLine(service.databaseFile)
+  type Entry = { id: number; action: string; app_id: number | null; developer_name: string; at: string }
+  const audit = async (...options: string[]): Promise<Entry[]> => cli.json('audit', ...options)
+
+  const [update, deletion] = await audit('--limit', '2')
+  expect(update).toEqual({
+    id: expect.any(Number),
+    at: expect.stringMatching(/Z$/),
+    action: 'app update',
+    operator: null,
+    key_id: keys.ada.slice(5, 17),
+    app_id: apps.approved,
+    app_slug: 'tide-clock',
+    developer_id: 1,
+    developer_name: 'Ada',
+    category_id: null,
+    category_slug: null,
+    before: { name: 'Tide Clock' },
+    after: { name: 'Tide Table' },
+  })
+  expect(deletion).toMatchObject({ action: 'app delete', app_slug: 'bird-song', before: { deleted_at: null } })
+
+  const all = await audit()
+  expect(all.map(({ id }) => id)).toEqual(all.map(({ id }) => id).toSorted((a, b) => a - b))
+  expect(all[0]).toMatchObject({
+    action: 'category add',
+    operator: 'world',
+    app_id: null,
+    developer_id: null,
+    category_slug: 'tools',
+    before: null,
+    after: { slug: 'tools', name: 'Tools' },
+  })
+  expect(await audit('--app', String(apps.bobs))).toEqual(all.filter(({ app_id }) => app_id === apps.bobs))
+  expect(await audit('--developer', 'Bob')).toEqual(all.filter(({ developer_name }) => developer_name === 'Bob'))
+  expect(await audit('--since', '1h')).toEqual(all.filter(({ at }) => !at.startsWith('2020')))
+  expect(await audit('--since', '2999-01-01')).toEqual([])
+  expect(await audit('--app', '1', '--developer', 'Bob')).toEqual([])
+})
+
+test('for people', async () => {
+  const service = await startService()
+  const { keys, apps } = service.world
+  const texts = { name: 'Tide Table', description: `Tide Clock is here. ${'Very '.repeat(100)}`, version: '2' }
+  await service.request('PUT', `/apps/${apps.approved}`, { key: keys.ada, json: texts })
+  const cli = commandLine(service.databaseFile)
+  const shown = await cli.run('audit', '--limit', '1')
+  expect(shown.code).toBe(0)
+  expect(shown.stdout.split('\n')).toEqual([
+    'WHEN (UTC)        WHO                WHAT        ON',
+    expect.stringMatching(/^\d{4}-\d\d-\d\d \d\d:\d\d {2}apps_[0-9a-z]{12} {2}app update {2}app 1 tide-clock$/),
+    '    name: Tide Clock → Tide Table; description: …is here. → …is here. Very Very…',
+    '',
+  ])
+  expect(shown.stderr).toBe('The newest 1; there are older ones (--limit).\n')
+  expect(await cli.run('audit', '--app', '99')).toEqual({ code: 0, stdout: '', stderr: 'No entries.\n' })
+  expect(await cli.run('audit', '--developer', 'Eve')).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: 'apps-service: there is no developer "Eve"\n',
+  })
+})
+
+test('ends without a word where its reader has seen enough', async () => {
+  const main = `${import.meta.dirname}/../../src/main.ts`
+  const env = { PATH: process.env.PATH, DATABASE_URL: `sqlite:${copyWorld()}` }
+  const piped = promisify(execFile)('sh', ['-c', `"${process.execPath}" "${main}" audit --json | true`], { env })
+  expect(await piped).toEqual({ stdout: '', stderr: '' })
+})

@@ -1,0 +1,62 @@
+import { expect, test } from 'vitest'
+import { categoryStore } from '../../src/apps/categories.ts'
+import { openDatabase } from '../../src/db/open.ts'
+import { expectConsistentFile } from '../support/consistent.ts'
+import { commandLine, serve } from '../support/process.ts'
+import { copyWorld } from '../support/service.ts'
+
+test('categories with how many apps are in each, and under other names at once in a running server', async () => {
+  const file = copyWorld()
+  const server = await serve(file)
+  const cli = commandLine(file)
+  const listed = async (slug: string) =>
+    (await server.request('GET', `/apps?category=${slug}`)).body.data.apps.map(
+      (app: { category_name: string }) => app.category_name,
+    )
+  expect(await cli.json('category', 'list')).toEqual([
+    { id: 3, slug: 'empty', name: 'Empty', listed_apps: 0, all_apps: 0 },
+    { id: 2, slug: 'games', name: 'Games', listed_apps: 1, all_apps: 1 },
+    { id: 1, slug: 'tools', name: 'Tools', listed_apps: 1, all_apps: 5 },
+  ])
+  expect((await cli.run('category', 'list')).stdout).toMatch(
+    /^ID +SLUG +NAME +LISTED APPS +ALL APPS\n3 +empty +Empty +0 +0\n2 +games +Games +1 +1\n1 +tools +Tools +1 +5\n$/,
+  )
+
+  // Links to it hold where only the name is another.
+  expect(await cli.json('category', 'rename', 'tools', '--name', 'Useful Things')).toEqual({
+    id: 1,
+    slug: 'tools',
+    name: 'Useful Things',
+  })
+  expect(await listed('tools')).toEqual(['Useful Things'])
+  expect(await cli.run('category', 'rename', 'tools', '--name', 'Useful Things', '--slug', 'useful')).toEqual({
+    code: 0,
+    stdout: 'Category 1 is Useful Things (useful) now.\n',
+    stderr: '',
+  })
+  expect([await listed('tools'), await listed('useful')]).toEqual([[], ['Useful Things']])
+  const renames = (await cli.json('audit')).slice(-2)
+  expect(renames).toMatchObject([
+    { action: 'category rename', category_id: 1, before: { name: 'Tools' }, after: { name: 'Useful Things' } },
+    { action: 'category rename', category_slug: 'useful', before: { slug: 'tools' }, after: { slug: 'useful' } },
+  ])
+  await expectConsistentFile(file)
+})
+
+test.for<[slug: string, to: { name: string; slug?: string }, message: string]>([
+  ['none', { name: 'None' }, 'there is no category with the slug none'],
+  ['tools', { name: 'Games' }, 'there is already a category with the name Games'],
+  ['tools', { name: 'Tools', slug: 'games' }, 'there is already a category with the slug games'],
+  ['tools', { name: ' Tools ' }, 'the category tools is named so already'],
+  ['tools', { name: '' }, 'a category name is 1 to 100 characters on one line'],
+  [
+    'tools',
+    { name: 'Tools', slug: 'Bad Slug' },
+    'the slug must be lower-case letters and digits with single hyphens between, not "Bad Slug"',
+  ],
+])('%s cannot become %j', async ([slug, to, message]) => {
+  const database = openDatabase({ filename: copyWorld() })
+  const renamed = database.write((connection) => categoryStore(connection).rename(slug, to, { operator: 'test' }))
+  await expect(renamed).rejects.toMatchObject({ code: 'refused', message })
+  await database.close()
+})

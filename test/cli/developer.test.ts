@@ -1,0 +1,113 @@
+import { expect, inject, test } from 'vitest'
+import { accountStore } from '../../src/accounts/store.ts'
+import { appStore } from '../../src/apps/store.ts'
+import { openDatabase } from '../../src/db/open.ts'
+import { expectConsistent, expectConsistentFile, found } from '../support/consistent.ts'
+import { commandLine, serve } from '../support/process.ts'
+import { copyWorld } from '../support/service.ts'
+
+const past = '2020-01-01T00:00:00.000Z'
+const actor = { operator: 'test' }
+
+test('developers with what is theirs', async () => {
+  const cli = commandLine(copyWorld())
+  const created_at = expect.stringMatching(/Z$/)
+  const ada = {
+    id: 1,
+    name: 'Ada',
+    created_at,
+    active_keys: 1,
+    apps: { pending: 1, approved: 1, rejected: 1, deleted: 1 },
+  }
+  const bob = { ...ada, id: 2, name: 'Bob', apps: { pending: 1, approved: 1, rejected: 0, deleted: 0 } }
+  expect(await cli.json('developer', 'list')).toEqual({
+    developers: [ada, bob],
+    pagination: { current_page: 1, total_pages: 1, per_page: 50, total: 2 },
+  })
+  expect((await cli.json('developer', 'list', '--limit', '1', '--page', '2')).developers).toEqual([bob])
+  expect((await cli.run('developer', 'list')).stdout).toMatch(
+    /^ID +NAME +PENDING +APPROVED +REJECTED +DELETED +ACTIVE KEYS\n1 +Ada +1 +1 +1 +1 +1\n2 +Bob +1 +1 +0 +0 +1\n$/,
+  )
+})
+
+test('a new name is shown and found at once in a running server, and the keys stay', async () => {
+  const file = copyWorld()
+  const server = await serve(file)
+  const cli = commandLine(file)
+  const { keys, apps } = inject('world')
+  const names = async (search: string) =>
+    (await server.request('GET', `/apps?search=${search}`)).body.data.apps.map(
+      (app: { developer_name: string }) => app.developer_name,
+    )
+  expect([await names('ada'), await names('lovelace')]).toEqual([['Ada'], []])
+  expect(await cli.json('developer', 'rename', 'Ada', '--to', ' Lovelace & Co ')).toEqual({
+    id: 1,
+    name: 'Lovelace & Co',
+    listed_apps: 1,
+  })
+  expect([await names('ada'), await names('lovelace')]).toEqual([[], ['Lovelace & Co']])
+  const update = { key: keys.ada, json: { version: '2' } }
+  expect((await server.request('PUT', `/apps/${apps.approved}`, update)).body.data.app.developer_name).toBe(
+    'Lovelace & Co',
+  )
+  // Shown to nobody yet, they are found by the new name once they are approved.
+  await cli.run('moderation', 'approve', String(apps.pending))
+  expect(await names('cloud+lovelace')).toEqual(['Lovelace & Co'])
+  expect((await cli.json('audit', '--developer', 'Lovelace & Co')).at(-3)).toMatchObject({
+    action: 'developer rename',
+    app_id: null,
+    before: { name: 'Ada' },
+    after: { name: 'Lovelace & Co' },
+  })
+  await expectConsistentFile(file)
+})
+
+test.for<[from: string, to: string, message: string]>([
+  ['Eve', 'Ada', 'there is no developer "Eve"'],
+  ['Ada', 'Bob', 'there is already a developer "Bob"'],
+  ['Ada', ' Ada', 'the developer is named "Ada" already'],
+  ['Ada', ' ', 'a developer name is 1 to 100 characters on one line'],
+  ['Ada', 'A\nB', 'a developer name is 1 to 100 characters on one line'],
+])('%j cannot become %j', async ([from, to, message]) => {
+  const database = openDatabase({ filename: copyWorld() })
+  const renamed = database.write((connection) => accountStore(connection).rename(from, to, actor))
+  await expect(renamed).rejects.toMatchObject({ code: 'refused', message })
+  expect(await found(database, 'ada')).toEqual(['Tide Clock'])
+  await database.close()
+})
+
+test('all of many apps are found by the new name, several of one name too', async () => {
+  const database = openDatabase({ filename: copyWorld() })
+  const count = 1201
+  await database.write(async (connection) => {
+    const { id } = await accountStore(connection).developerNamed('Prolific')
+    const row = {
+      developer_id: id,
+      category_id: 1,
+      status: 'approved' as const,
+      approved_at: past,
+      created_at: past,
+      updated_at: past,
+      total_downloads: 0,
+      rejection_reason: null,
+      package_name: null,
+      short_description: null,
+      description: 'One of many.',
+      version: '1',
+    }
+    const apps = Array.from({ length: count }, (_, index) => ({
+      app: { ...row, name: `Many ${index % 2}` },
+      at: past,
+    }))
+    await appStore(connection).insertAll('app import', apps, actor)
+  })
+  const matches = (search: string) =>
+    database.read(async (connection) => (await appStore(connection).list({ page: 1, limit: 1, search })).total)
+  expect([await matches('prolific'), await matches('frugal'), await matches('many')]).toEqual([count, 0, count])
+  const renamed = await database.write((connection) => accountStore(connection).rename('Prolific', 'Frugal', actor))
+  expect(renamed.listed_apps).toBe(count)
+  expect([await matches('prolific'), await matches('frugal'), await matches('many')]).toEqual([0, count, count])
+  expect(await matches('ada')).toBe(1)
+  await expectConsistent(database)
+  await database.close()
+})

@@ -1,0 +1,103 @@
+import { expect, inject, test } from 'vitest'
+import { commandLine, serve } from '../support/process.ts'
+import { copyWorld } from '../support/service.ts'
+
+const time = expect.stringMatching(/^\d{4}-.*Z$/)
+const idOf = (key: string) => key.slice(5, 17)
+
+test('keys are told of by their beginning, never by their secret', async () => {
+  const cli = commandLine(copyWorld())
+  const { keys } = inject('world')
+  const key = { name: null, developer_name: 'Ada', created_at: time, expires_at: time, last_used_at: null }
+  const listed = await cli.json('key', 'list')
+  expect(listed.pagination).toEqual({ current_page: 1, total_pages: 1, per_page: 50, total: 4 })
+  expect(listed.keys.toSorted((a: { state: string }, b: { state: string }) => (a.state < b.state ? -1 : 1))).toEqual(
+    expect.arrayContaining([
+      { ...key, id: idOf(keys.ada), revoked_at: null, state: 'active' },
+      { ...key, id: idOf(keys.bob), developer_name: 'Bob', revoked_at: null, state: 'active' },
+      { ...key, id: idOf(keys.expired), revoked_at: null, state: 'expired' },
+      { ...key, id: idOf(keys.revoked), revoked_at: time, state: 'revoked' },
+    ]),
+  )
+  const table = await cli.run('key', 'list', '--developer', 'Bob')
+  expect(table.stdout).toMatch(
+    new RegExp(
+      `^KEY +DEVELOPER +NAME +CREATED +EXPIRES +USED +STATE\napps_${idOf(keys.bob)} +Bob +\\d{4}-\\d\\d-\\d\\d +\\d{4}-\\d\\d-\\d\\d +never +active\n$`,
+    ),
+  )
+  expect(table.stderr).toBe('Page 1 of 1, 1 in all.\n')
+  expect(table.stdout).not.toContain(keys.bob.slice(18, 30))
+})
+
+test('a key with a name and an end of its own', async () => {
+  const file = copyWorld()
+  const cli = commandLine(file)
+  const issued = await cli.json('key', 'issue', '--developer', 'Bob', '--name', ' nightly upload ', '--expires', '12h')
+  expect(issued).toEqual({
+    id: idOf(issued.key),
+    key: expect.stringMatching(/^apps_/),
+    name: 'nightly upload',
+    developer_name: 'Bob',
+    expires_at: time,
+  })
+  expect(Date.parse(issued.expires_at) - Date.now()).toBeGreaterThan(11.9 * 60 * 60 * 1000)
+  expect(Date.parse(issued.expires_at) - Date.now()).toBeLessThanOrEqual(12 * 60 * 60 * 1000)
+  const { expires_at } = await cli.json('key', 'issue', '--developer', 'Bob', '--expires', '2999-01-31')
+  expect(expires_at).toBe('2999-01-31T00:00:00.000Z')
+  const brief = await cli.json('key', 'issue', '--developer', 'Bob', '--expires', '2s')
+
+  const server = await serve(file)
+  const read = async (key: string) => (await server.request('GET', '/apps', { key })).status
+  expect(await read(issued.key)).toBe(200)
+  await expect.poll(() => read(brief.key), { timeout: 5000 }).toBe(401)
+  const { keys } = await cli.json('key', 'list', '--developer', 'Bob')
+  const found = (id: string) => keys.find((key: { id: string }) => key.id === id)
+  expect(found(issued.id)).toMatchObject({ name: 'nightly upload', last_used_at: time, state: 'active' })
+  expect(found(brief.id)).toMatchObject({ name: null, state: 'expired' })
+  expect((await cli.json('audit', '--developer', 'Bob')).at(-2)).toMatchObject({ action: 'key issue' })
+})
+
+test('a revoked key fails at the next request to a running server', async () => {
+  const file = copyWorld()
+  const server = await serve(file)
+  const cli = commandLine(file)
+  const { keys } = inject('world')
+  const update = async (key: string) =>
+    (await server.request('PUT', '/apps/1', { key, json: { version: String(Math.random()) } })).status
+  expect([await update(keys.ada), await update(keys.bob)]).toEqual([200, 403])
+
+  // By the whole key, or by its beginning.
+  expect(await cli.run('key', 'revoke', keys.ada)).toEqual({
+    code: 0,
+    stdout: `The key apps_${idOf(keys.ada)} of Ada is revoked.\n`,
+    stderr: '',
+  })
+  expect([await update(keys.ada), await update(keys.bob)]).toEqual([401, 403])
+  expect(await cli.json('key', 'revoke', `apps_${idOf(keys.bob)}`)).toEqual({
+    id: idOf(keys.bob),
+    developer_name: 'Bob',
+    revoked_at: time,
+  })
+  expect([await update(keys.ada), await update(keys.bob)]).toEqual([401, 401])
+  expect((await cli.json('audit', '--developer', 'Bob')).at(-1)).toMatchObject({
+    action: 'key revoke',
+    key_id: null,
+    before: { id: idOf(keys.bob), revoked_at: null },
+    after: { id: idOf(keys.bob), revoked_at: time },
+  })
+
+  expect(await cli.run('key', 'revoke', idOf(keys.ada))).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: expect.stringMatching(/^apps-service: the key apps_\w{12} was revoked at \d{4}-\S+ already\n$/),
+  })
+  expect(await cli.run('key', 'revoke', 'apps_000000000000')).toMatchObject({
+    code: 1,
+    stderr: 'apps-service: there is no key apps_000000000000\n',
+  })
+  // With a slip in it, it may still be most of a secret.
+  const mistyped = `${keys.expired.slice(0, -1)}-`
+  const refused = await cli.run('key', 'revoke', mistyped)
+  expect(refused).toMatchObject({ code: 2, stdout: '' })
+  expect(refused.stderr).not.toContain(mistyped.slice(5, 40))
+})

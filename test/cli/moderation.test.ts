@@ -1,0 +1,395 @@
+import { describe, expect, inject, test } from 'vitest'
+import { accountStore } from '../../src/accounts/store.ts'
+import type { Decision } from '../../src/apps/policy.ts'
+import { appStore } from '../../src/apps/store.ts'
+import { openDatabase } from '../../src/db/open.ts'
+import { type Change, moderationStore, type Queue } from '../../src/moderation/store.ts'
+import { commandLine, serve } from '../support/process.ts'
+import { copyWorld, type Service, startService } from '../support/service.ts'
+
+const past = '2020-01-01T00:00:00.000Z'
+const recent = expect.stringMatching(/^20[2-9]\d-.*Z$/)
+const actor = { operator: 'test' }
+
+const queue = (service: Service, name: Queue) =>
+  service.database.read((connection) => moderationStore(connection).queue(name, 100, 0))
+
+const put = (service: Service, id: number, json: object) =>
+  service.request('PUT', `/apps/${id}`, { key: service.world.keys.ada, json })
+
+describe('the queue', () => {
+  const cloudAtlas = {
+    id: 2,
+    name: 'Cloud Atlas',
+    slug: 'cloud-atlas',
+    developer_name: 'Ada',
+    category_slug: 'tools',
+    created_at: past,
+    updated_at: past,
+    waiting_since: past,
+    waiting_seconds: expect.any(Number),
+    changes: [],
+  }
+  const nightTrain = { ...cloudAtlas, id: 6, name: 'Night Train', slug: 'night-train', developer_name: 'Bob' }
+
+  test('for programs and for people, a page at a time', async () => {
+    const cli = commandLine(copyWorld())
+    expect(await cli.json('moderation', 'queue')).toEqual({
+      apps: [cloudAtlas, nightTrain],
+      pagination: { current_page: 1, total_pages: 1, per_page: 50, total: 2 },
+    })
+    expect(await cli.json('moderation', 'queue', '--limit', '1', '--page', '2')).toEqual({
+      apps: [nightTrain],
+      pagination: { current_page: 2, total_pages: 2, per_page: 1, total: 2 },
+    })
+    const first = await cli.run('moderation', 'queue', '--limit', '1')
+    expect(first.stdout).toMatch(
+      /^ID {2}NAME +DEVELOPER +CATEGORY +WAITED +UPDATED\n2 {3}Cloud Atlas +Ada +tools +\d+d +\d+d\n$/,
+    )
+    expect(first.stderr).toBe(`As of ${past}, which approve and reject take as --as-of.\nPage 1 of 2, 2 in all.\n`)
+    expect(await cli.run('moderation', 'queue', '--page', '9')).toMatchObject({
+      stdout: '',
+      stderr: 'Page 9 of 1, 2 in all.\n',
+    })
+    expect(await cli.run('moderation', 'queue', '--changed')).toEqual({ code: 0, stdout: '', stderr: 'No apps.\n' })
+  })
+
+  test('an app that comes back after a rejection waits from then on, behind those that wait already', async () => {
+    const service = await startService()
+    const { apps } = service.world
+    await put(service, apps.rejected, { description: 'It points north.' })
+    await put(service, apps.pending, { description: 'More clouds.' })
+    const { apps: waiting } = await queue(service, 'pending')
+    expect(waiting.map(({ id, waiting_since }) => [id, waiting_since])).toEqual([
+      [apps.pending, past],
+      [apps.bobsPending, past],
+      [apps.rejected, recent],
+    ])
+    expect(waiting[2]?.waiting_since.slice(0, 4)).not.toBe('2020')
+    expect(waiting.map(({ changes }) => changes)).toEqual([
+      [],
+      [],
+      [{ field: 'description', before: 'Broken Compass is here.', after: 'It points north.' }],
+    ])
+  })
+
+  test('tells what has changed of an approved app, against the last decision', async () => {
+    const service = await startService()
+    const { apps, categories } = service.world
+    const changes = async () => (await queue(service, 'changed')).apps.map((app) => [app.id, app.changes])
+    expect(await changes()).toEqual([])
+
+    // More updates than are looked through at a time; the last counts, against what was there before the first.
+    for (let number = 1; number <= 30; number++) await put(service, apps.approved, { name: `Tide Clock ${number}` })
+    await put(service, apps.approved, {
+      short_description: '',
+      category_id: categories.games,
+      package_name: 'org.example.tides',
+    })
+    await put(service, apps.approved, { version: '2', package_name: 'org.example.tideclock' })
+    expect(await changes()).toEqual([
+      [
+        apps.approved,
+        [
+          { field: 'name', before: 'Tide Clock', after: 'Tide Clock 30' },
+          { field: 'short_description', before: 'High and low water', after: null },
+          { field: 'version', before: '1.0.0', after: '2' },
+          { field: 'category', before: 'tools', after: 'games' },
+        ],
+      ],
+    ])
+
+    // Accepted: from now on against what it is now.
+    await service.decide('approve', apps.approved)
+    expect(await changes()).toEqual([])
+    await put(service, apps.approved, { name: 'Tide Table' })
+    const changed: Change[] = [{ field: 'name', before: 'Tide Clock 30', after: 'Tide Table' }]
+    expect(await changes()).toEqual([[apps.approved, changed]])
+    await put(service, apps.approved, { name: 'Tide Clock 30' })
+    expect(await changes()).toEqual([[apps.approved, []]])
+
+    // Neither taken down nor deleted, it would wait for this.
+    await service.decide('reject', apps.approved)
+    expect(await changes()).toEqual([])
+    await put(service, apps.bobs, { name: 'Not mine' })
+    const bob = { key: service.world.keys.bob }
+    await service.request('PUT', `/apps/${apps.bobs}`, { ...bob, json: { name: 'Birds' } })
+    expect(await changes()).toEqual([[apps.bobs, [{ field: 'name', before: 'Bird Song', after: 'Birds' }]]])
+    await service.request('DELETE', `/apps/${apps.bobs}`, bob)
+    expect(await changes()).toEqual([])
+  })
+
+  test('changes are shown from where they begin, whole for programs', async () => {
+    const file = copyWorld()
+    const server = await serve(file)
+    const { keys, apps } = inject('world')
+    const before = `Tide Clock is here.${' It shows the water.'.repeat(20)}`
+    const write = (json: object) => server.request('PUT', `/apps/${apps.approved}`, { key: keys.ada, json })
+    const cli = commandLine(file)
+    await write({ description: before })
+    await cli.run('moderation', 'approve', '1')
+    // What turns the direction of reading in a terminal would let a name pass for another.
+    await write({ description: `${before} And ads.`, name: 'Tide \u202eClock\u2066' })
+    const shown = await cli.run('moderation', 'queue', '--changed')
+    expect(shown.stdout.split('\n').slice(1)).toEqual([
+      expect.stringMatching(/^1 {3}Tide \uFFFDClock\uFFFD +Ada +tools +\d+m?s +\d+m?s$/),
+      '    name: Tide Clock → Tide \uFFFDClock\uFFFD',
+      '    description: …e water. → …e water. And ads.',
+      '',
+    ])
+    expect((await cli.json('moderation', 'queue', '--changed')).apps[0].changes).toEqual([
+      { field: 'name', before: 'Tide Clock', after: 'Tide \u202eClock\u2066' },
+      { field: 'description', before, after: `${before} And ads.` },
+    ])
+  })
+})
+
+describe('all that is known of an app', () => {
+  test('for programs', async () => {
+    const cli = commandLine(copyWorld())
+    const entry = { key_id: null, app_slug: 'tide-clock', category_id: null, category_slug: null }
+    const subject = { app_id: 1, developer_id: 1, developer_name: 'Ada', operator: 'world' }
+    expect(await cli.json('moderation', 'show', '1')).toEqual({
+      id: 1,
+      slug: 'tide-clock',
+      name: 'Tide Clock',
+      short_description: 'High and low water',
+      description: 'Tide Clock is here.',
+      version: '1.0.0',
+      package_name: 'org.example.tideclock',
+      status: 'approved',
+      rejection_reason: null,
+      deleted_at: null,
+      unreviewed_since: null,
+      created_at: past,
+      updated_at: recent,
+      approved_at: recent,
+      total_downloads: 100,
+      average_rating: 4.67,
+      review_count: 3,
+      category: { id: 1, slug: 'tools', name: 'Tools' },
+      developer: {
+        id: 1,
+        name: 'Ada',
+        created_at: recent,
+        active_keys: 1,
+        apps: { pending: 1, approved: 1, rejected: 1, deleted: 1 },
+      },
+      changes: [],
+      history: [
+        {
+          ...entry,
+          ...subject,
+          id: expect.any(Number),
+          at: past,
+          action: 'app create',
+          before: null,
+          after: expect.objectContaining({ name: 'Tide Clock', status: 'pending', developer_id: 1 }),
+        },
+        {
+          ...entry,
+          ...subject,
+          id: expect.any(Number),
+          at: recent,
+          action: 'app approve',
+          before: expect.objectContaining({ status: 'pending' }),
+          after: expect.objectContaining({ status: 'approved' }),
+        },
+      ],
+    })
+  })
+
+  test('for people, of a deleted app and a rejected one too', async () => {
+    const cli = commandLine(copyWorld())
+    const shown = await cli.run('moderation', 'show', '3')
+    expect(shown.stderr).toBe('')
+    expect(shown.stdout).toMatch(/^App +3 \(broken-compass\)\nStatus +rejected\nReason +It points south\.\n/)
+    expect(shown.stdout).toMatch(/\nDeveloper +Ada: 1 pending, 1 approved, 1 rejected, 1 deleted\n/)
+    expect(shown.stdout).toMatch(/\n\nBroken Compass is here\.\n\nHistory\n\nWHEN \(UTC\) +WHO +WHAT\n/)
+    expect(shown.stdout).toMatch(/world +app reject\n {4}status: pending → rejected; rejection_reason: – → It points/)
+    expect((await cli.run('moderation', 'show', '4')).stdout).toMatch(/\nStatus +approved, deleted at 2020-01-01T/)
+    expect(await cli.run('moderation', 'show', '99')).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: 'apps-service: there is no app 99\n',
+    })
+  })
+
+  test('with what has changed, whole', async () => {
+    const service = await startService()
+    await put(service, service.world.apps.approved, { description: 'One.\nTwo.', short_description: '' })
+    const shown = await commandLine(service.databaseFile).run('moderation', 'show', '1')
+    expect(shown.stdout).toContain(`
+Changed since the last decision
+
+  short_description
+  - High and low water
+  + (none)
+
+  description
+  - Tide Clock is here.
+  + One.
+  + Two.
+`)
+  })
+})
+
+describe('a decision', () => {
+  type App = keyof ReturnType<typeof worldApps>
+  const worldApps = () => inject('world').apps
+
+  test.for<[decision: Decision, app: App, refusal?: string]>([
+    ['approve', 'pending'],
+    ['approve', 'rejected'],
+    ['approve', 'approved', 'app 1 is approved already'],
+    ['approve', 'deleted', 'app 4 is deleted now; it must be restored first'],
+    ['reject', 'pending'],
+    ['reject', 'approved'],
+    ['reject', 'rejected', 'app 3 is rejected already'],
+    ['reject', 'deleted', 'app 4 is deleted now; it must be restored first'],
+  ])('%s, where the app is %s', async ([decision, app, refusal]) => {
+    const database = openDatabase({ filename: copyWorld() })
+    const id = worldApps()[app]
+    const decided = database.write((connection) =>
+      moderationStore(connection).decide(decision, id, actor, { reason: 'Because.' }),
+    )
+    if (refusal) await expect(decided).rejects.toMatchObject({ code: 'refused', message: refusal })
+    else expect(await decided).toMatchObject({ id, status: decision === 'approve' ? 'approved' : 'rejected' })
+    await database.close()
+  })
+
+  test('on several apps: each by itself, in order, once', async () => {
+    const cli = commandLine(copyWorld())
+    const approved = await cli.run('moderation', 'approve', '6', '99', '2', '6', '1')
+    expect(approved).toEqual({
+      code: 1,
+      stdout: 'App 6 (night-train) is approved now.\nApp 2 (cloud-atlas) is approved now.\n',
+      stderr: 'apps-service: there is no app 99\napps-service: app 1 is approved already\n',
+    })
+    const rejected = await cli.run('moderation', 'reject', '6', '3', '--reason', ' Too dark. ', '--json')
+    expect(rejected).toMatchObject({ code: 1, stderr: 'apps-service: app 3 is rejected already\n' })
+    expect(JSON.parse(rejected.stdout)).toEqual([
+      { id: 6, slug: 'night-train', status: 'rejected' },
+      { id: 3, error: 'app 3 is rejected already' },
+    ])
+    expect((await cli.json('moderation', 'show', '6')).rejection_reason).toBe('Too dark.')
+  })
+
+  test('on ids from standard input; none where a line is not an id', async () => {
+    const cli = commandLine(copyWorld())
+    const bad = await cli.runWith('2\n\n0x6\n6 7\n-1\n', 'moderation', 'approve', '-')
+    expect(bad).toMatchObject({ code: 2, stdout: '' })
+    expect(bad.stderr).toMatch(/lines that are not ids: line 3 \(0x6\), line 4 \(6 7\), line 5 \(-1\)\n/)
+    const approved = await cli.runWith(' 2 \r\n\r\n6', 'moderation', 'approve', '-', '3', '--json')
+    expect(approved.code).toBe(0)
+    expect(JSON.parse(approved.stdout).map(({ id }: { id: number }) => id)).toEqual([2, 6, 3])
+    expect(await cli.runWith('\n', 'moderation', 'approve', '-', '--json')).toEqual({
+      code: 0,
+      stdout: '[]\n',
+      stderr: '',
+    })
+  })
+
+  test('as of a time is refused where the owner has updated the app since', async () => {
+    const service = await startService()
+    const { apps } = service.world
+    const cli = commandLine(service.databaseFile)
+    const { updated_at: seen } = await cli.json('moderation', 'show', '2')
+    await put(service, apps.pending, { description: 'Buy my other app.' })
+    const { updated_at: now } = await cli.json('moderation', 'show', '2')
+    expect(await cli.run('moderation', 'approve', '2', '--as-of', seen)).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: `apps-service: app 2 was updated at ${now}, after the time given; look at it again\n`,
+    })
+    expect((await cli.run('moderation', 'reject', '2', '--reason', 'X', '--as-of', '1h')).code).toBe(1)
+    expect((await cli.run('moderation', 'approve', '2', '--as-of', now)).code).toBe(0)
+  })
+
+  test('and an update at once are both done, in either order', async () => {
+    const service = await startService()
+    const { apps } = service.world
+    for (let round = 1; round <= 20; round++) {
+      const decision = round % 2 ? 'approve' : 'reject'
+      const [reply] = await Promise.all([
+        put(service, apps.pending, { version: String(round) }),
+        service.decide(decision, apps.pending),
+      ])
+      expect(reply.status).toBe(200)
+      const app = (await service.get(`/apps/${apps.pending}`, { key: service.world.keys.ada })).body.data.app
+      expect(app.version).toBe(String(round))
+      // An update that comes after a rejection asks for another look.
+      expect(decision === 'approve' ? ['approved'] : ['rejected', 'pending']).toContain(app.status)
+    }
+  })
+
+  test('that accepts changes is in the audit, and shows nobody anything else', async () => {
+    const service = await startService()
+    const { apps } = service.world
+    await put(service, apps.approved, { name: 'Tide Table' })
+    const before = (await service.get(`/apps/${apps.approved}`)).body.data.app
+    await service.decide('approve', apps.approved)
+    const { updated_at, ...after } = (await service.get(`/apps/${apps.approved}`)).body.data.app
+    expect(after).toEqual({ ...after, ...before, updated_at: undefined })
+    expect(updated_at > before.updated_at).toBe(true)
+    const { history } = await service.database.read((connection) =>
+      moderationStore(connection).dossier(apps.approved, 1),
+    )
+    expect(history).toMatchObject([{ action: 'app approve', operator: 'test', before: {}, after: {} }])
+  })
+})
+
+test.for<[name: Queue, index: string]>([
+  ['pending', 'apps_queue'],
+  ['changed', 'apps_changed'],
+])('late in a long queue of %s apps, a page comes from its index', async ([name, index]) => {
+  const database = openDatabase({ filename: copyWorld() })
+  await database.write(async (connection) => {
+    const { id } = await accountStore(connection).developerNamed('Ada')
+    const state =
+      name === 'pending'
+        ? { status: 'pending' as const, approved_at: null }
+        : { status: 'approved' as const, approved_at: past }
+    const texts = {
+      short_description: null,
+      description: 'D',
+      version: '1',
+      package_name: null,
+      rejection_reason: null,
+    }
+    const row = { developer_id: id, category_id: 1, updated_at: past, total_downloads: 0, ...state, ...texts }
+    const app = (number: number) => ({
+      app: {
+        ...row,
+        name: `Queued ${number}`,
+        created_at: past,
+        unreviewed_since: new Date(Date.UTC(2021, 0, 1, 0, 0, -number)).toISOString(),
+      },
+      at: past,
+    })
+    await appStore(connection).insertAll(
+      'app import',
+      Array.from({ length: 120 }, (_, number) => app(number)),
+      actor,
+    )
+  })
+  const statements: { sql: string; bindings: (string | number)[] }[] = []
+  const page = await database.read((connection) => {
+    connection.sql.on('query', (statement) => statements.push(statement))
+    return moderationStore(connection).queue(name, 50, 100)
+  })
+  const plans = await database.read(({ sql }) =>
+    Promise.all(
+      statements.slice(0, 2).map(async (statement) => {
+        const rows: { detail: string }[] = await sql.raw(`explain query plan ${statement.sql}`, statement.bindings)
+        return rows.map(({ detail }) => detail).join('; ')
+      }),
+    ),
+  )
+  for (const plan of plans) expect(plan).toContain(`USING INDEX ${index}`)
+  const waitingBefore = name === 'pending' ? 2 : 0
+  expect(page.total).toBe(120 + waitingBefore)
+  expect(page.apps.at(-1)?.name).toBe('Queued 0')
+  expect(page.apps).toHaveLength(20 + waitingBefore)
+  await database.close()
+})

@@ -1,0 +1,56 @@
+import stringWidth from 'string-width'
+import { describe, expect, test } from 'vitest'
+import { cut, difference, oneLine, safe, tableLines } from '../../src/cli/text.ts'
+
+test.for<[text: string, width: number, cut: string]>([
+  ['tide', 4, 'tide'],
+  ['tides', 4, 'tid…'],
+  ['日本語', 6, '日本語'],
+  ['日本語辞書', 6, '日本…'],
+  ['👩‍👩‍👧 family', 3, '👩‍👩‍👧…'],
+  ['', 4, ''],
+])('%j in %i columns is %j', ([text, width, expected]) => {
+  expect(cut(text, width)).toBe(expected)
+})
+
+test('nothing in a text moves the cursor, colours the terminal or turns the direction of reading', () => {
+  expect(oneLine(' a\u001b[31mb\r\n\tc\u202ed\u2069 ')).toBe('a\uFFFD[31mb c\uFFFDd\uFFFD')
+  expect(safe('a\r\nb\rc\td\u0007')).toBe('a\nb\nc    d\uFFFD')
+  expect(oneLine('עברית 日本 👩‍👩‍👧 e\u0301')).toBe('עברית 日本 👩‍👩‍👧 e\u0301')
+})
+
+test.for<[what: string, before: string, after: string, shown: string]>([
+  ['short texts whole', 'Tide Clock', 'Tide Table', 'Tide Clock → Tide Table'],
+  ['long ones cut', 'x'.repeat(30), 'y'.repeat(30), `${'x'.repeat(19)}… → ${'y'.repeat(19)}…`],
+  ['long ones from shortly before they differ', `${'x'.repeat(30)}a`, `${'x'.repeat(30)}b`, '…xxxxxxxxa → …xxxxxxxxb'],
+  ['what was added at the end', 'x'.repeat(30), `${'x'.repeat(30)} end`, '…xxxxxxxx → …xxxxxxxx end'],
+])('of a change: %s', ([, before, after, shown]) => {
+  expect(difference(before, after, 20)).toBe(shown)
+})
+
+describe('a table', () => {
+  const long = 'word '.repeat(40)
+  test.for<[what: string, rows: (string | number)[][], shortened: string[]]>([
+    ['of long texts', [[1, long, long, 'x']], ['NAME', 'TEXT']],
+    ['of wide characters', [[1, '日本語'.repeat(30), 'b', 'x']], ['NAME', 'TEXT']],
+    ['of many rows', Array.from({ length: 1000 }, (_, index) => [index, long, 'b', '']), ['NAME']],
+  ])('%s is no wider than the terminal', ([, rows, shortened]) => {
+    const lines = tableLines(['ID', 'NAME', 'TEXT', 'STATE'], rows, shortened)
+    expect(lines).toHaveLength(rows.length + 1)
+    for (const line of lines) expect(stringWidth(line)).toBeLessThanOrEqual(80)
+  })
+
+  test('keeps its columns under their heads, and cuts none that must stay whole', () => {
+    expect(
+      tableLines(
+        ['ID', 'NAME', 'KEY'],
+        [
+          [1, '日本', 'k'.repeat(90)],
+          [22, 'Bird\nSong', ''],
+        ],
+        ['NAME'],
+      ),
+    ).toEqual(['ID  NAME  KEY', `1   日本  ${'k'.repeat(90)}`, '22  Bir…'])
+    expect(tableLines(['ID', 'NAME'], [])).toEqual(['ID  NAME'])
+  })
+})

@@ -1,0 +1,64 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { age, futureTime, minute, pastTime, secondsSince } from '../../src/cli/time.ts'
+
+beforeEach(() => {
+  vi.useFakeTimers({ now: new Date('2026-11-20T12:00:00.000Z') })
+})
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+test.for<[text: string, past: string]>([
+  ['90d', '2026-08-22T12:00:00.000Z'],
+  ['12h', '2026-11-20T00:00:00.000Z'],
+  ['1.5 hours', '2026-11-20T10:30:00.000Z'],
+  ['2w', '2026-11-06T12:00:00.000Z'],
+  ['2026-01-31', '2026-01-31T00:00:00.000Z'],
+  ['2024-02-29', '2024-02-29T00:00:00.000Z'],
+  ['2026-01-31 09:30', '2026-01-31T09:30:00.000Z'],
+  ['2026-01-31T09:30:15.123Z', '2026-01-31T09:30:15.123Z'],
+  ['2026-01-31T09:30:15+02:00', '2026-01-31T07:30:15.000Z'],
+])('%s is a time that was: %s', ([text, expected]) => {
+  expect(pastTime(text)).toBe(expected)
+})
+
+test.for<[text: string, future: string]>([
+  ['90d', '2027-02-18T12:00:00.000Z'],
+  ['1y', '2027-11-20T18:00:00.000Z'],
+  ['2027-01-31', '2027-01-31T00:00:00.000Z'],
+])('%s is a time to come: %s', ([text, expected]) => {
+  expect(futureTime(text)).toBe(expected)
+})
+
+describe('no time', () => {
+  test.for([
+    '',
+    '90',
+    '-90d',
+    '90 fortnights',
+    '3mo',
+    'tomorrow',
+    '2026-02-30',
+    '2026-13-01',
+    '2026-1-1',
+    '2026-01-31T25:00',
+    '2026-01-31T09:30:00X',
+    '9999999y',
+  ])('is %j', (text) => {
+    expect(() => pastTime(text)).toThrow(/It must be a time such as .* or a duration such as 90d or 12h/)
+  })
+
+  test.for(['0d', '2026-11-20', '2026-11-20T12:00:00Z', '2020-01-01'])('to come is %s', (text) => {
+    expect(() => futureTime(text)).toThrow('It must be in the future.')
+  })
+})
+
+test('how long ago, and when', () => {
+  expect(['2026-11-17T12:00:00.000Z', '2026-11-20T06:50:00.000Z', '2026-11-20T12:00:01.000Z'].map(age)).toEqual([
+    '3d',
+    '5h',
+    '0ms',
+  ])
+  expect(secondsSince('2026-11-20T11:58:58.900Z')).toBe(61)
+  expect(minute('2026-11-20T11:58:58.900Z')).toBe('2026-11-20 11:58')
+})
