@@ -37,8 +37,8 @@ export const pragmas = {
   // Negative: KiB. Four connections of 24 MiB.
   cache_size: -24_576,
   temp_store: 2,
-  // Pages, 32 MiB. The default of 1000 makes an import write its pages to the database with nearly every commit.
-  wal_autocheckpoint: 8000,
+  // Pages, 64 MiB. The default of 1000 makes an import write its pages to the database with every commit.
+  wal_autocheckpoint: 16_000,
   // After a checkpoint a WAL that has grown beyond this is cut back.
   journal_size_limit: 64 * 1024 * 1024,
 } as const

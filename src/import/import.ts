@@ -1,3 +1,4 @@
+import { setTimeout as delay, setImmediate } from 'node:timers/promises'
 import type { Actor } from '../actor.ts'
 import { searchDocument } from '../apps/store.ts'
 import type { Problem } from '../contract.ts'
@@ -10,20 +11,30 @@ export type Summary = { lines: number; created: number; updated: number; unchang
 
 export type ImportOptions = {
   actor: Actor
-  /** Writes nothing in the end. Each batch stands alone then: a line that repeats one of an earlier batch counts as created. */
+  /** Writes nothing in the end. Each turn stands alone then: a line that repeats one of long before counts as created. */
   dryRun: boolean
   onReject: (number: number, problems: Problem[]) => Promise<void>
-  /** Called when a batch is written, with the sums so far. */
+  /** Called when a transaction is done, with the sums so far. */
   onProgress: (summary: Summary) => void
 }
 
-/** Lines and characters in one transaction: long enough to be worth one, short enough for a server's writers to come between. */
+/** Lines and characters that are written together, while the next ones are read. */
 const batchLines = 500
-const batchLength = 2 * 1024 * 1024
+const batchLength = 1024 * 1024
 
 /**
- * Brings the lines of a file into the catalogue, a batch a transaction; memory does not grow with the file. Stopped at any
- * time and begun again, it finishes: what is there already is unchanged. Throws what reading the source throws.
+ * Milliseconds. A transaction takes batches for so long, since every commit writes each page that it touched: the more lines
+ * share one, the fewer pages are written for each. Then the lock is left alone for longer than SQLite lets a writer that
+ * waits for it sleep, 100 ms (https://sqlite.org/src/file/src/main.c, sqliteDefaultBusyCallback): so each gets its turn.
+ */
+const turn = 750
+const pause = 110
+/** Milliseconds for which a transaction is kept open for a batch that is still being read. */
+const patience = 50
+
+/**
+ * Brings the lines of a file into the catalogue; memory does not grow with the file. Stopped at any time and begun again, it
+ * finishes: what is there already is unchanged. Throws what reading the source throws.
  */
 export async function importCatalogue(
   database: Database,
@@ -32,21 +43,21 @@ export async function importCatalogue(
 ): Promise<Summary> {
   const summary: Summary = { lines: 0, created: 0, updated: 0, unchanged: 0, rejected: 0 }
   const now = new Date().toISOString()
+  const ahead = new OneAhead(batches(ready()))
 
-  // The next batch is read and validated while the database writes the one before it.
-  let writing = Promise.resolve()
-  for await (const batch of batches(ready())) {
-    await writing
-    writing = write(batch)
-    // Awaited a turn later: until then a failure is nobody's.
-    writing.catch(() => {})
+  for (let first = await ahead.next(); first; first = await ahead.next()) {
+    const results = await writeTurn(first)
+    for (const [batch, outcomes] of results) await count(batch, outcomes)
+    options.onProgress(summary)
+    await delay(pause)
   }
-  await writing
   return summary
 
   async function* ready(): AsyncGenerator<ReadyLine> {
     for await (const textLine of linesOf(source)) {
       summary.lines++
+      // The database's answers come first: reading on would keep it waiting for its next statement.
+      if (summary.lines % 8 === 0) await setImmediate()
       const { number } = textLine
       const line = 'text' in textLine ? readLine(textLine.text) : [problem('', textLine.problem)]
       if (Array.isArray(line)) await reject(number, line)
@@ -54,31 +65,67 @@ export async function importCatalogue(
     }
   }
 
-  async function write(batch: ReadyLine[]) {
-    const outcomes = await applied(batch)
-    for (const [index, outcome] of outcomes.entries()) {
-      if (Array.isArray(outcome)) await reject(batch[index]?.number ?? 0, outcome)
-      else summary[outcome]++
-    }
-    options.onProgress(summary)
-  }
-
-  async function applied(batch: ReadyLine[]): Promise<Outcome[]> {
-    let outcomes: Outcome[] = []
+  /** Writes batches in one transaction, as many as there is time for. */
+  async function writeTurn(first: ReadyLine[]): Promise<[ReadyLine[], Outcome[]][]> {
+    const results: [ReadyLine[], Outcome[]][] = []
+    const begin = performance.now()
     try {
       await database.write(async (connection) => {
-        outcomes = await importStore(connection).apply(batch, options.actor, now)
+        const store = importStore(connection)
+        for (let batch: ReadyLine[] | undefined = first; batch; ) {
+          results.push([batch, await store.apply(batch, options.actor, now)])
+          batch = performance.now() - begin < turn ? await ahead.nextWithin(patience) : undefined
+        }
         if (options.dryRun) throw undo
       })
     } catch (error) {
       if (error !== undo) throw error
     }
-    return outcomes
+    return results
+  }
+
+  async function count(batch: ReadyLine[], outcomes: Outcome[]) {
+    for (const [index, outcome] of outcomes.entries()) {
+      if (Array.isArray(outcome)) await reject(batch[index]?.number ?? 0, outcome)
+      else summary[outcome]++
+    }
   }
 
   async function reject(number: number, problems: Problem[]) {
     summary.rejected++
     await options.onReject(number, problems)
+  }
+}
+
+/** Has the next value made while the one before it is in use. */
+class OneAhead<T> {
+  readonly #values: AsyncIterator<T>
+  #coming: Promise<T | undefined>
+
+  constructor(values: AsyncIterable<T>) {
+    this.#values = values[Symbol.asyncIterator]()
+    this.#coming = this.#make()
+  }
+
+  /** Undefined at the end. Rejects where the value could not be made. */
+  async next(): Promise<T | undefined> {
+    const value = await this.#coming
+    this.#coming = value === undefined ? Promise.resolve(undefined) : this.#make()
+    return value
+  }
+
+  /** The same, or undefined where it takes longer than so many milliseconds; then it is still to come. */
+  async nextWithin(milliseconds: number): Promise<T | undefined> {
+    const late = Symbol()
+    const first = await Promise.race([this.#coming, delay(milliseconds, late)])
+    return first === late ? undefined : this.next()
+  }
+
+  #make(): Promise<T | undefined> {
+    const made = this.#values.next().then(({ value, done }) => (done ? undefined : value))
+    // Awaited later: until then a failure is nobody's.
+    made.catch(() => {})
+    return made
   }
 }
 
