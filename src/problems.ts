@@ -40,12 +40,14 @@ function problemOf(error: ErrorObject, locate: Locate): Problem {
 }
 
 /** Texts with half a surrogate pair: no pattern that every client's engine reads alike can forbid them. */
-export function illFormed(value: unknown, pointer = ''): Problem[] {
+export function illFormed(value: unknown): Problem[] {
   if (typeof value === 'string') {
-    return value.isWellFormed() ? [] : [{ in: 'body', field: pointer, message: 'must be well-formed Unicode' }]
+    return value.isWellFormed() ? [] : [{ in: 'body', field: '', message: 'must be well-formed Unicode' }]
   }
   if (typeof value !== 'object' || value === null) return []
-  return Object.entries(value).flatMap(([name, part]) => illFormed(part, `${pointer}/${escaped(name)}`))
+  return Object.entries(value).flatMap(([name, part]) =>
+    illFormed(part).map((problem) => ({ ...problem, field: `/${escaped(name)}${problem.field}` })),
+  )
 }
 
 /** RFC 6901, section 3. */

@@ -185,26 +185,45 @@ export const appStore = (connection: Connection) => {
   async function freeSlugs(names: string[], given: Set<string>): Promise<string[]> {
     const wanted = names.map(slugOf)
     const taken = new Set([...given, ...(await takenSlugs(wanted))])
+    const slugs = wanted.map((slug) => {
+      if (taken.has(slug)) return undefined
+      taken.add(slug)
+      return slug
+    })
+    const clashing = wanted.filter((_, index) => slugs[index] === undefined)
+    const free = await numberedSlugs(clashing, taken)
+    return slugs.map((slug) => slug ?? free.shift() ?? '')
+  }
+
+  async function numberedSlugs(clashing: string[], taken: Set<string>): Promise<string[]> {
+    if (clashing.length === 0) return []
+    const next = await reserveNumbers(clashing)
+    const candidates = clashing.map((slug) => {
+      const number = next.get(slug) ?? 0
+      next.set(slug, number + 1)
+      return numbered(slug, number)
+    })
+    // A name may itself end in a number, so one that is next may be taken.
+    const passed = new Set([...taken, ...(await takenSlugs(candidates))])
     const slugs: string[] = []
-    for (const slug of wanted) {
-      const free = taken.has(slug) ? await numberedSlug(slug, taken) : slug
-      taken.add(free)
-      slugs.push(free)
+    for (const [index, candidate] of candidates.entries()) {
+      const [free] = passed.has(candidate) ? await numberedSlugs([clashing[index] ?? ''], passed) : [candidate]
+      passed.add(free ?? '')
+      slugs.push(free ?? '')
     }
     return slugs
   }
 
-  async function numberedSlug(slug: string, taken: Set<string>): Promise<string> {
-    for (;;) {
-      const rows = await sql('slug_numbers')
-        .insert({ slug, last: 2 })
-        .onConflict('slug')
-        .merge({ last: sql.raw('slug_numbers.last + 1') })
-        .returning('last')
-      // A name may itself end in a number, so one that is next may be taken.
-      const candidate = numbered(slug, Number(rows[0]?.last))
-      if (!taken.has(candidate) && (await takenSlugs([candidate])).size === 0) return candidate
-    }
+  /** The first of the numbers, one for each time that a slug is there, which are given to nobody else from now on. */
+  async function reserveNumbers(slugs: string[]): Promise<Map<string, number>> {
+    const groups = [...Map.groupBy(slugs, (slug) => slug)]
+    const rows: { slug: string; last: number }[] = await sql('slug_numbers')
+      .insert(groups.map(([slug, all]) => ({ slug, last: 1 + all.length })))
+      .onConflict('slug')
+      .merge({ last: sql.raw('slug_numbers.last + excluded.last - 1') })
+      .returning(['slug', 'last'])
+    const last = new Map(rows.map((row) => [row.slug, row.last]))
+    return new Map(groups.map(([slug, all]) => [slug, (last.get(slug) ?? 0) - all.length + 1]))
   }
 
   async function keepCounts(changes: AppChange[]) {

@@ -1,6 +1,7 @@
 import { createReadStream, createWriteStream, type WriteStream } from 'node:fs'
 import { rm, stat } from 'node:fs/promises'
 import { pipeline, Transform } from 'node:stream'
+import { setFlagsFromString } from 'node:v8'
 import { Presets, SingleBar } from 'cli-progress'
 import { Command } from 'commander'
 import type { Problem } from '../contract.ts'
@@ -44,6 +45,7 @@ async function runImport(file: string | undefined, options: Options, command: Co
   const progress = showProgress(size)
   const begin = performance.now()
 
+  keepMemoryFlat()
   const summary = await withDatabase((database) =>
     importCatalogue(database, pipeline(source, progress.counter, passErrors), {
       actor: operator(),
@@ -68,6 +70,12 @@ async function runImport(file: string | undefined, options: Options, command: Co
     note(`${summary.rejected} refused: see ${rejectsFile}`)
     process.exitCode = 1
   }
+}
+
+/** Left to itself V8 lets garbage pile up while the machine has memory to spare: 400 MB, where an import needs half of it. */
+function keepMemoryFlat() {
+  setFlagsFromString('--semi-space-growth-factor=1')
+  setFlagsFromString('--heap-growing-percent=50')
 }
 
 async function sizeOf(file: string): Promise<number> {
