@@ -1,10 +1,10 @@
 import type { Caller } from '../actor.ts'
+import type { AppStatus } from '../db/tables.ts'
 import { notFound, ServiceError } from '../errors.ts'
 
 /** Who sees an app, who may change it, and what becomes of its status. Pure: the facts come in, the decision goes out. */
 
-export type Status = 'pending' | 'approved' | 'rejected'
-type Facts = { developer_id: number; status: Status }
+type Facts = { developer_id: number; status: AppStatus }
 
 const owns = (caller: Caller | undefined, app: Facts) => caller?.developerId === app.developer_id
 
@@ -18,13 +18,13 @@ export function demandOwner(caller: Caller, app: Facts) {
 }
 
 /** An owner's update answers a rejection and asks for another look; else the status stays. */
-export const statusAfterUpdate = (status: Status): Status => (status === 'rejected' ? 'pending' : status)
+export const statusAfterUpdate = (status: AppStatus): AppStatus => (status === 'rejected' ? 'pending' : status)
 
 /** What an app becomes by an operator's decision. */
-export const decisions = { approve: 'approved', reject: 'rejected' } as const satisfies Record<string, Status>
+export const decisions = { approve: 'approved', reject: 'rejected' } as const satisfies Record<string, AppStatus>
 
 export type Decision = keyof typeof decisions
 
 /** A decision changes the status, or accepts what its owner has changed of an approved app since the last one. */
-export const canDecide = (decision: Decision, app: { status: Status; unreviewed_since: string | null }) =>
+export const canDecide = (decision: Decision, app: { status: AppStatus; unreviewed_since: string | null }) =>
   app.status !== decisions[decision] || (decision === 'approve' && app.unreviewed_since !== null)

@@ -44,6 +44,19 @@ describe.for(['', '/v1', '/a/b.c'])('under the prefix "%s"', (prefix) => {
   })
 })
 
+test('the document and the page are compressed for those who take that', async () => {
+  const service = await startService({ docsPage: page })
+  for (const path of ['/openapi.json', '/openapi.yaml', '/docs']) {
+    const plain = await service.get(path, { headers: { 'Accept-Encoding': 'identity' } })
+    const packed = await service.get(path, { headers: { 'Accept-Encoding': 'gzip' } })
+    expect([plain.headers['content-encoding'], packed.headers['content-encoding']]).toEqual([undefined, 'gzip'])
+    expect(packed.text).toBe(plain.text)
+    // A strong tag is of the bytes (RFC 9110, section 8.8.1).
+    expect(packed.headers.etag).not.toBe(plain.headers.etag)
+    expect(packed.headers.vary).toMatch(/Accept-Encoding/)
+  }
+})
+
 test('health checks stay outside the prefix', async () => {
   const service = await startService({ prefix: '/v1' })
   expect((await service.get('/healthz')).status).toBe(404)

@@ -32,7 +32,7 @@ export async function up(sql: Knex) {
   await sql.schema.createTable('apps', (table) => {
     table.bigIncrements('id')
     table.bigInteger('developer_id').notNullable().references('developers.id')
-    table.bigInteger('category_id').notNullable().references('categories.id')
+    table.bigInteger('category_id').notNullable().references('categories.id').index()
     table.text('status').notNullable()
     table.text('deleted_at')
     table.text('approved_at')
