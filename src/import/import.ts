@@ -19,8 +19,8 @@ export type ImportOptions = {
 }
 
 /** Lines and characters that are written together, while the next ones are read. */
-const batchLines = 500
-const batchLength = 1024 * 1024
+const batchLines = 250
+const batchLength = 512 * 1024
 
 /**
  * Milliseconds. A transaction takes batches for so long, since every commit writes each page that it touched: the more lines
