@@ -1,6 +1,7 @@
 import type { App, AppChanges, Handlers } from '../contract.ts'
 import type { Connection, Database } from '../db/open.ts'
 import { notFound, ServiceError } from '../errors.ts'
+import { catalogueStore } from './catalogue.ts'
 import { categoryStore } from './categories.ts'
 import { etagOf, holds } from './etag.ts'
 import { canSee, demandOwner, statusAfterUpdate } from './policy.ts'
@@ -9,7 +10,7 @@ import { type AppRowChanges, appStore, differs, type FoundApp } from './store.ts
 /** The five operations. `baseUrl` is the public address that `Location` and `Link` begin with. */
 export const appHandlers = (database: Database, baseUrl: string): Handlers => ({
   async listApps({ query }) {
-    const { apps, total } = await database.read((connection) => appStore(connection).list(query))
+    const { apps, total } = await database.read((connection) => catalogueStore(connection).list(query))
     const pagination = {
       current_page: query.page,
       total_pages: Math.ceil(total / query.limit),

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Table from 'cli-table3'
 import type { Knex } from 'knex'
-import { type AppFilter, appStore } from '../../src/apps/store.ts'
+import { type AppFilter, catalogueStore } from '../../src/apps/catalogue.ts'
 import { type Database, openDatabase } from '../../src/db/open.ts'
 import { categories, fill, vocabulary, words } from './catalogue.ts'
 
@@ -117,7 +117,7 @@ async function measure(database: Database, query: Query): Promise<Measured> {
 }
 
 function list(database: Database, filter: AppFilter) {
-  return database.read((connection) => appStore(connection).list(filter))
+  return database.read((connection) => catalogueStore(connection).list(filter))
 }
 
 function median(times: number[]): number {
@@ -164,7 +164,7 @@ function statementsOf(database: Database, { filter }: Query): Promise<Pick<State
     const seen: Pick<Statement, 'sql' | 'bindings'>[] = []
     const note = ({ sql, bindings }: Statement) => seen.push({ sql, bindings })
     connection.sql.on('query', note)
-    await appStore(connection).list(filter)
+    await catalogueStore(connection).list(filter)
     connection.sql.removeListener('query', note)
     return seen
   })

@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { appStore } from '../../src/apps/store.ts'
+import { catalogueStore } from '../../src/apps/catalogue.ts'
 import { type Database, openDatabase } from '../../src/db/open.ts'
 
 /** Holds what is kept beside the apps against them: each category's counter, and which apps search knows. */
@@ -30,6 +30,6 @@ export async function expectConsistentFile(filename: string) {
 /** Names of what a search finds, in the order of their names. */
 export const found = async (database: Database, search: string): Promise<string[]> =>
   database.read(async (connection) => {
-    const { apps } = await appStore(connection).list({ page: 1, limit: 100, search })
+    const { apps } = await catalogueStore(connection).list({ page: 1, limit: 100, search })
     return apps.map(({ name }) => name).toSorted()
   })
