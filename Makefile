@@ -9,7 +9,8 @@ $(installed): package.json package-lock.json
 	@touch $@
 
 generated/docs.html: generated/openapi.json redocly.yaml $(installed)
-	npm run --silent docs
+	@npm run --silent docs > $@.log 2>&1 || { cat $@.log; exit 1; }
+	@rm $@.log
 
 .PHONY: install
 install: $(installed) ## install what the lock file names
