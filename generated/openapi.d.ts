@@ -189,7 +189,7 @@ export interface components {
         Error: {
             /**
              * @description `invalid_request`: a parameter or the body is not as this document says; see `errors`. `malformed_json`: the body
-             *     cannot be read as JSON. `unauthorized`: the key is missing or not accepted. `forbidden`: the app is
+             *     cannot be read as JSON, or has a field twice. `unauthorized`: the key is missing or not accepted. `forbidden`: the app is
              *     another developer's. `not_found`: there is no such thing, or not for you. `method_not_allowed`, `not_acceptable`,
              *     `request_timeout`, `payload_too_large`, `unsupported_media_type`, `headers_too_large`: as the status says.
              *     `package_name_taken`: another app has it. `precondition_failed`: the app has changed since you read it.
