@@ -40,13 +40,14 @@ function problemOf(error: ErrorObject, locate: Locate): Problem {
 }
 
 /** Texts with half a surrogate pair: no pattern that every client's engine reads alike can forbid them. */
-export function illFormed(value: unknown): Problem[] {
+export function illFormed(value: unknown, depth = 0): Problem[] {
   if (typeof value === 'string') {
     return value.isWellFormed() ? [] : [{ in: 'body', field: '', message: 'must be well-formed Unicode' }]
   }
-  if (typeof value !== 'object' || value === null) return []
+  // No schema has anything so deep, and what a stranger nests must not fill the stack.
+  if (typeof value !== 'object' || value === null || depth > 8) return []
   return Object.entries(value).flatMap(([name, part]) =>
-    illFormed(part).map((problem) => ({ ...problem, field: `/${escaped(name)}${problem.field}` })),
+    illFormed(part, depth + 1).map((problem) => ({ ...problem, field: `/${escaped(name)}${problem.field}` })),
   )
 }
 
@@ -81,3 +82,20 @@ function messageOf({ keyword, params, parentSchema, message }: ErrorObject, plac
 }
 
 const article = (type: string) => (/^[aeiou]/.test(type) ? `an ${type}` : `a ${type}`)
+
+/** The first name that the outermost object has twice (RFC 8259, section 4 calls what follows unpredictable). */
+export function repeatedName(json: string): string | undefined {
+  const names = new Set<string>()
+  let depth = 0
+  let before = ''
+  for (const [token] of json.matchAll(/"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]:]/gs)) {
+    if (token === '{' || token === '[') depth++
+    else if (token === '}' || token === ']') depth--
+    else if (token === ':' && depth === 1) {
+      if (names.has(before)) return before
+      names.add(before)
+    }
+    before = token
+  }
+  return undefined
+}

@@ -23,7 +23,7 @@ export type NewAppRow = Omit<AppRow, 'package_key' | Made> & Partial<Pick<AppRow
 type Made = 'id' | 'slug' | 'deleted_at' | 'unreviewed_since' | 'average_rating' | 'review_count'
 
 /** What can change of an app once it is there; the rest follows from it. */
-export type AppRowChanges = Partial<Omit<AppRow, 'id' | 'slug' | 'package_key' | 'review_count'>>
+export type AppRowChanges = Partial<Omit<AppRow, 'id' | 'slug' | 'package_key'>>
 
 export type NewReviewRow = Omit<ReviewRow, 'id'> & { id?: number }
 
@@ -199,7 +199,7 @@ export const appStore = (connection: Connection) => {
       slug: app.slug ?? slugs.shift() ?? '',
       package_key: packageKey(app.package_name),
     }))
-    const ids = await insertRows(sql, 'apps', rows, 'slug').catch((error: unknown) =>
+    const ids = await insertRows(sql, 'apps', namedIdsFirst(rows), 'slug').catch((error: unknown) =>
       packageNameTaken(error, apps[0]?.app.package_name),
     )
     const inserted = rows.map((row) => ({ ...row, id: ids.get(row.slug) ?? 0 }))
@@ -209,11 +209,7 @@ export const appStore = (connection: Connection) => {
   }
 
   async function insertReviews(reviews: NewReviewRow[]) {
-    await insertRows(
-      sql,
-      'reviews',
-      reviews.map((review) => ({ id: null, ...review })),
-    )
+    await insertRows(sql, 'reviews', namedIdsFirst(reviews.map((review) => ({ id: null, ...review }))))
   }
 
   async function rate(appIds: Set<number>) {
@@ -321,11 +317,8 @@ export const appStore = (connection: Connection) => {
 
     insertReviews,
 
-    /** Puts other reviews in the place of an app's own. */
-    async replaceReviews(appId: number, reviews: NewReviewRow[]) {
+    async removeReviews(appId: number) {
       await sql('reviews').where({ app_id: appId }).delete()
-      await insertReviews(reviews)
-      await rate(new Set([appId]))
     },
   }
 }
@@ -358,7 +351,11 @@ export function searchDocument(app: SearchedTexts, developerName: string): Searc
   }
 }
 
+/** An id that the table gives could be one that a later row names. */
+const namedIdsFirst = <Row extends { id: number | null }>(rows: Row[]) =>
+  rows.toSorted((a, b) => Number(a.id === null) - Number(b.id === null))
+
 const packageKey = (name: string | null) => name?.toLowerCase() ?? null
 
 /** Now, or a millisecond after the time given where that is not past: each change of an app has a time, and so an ETag, of its own. */
-const laterThan = (time: string) => new Date(Math.max(Date.now(), Date.parse(time) + 1)).toISOString()
+export const laterThan = (time: string) => new Date(Math.max(Date.now(), Date.parse(time) + 1)).toISOString()

@@ -1,5 +1,6 @@
 import { createReadStream, createWriteStream, type WriteStream } from 'node:fs'
 import { rm, stat } from 'node:fs/promises'
+import { resolve } from 'node:path'
 import { pipeline, Transform } from 'node:stream'
 import { setFlagsFromString } from 'node:v8'
 import { Presets, SingleBar } from 'cli-progress'
@@ -39,7 +40,9 @@ async function runImport(file: string | undefined, options: Options, command: Co
   if (file === undefined) return command.error("error: missing required argument 'file'")
 
   const rejectsFile = options.rejects ?? (file === '-' ? 'stdin.rejects.ndjson' : `${file}.rejects.ndjson`)
-  const rejects = new Rejects(rejectsFile)
+  if (resolve(rejectsFile) === resolve(file))
+    throw new ServiceError('refused', 'the rejects cannot go into the file itself')
+  const rejects = new Rejects(rejectsFile, options.rejects === undefined)
   const size = file === '-' ? undefined : await sizeOf(file)
   const source = file === '-' ? process.stdin : createReadStream(file, { highWaterMark: 64 * 1024 })
   const progress = showProgress(size)
@@ -78,10 +81,11 @@ function keepMemoryFlat() {
   setFlagsFromString('--heap-growing-percent=50')
 }
 
-async function sizeOf(file: string): Promise<number> {
+/** Bytes; undefined of a pipe. */
+async function sizeOf(file: string): Promise<number | undefined> {
   const found = await stat(file).catch(() => undefined)
-  if (!found?.isFile()) throw new ServiceError('refused', `${file} is no file that can be read`)
-  return found.size
+  if (!found || found.isDirectory()) throw new ServiceError('refused', `${file} is no file that can be read`)
+  return found.isFile() ? found.size : undefined
 }
 
 function sentenceOf({ lines, created, updated, unchanged }: Summary, seconds: number, dryRun: boolean): string {
@@ -90,17 +94,20 @@ function sentenceOf({ lines, created, updated, unchanged }: Summary, seconds: nu
   return `${lines} lines in ${seconds.toFixed(1)} s (${rate}/s): ${counts}${dryRun ? '; nothing was written' : ''}.`
 }
 
-/** The file of refused lines; there only where there are any. One of an earlier run is replaced. */
+/** The file of refused lines; there only where there are any. One of an earlier run is replaced, or removed where its name is the usual one. */
 class Rejects {
   readonly #path: string
+  readonly #isUsual: boolean
   #stream: WriteStream | undefined
 
-  constructor(path: string) {
+  constructor(path: string, isUsual: boolean) {
     this.#path = path
+    this.#isUsual = isUsual
   }
 
   async add(line: number, problems: Problem[]) {
-    this.#stream ??= createWriteStream(this.#path)
+    // What goes wrong with it reaches whoever writes.
+    this.#stream ??= createWriteStream(this.#path).on('error', passErrors)
     const stream = this.#stream
     const errors = problems.map(({ field, message }) => ({ field, message }))
     await new Promise<void>((resolve, reject) => {
@@ -111,7 +118,7 @@ class Rejects {
   async close() {
     const stream = this.#stream
     if (stream) await new Promise<void>((resolve) => stream.end(resolve))
-    else await rm(this.#path, { force: true })
+    else if (this.#isUsual) await rm(this.#path, { force: true })
   }
 }
 

@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { promisify } from 'node:util'
 import express, { type Request, type Response } from 'express'
 import { ServiceError } from '../errors.ts'
+import { repeatedName } from '../problems.ts'
 
 /** Bytes. */
 const limit = 256 * 1024
@@ -54,23 +55,6 @@ function outOfPatience(request: Request, response: Response): Promise<never> {
 function tooLarge(response: Response): ServiceError {
   response.set('Connection', 'close')
   return payloadTooLarge()
-}
-
-/** The first name that the outermost object has twice (RFC 8259, section 4 calls what follows unpredictable). */
-function repeatedName(json: string): string | undefined {
-  const names = new Set<string>()
-  let depth = 0
-  let before = ''
-  for (const [token] of json.matchAll(/"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]:]/gs)) {
-    if (token === '{' || token === '[') depth++
-    else if (token === '}' || token === ']') depth--
-    else if (token === ':' && depth === 1) {
-      if (names.has(before)) return before
-      names.add(before)
-    }
-    before = token
-  }
-  return undefined
 }
 
 function trimmed(body: unknown): unknown {

@@ -5,7 +5,7 @@ import type { Problem } from '../contract.ts'
 import type { Database } from '../db/open.ts'
 import { type Line, problem, readLine } from './line.ts'
 import { linesOf } from './lines.ts'
-import { identities, importStore, type Outcome, type ReadyLine } from './store.ts'
+import { claims, importStore, type Outcome, type ReadyLine } from './store.ts'
 
 export type Summary = { lines: number; created: number; updated: number; unchanged: number; rejected: number }
 
@@ -131,13 +131,13 @@ class OneAhead<T> {
 
 const undo = new Error('a dry run ends here')
 
-/** Lines in groups, in each of which no two know the same app: the second of such a pair must find what the first wrote. */
+/** Lines in groups, in each of which no two claim the same app: the second of such a pair must find what the first wrote. */
 async function* batches(lines: AsyncIterable<ReadyLine>): AsyncGenerator<ReadyLine[]> {
   let batch: ReadyLine[] = []
   let length = 0
   let known = new Set<string>()
   for await (const ready of lines) {
-    const keys = identities(ready.line)
+    const keys = claims(ready.line)
     if (batch.length >= batchLines || length >= batchLength || keys.some((key) => known.has(key))) {
       yield batch
       batch = []

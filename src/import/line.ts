@@ -3,7 +3,7 @@ import addFormats from 'ajv-formats'
 import document from '../../generated/openapi.json' with { type: 'json' }
 import type { Problem } from '../contract.ts'
 import type { AppStatus } from '../db/tables.ts'
-import { illFormed, objectProblems } from '../problems.ts'
+import { illFormed, objectProblems, repeatedName } from '../problems.ts'
 
 /** A line of a catalogue file: one app with all that belongs to it. */
 export type Line = {
@@ -115,8 +115,20 @@ function validator(): ValidateFunction<Line> {
 
 /** The line that a text holds, white space around its texts removed and times in UTC, or all that is wrong with it. */
 export function readLine(text: string): Line | Problem[] {
+  try {
+    return read(text)
+  } catch (error) {
+    // The stack was not deep enough for what is nested in it.
+    if (error instanceof RangeError) return [problem('', 'is nested too deeply')]
+    throw error
+  }
+}
+
+function read(text: string): Line | Problem[] {
   const value = parse(text)
   if (value === undefined) return [problem('', 'is not valid JSON')]
+  const repeated = repeatedName(text)
+  if (repeated !== undefined) return [problem('', `has the field ${repeated} twice`)]
   const line = trimmed(value)
   const validate = validator()
   if (!validate(line)) return objectProblems(validate.errors ?? [])
@@ -160,7 +172,8 @@ function inUtc(times: Partial<Record<(typeof timeFields)[number], string>>, wher
     const time = Date.parse(text)
     if (Number.isNaN(time)) return problem(`${where}/${field}`, 'is not a time')
     times[field] = new Date(time).toISOString()
-    return []
+    // A year of more than four digits has a sign before it, and text with one does not sort by time.
+    return /^\d{4}-/.test(times[field]) ? [] : problem(`${where}/${field}`, 'must be in the years 0000 to 9999')
   })
 }
 

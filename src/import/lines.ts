@@ -16,7 +16,8 @@ export async function* linesOf(source: AsyncIterable<Buffer>): AsyncGenerator<Te
     if (bytes === undefined) yield { number, problem: `is longer than ${longest / 1024 / 1024} MiB` }
     else if (!isUtf8(bytes)) yield { number, problem: 'is not UTF-8' }
     else {
-      const text = bytes.toString()
+      // A byte order mark is no part of the first line (RFC 8259, section 8.1).
+      const text = number === 1 ? bytes.toString().replace(/^\uFEFF/, '') : bytes.toString()
       if (text.trim() !== '') yield { number, text }
     }
   }

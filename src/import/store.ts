@@ -1,10 +1,12 @@
 import type { Actor } from '../actor.ts'
 import { categoryStore } from '../apps/categories.ts'
+import { slugOf } from '../apps/slug.ts'
 import {
   type AppRowChanges,
   appStore,
   averageRating,
   differs,
+  laterThan,
   type NewAppRow,
   type NewReviewRow,
 } from '../apps/store.ts'
@@ -23,11 +25,17 @@ type KnownApp = AppRow & { developer_name: string }
 type Plan = { line: Line; category_id: number; document: SearchDocument | undefined; known: KnownApp | undefined }
 
 /** What an app may be known by: package name or slug, and without these its owner and name. */
-export function identities({ package_name, slug, developer_name, name }: Line): string[] {
+function identities({ package_name, slug, developer_name, name }: Line): string[] {
   const keys = []
   if (package_name !== undefined) keys.push(packageIdentity(package_name))
   if (slug !== undefined) keys.push(slugIdentity(slug))
   return keys.length > 0 ? keys : [nameIdentity(developer_name, name)]
+}
+
+/** The same with what the app will be known by when it is there: two lines that share one must not share a batch. */
+export function claims(line: Line): string[] {
+  const isUnnamed = line.package_name === undefined && line.slug === undefined
+  return isUnnamed ? [...identities(line), slugIdentity(slugOf(line.name))] : identities(line)
 }
 const packageIdentity = (name: string) => `package ${name.toLowerCase()}`
 const slugIdentity = (slug: string) => `slug ${slug}`
@@ -38,18 +46,37 @@ export const importStore = (connection: Connection) => {
   const apps = appStore(connection)
 
   /**
-   * Writes a batch of lines, no two of which know the same app; returns what became of each. A line that cannot be
+   * Writes a batch of lines, no two of which make the same claim; returns what became of each. A line that cannot be
    * written has its problems and leaves nothing behind.
    */
   async function apply(lines: ReadyLine[], actor: Actor, now: string): Promise<Outcome[]> {
-    const categories = await categoryIds(lines, actor)
     const known = await knownApps(lines.map(({ line }) => line))
-    const reviews = await reviewsOf(
-      lines.filter(({ line }) => line.reviews).flatMap(({ line }) => find(known, line)?.id ?? []),
+    const [first, again] = withoutRepeats(lines, known)
+    const outcomes = await applyOnce(first, known, actor, now)
+    // Two identities of one app: the second line must find what the first wrote.
+    const later = again.length === 0 ? [] : await apply(again, actor, now)
+    const results = new Map([...first, ...again].map((ready, index) => [ready, [...outcomes, ...later][index]]))
+    return lines.map((ready) => results.get(ready) ?? [])
+  }
+
+  async function applyOnce(
+    lines: ReadyLine[],
+    known: Map<string, KnownApp[]>,
+    actor: Actor,
+    now: string,
+  ): Promise<Outcome[]> {
+    const found = lines.map(({ line }) => ({ line, problems: conflicts(line, find(known, line)) }))
+    const categories = await categoryIds(
+      found.filter(({ problems }) => problems.length === 0).map(({ line }) => line),
+      actor,
     )
-    const plans = lines.map(({ line, document }) => planOf(line, document, categories, known))
+    const plans = lines.map(({ line, document }, index) => {
+      const problems = found[index]?.problems ?? []
+      return problems.length > 0 ? problems : planOf(line, document, categories, find(known, line)[0])
+    })
 
     const accepted = plans.filter(isPlan)
+    const reviews = await reviewsOf(accepted.flatMap(({ line, known }) => (line.reviews && known ? known.id : [])))
     const developers = await developerIds(
       accepted.map(({ line }) => line.developer_name),
       now,
@@ -72,11 +99,11 @@ export const importStore = (connection: Connection) => {
   }
 
   /** Ids by slug, categories that lines name and describe being made; a problem where one cannot be. */
-  async function categoryIds(lines: ReadyLine[], actor: Actor): Promise<Map<string, number | Problem>> {
+  async function categoryIds(lines: Line[], actor: Actor): Promise<Map<string, number | Problem>> {
     const ids = new Map<string, number | Problem>(
       (await categoryStore(connection).all()).map(({ slug, id }) => [slug, id]),
     )
-    for (const { category } of lines.map(({ line }) => line)) {
+    for (const { category } of lines) {
       if (typeof category === 'string' || ids.has(category.slug)) continue
       ids.set(category.slug, await addCategory(category, new Set(ids.values()), actor))
     }
@@ -98,7 +125,7 @@ export const importStore = (connection: Connection) => {
   }
 
   /** The apps that are there already, by each of the identities that the lines have. */
-  async function knownApps(lines: Line[]): Promise<Map<string, KnownApp>> {
+  async function knownApps(lines: Line[]): Promise<Map<string, KnownApp[]>> {
     const packages = lines.flatMap(({ package_name }) => package_name?.toLowerCase() ?? [])
     const slugs = lines.flatMap(({ slug }) => slug ?? [])
     const unnamed = lines.filter(({ package_name, slug }) => package_name === undefined && slug === undefined)
@@ -115,11 +142,14 @@ export const importStore = (connection: Connection) => {
             // knex types one column or several differently; both take a list of what they are compared with.
             .whereIn(columns as string, values as string[])
             .select('apps.*', 'developers.name as developer_name')
-    const known = new Map<string, KnownApp>()
-    for (const app of await found('apps.package_key', packages)) known.set(packageIdentity(app.package_key ?? ''), app)
-    for (const app of await found('apps.slug', slugs)) known.set(slugIdentity(app.slug), app)
-    for (const app of await found(['apps.developer_id', 'apps.name'], names)) {
-      if (app.package_key === null) known.set(nameIdentity(app.developer_name, app.name), app)
+    const known = new Map<string, KnownApp[]>()
+    for (const app of await found('apps.package_key', packages))
+      known.set(packageIdentity(app.package_key ?? ''), [app])
+    for (const app of await found('apps.slug', slugs)) known.set(slugIdentity(app.slug), [app])
+    const named = (await found(['apps.developer_id', 'apps.name'], names)).filter((app) => app.package_key === null)
+    for (const [identity, all] of Map.groupBy(named, (app) => nameIdentity(app.developer_name, app.name))) {
+      const kept = all.filter((app) => app.deleted_at === null)
+      known.set(identity, kept.length > 0 ? kept : all.slice(0, 1))
     }
     return known
   }
@@ -193,10 +223,14 @@ export const importStore = (connection: Connection) => {
     now: string,
   ): Promise<boolean> {
     const changes = changesOf(line, known, category_id, developers.get(line.developer_name) ?? 0, now)
-    const isChange = differs(known, changes)
-    if (isChange) await apps.save('app import', known, changes, actor)
-    if (line.reviews === undefined || isSame(line.reviews, reviews.get(known.id) ?? [])) return isChange
-    await apps.replaceReviews(known.id, await reviewRows([{ id: known.id, reviews: line.reviews }]))
+    if (line.reviews !== undefined && !isSame(line.reviews, reviews.get(known.id) ?? [])) {
+      await apps.removeReviews(known.id)
+      await apps.insertReviews(await reviewRows([{ id: known.id, reviews: line.reviews }]))
+      // The app as others see it changes, even where no column of its own does.
+      changes.updated_at ??= laterThan(known.updated_at)
+    }
+    if (!differs(known, changes)) return false
+    await apps.save('app import', known, changes, actor)
     return true
   }
 
@@ -205,29 +239,44 @@ export const importStore = (connection: Connection) => {
 
 const isPlan = (plan: Plan | Problem[]): plan is Plan => !Array.isArray(plan)
 
-const find = (known: Map<string, KnownApp>, line: Line) =>
+/** The apps that a line knows: none, one, or several of one owner and name. */
+const find = (known: Map<string, KnownApp[]>, line: Line): KnownApp[] =>
   identities(line)
     .map((identity) => known.get(identity))
-    .find((app) => app !== undefined)
+    .find((apps) => apps !== undefined) ?? []
+
+/** The lines of a batch that know an app first, and those that know one of these again. */
+function withoutRepeats(lines: ReadyLine[], known: Map<string, KnownApp[]>): [ReadyLine[], ReadyLine[]] {
+  const ids = new Set<number>()
+  const first: ReadyLine[] = []
+  const again: ReadyLine[] = []
+  for (const ready of lines) {
+    const id = find(known, ready.line)[0]?.id
+    if (id !== undefined && ids.has(id)) again.push(ready)
+    else first.push(ready)
+    if (id !== undefined) ids.add(id)
+  }
+  return [first, again]
+}
 
 /** What to do with a line, or why nothing can be. */
 function planOf(
   line: Line,
   document: SearchDocument | undefined,
   categories: Map<string, number | Problem>,
-  apps: Map<string, KnownApp>,
+  known: KnownApp | undefined,
 ): Plan | Problem[] {
   const slug = typeof line.category === 'string' ? line.category : line.category.slug
   const category =
     categories.get(slug) ?? problem('/category', `is not there: give slug and name to make it, not ${slug} alone`)
-  const known = find(apps, line)
-  const problems = [...(typeof category === 'number' ? [] : [category]), ...(known ? conflicts(line, known) : [])]
-  if (problems.length > 0 || typeof category !== 'number') return problems
-  return { line, category_id: category, document, known }
+  return typeof category === 'number' ? { line, category_id: category, document, known } : [category]
 }
 
 /** Why a line cannot change the app that it knows. */
-function conflicts(line: Line, known: KnownApp): Problem[] {
+function conflicts(line: Line, [known, ...others]: KnownApp[]): Problem[] {
+  if (!known) return []
+  if (others.length > 0)
+    return [problem('/name', 'is that of several apps of this owner: say which by slug or package_name')]
   const problems = []
   if (line.slug !== undefined && line.slug !== known.slug) {
     problems.push(problem('/slug', `is ${known.slug} for this app, and does not change`))
@@ -252,7 +301,6 @@ function newRow({ line, category_id }: Plan, developer_id: number, now: string):
   const status = line.status ?? 'pending'
   const created_at = line.created_at ?? now
   const approved_at = line.approved_at ?? (status === 'approved' ? created_at : null)
-  const ratings = (line.reviews ?? []).map(({ rating }) => rating)
   return {
     developer_id,
     category_id,
@@ -262,8 +310,7 @@ function newRow({ line, category_id }: Plan, developer_id: number, now: string):
     created_at,
     updated_at: line.updated_at ?? approved_at ?? created_at,
     total_downloads: line.total_downloads ?? 0,
-    average_rating: ratings.length > 0 ? meanOf(ratings) : (line.average_rating ?? 0),
-    review_count: ratings.length,
+    ...ratingOf(line),
     ...(line.slug !== undefined && { slug: line.slug }),
     package_name: line.package_name ?? null,
     version: line.version ?? defaultVersion,
@@ -282,12 +329,13 @@ function changesOf(line: Line, known: KnownApp, category_id: number, developer_i
     category_id,
     ...defined({ name, description, version, package_name, total_downloads, created_at, updated_at, deleted_at }),
     ...(line.short_description !== undefined && { short_description: line.short_description || null }),
-    ...(line.average_rating !== undefined && !line.reviews?.length && { average_rating: line.average_rating }),
+    ...ratingOf(line),
     ...(line.approved_at !== undefined && { approved_at: line.approved_at }),
     ...(line.status !== undefined && {
       status: line.status,
       rejection_reason: line.rejection_reason ?? null,
-      unreviewed_since: null,
+      // A line that says nothing new is no operator's look at what has changed.
+      ...(line.status !== known.status && { unreviewed_since: null }),
       approved_at:
         line.approved_at ?? known.approved_at ?? (line.status === 'approved' ? (line.created_at ?? now) : null),
     }),
@@ -304,6 +352,16 @@ function isSame(reviews: LineReview[], rows: ReviewRow[]): boolean {
       .toSorted()
       .join('\n')
   return reviews.length === rows.length && texts(reviews) === texts(rows)
+}
+
+/** The average and number of reviews that a line tells, if it does. */
+function ratingOf({ reviews, average_rating }: Line): AppRowChanges {
+  if (reviews === undefined) return average_rating === undefined ? {} : { average_rating }
+  const ratings = reviews.map(({ rating }) => rating)
+  return {
+    average_rating: ratings.length > 0 ? meanOf(ratings) : (average_rating ?? 0),
+    review_count: ratings.length,
+  }
 }
 
 const meanOf = (ratings: number[]) =>

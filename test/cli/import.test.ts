@@ -85,6 +85,26 @@ describe('import', () => {
     )
   })
 
+  test('never removes or overwrites a file that is not its own', async () => {
+    const env = { DATABASE_URL: `sqlite:${copyWorld()}` }
+    const folder = temporaryFolder()
+    const [file, other] = [join(folder, 'apps.ndjson'), join(folder, 'notes.txt')]
+    writeFileSync(file, textOf([app]))
+    writeFileSync(other, 'precious')
+    expect((await run(['import', file, '--rejects', other], env)).code).toBe(0)
+    expect(readFileSync(other, 'utf8')).toBe('precious')
+    const reply = await run(['import', file, '--rejects', file], env)
+    expect([reply.code, reply.stderr]).toEqual([1, 'apps-service: the rejects cannot go into the file itself\n'])
+    expect(readFileSync(file, 'utf8')).toBe(textOf([app]))
+  })
+
+  test('says in one line that the rejects cannot be written', async () => {
+    const env = { DATABASE_URL: `sqlite:${copyWorld()}` }
+    const reply = await run(['import', '-', '--rejects', '/nowhere/rejects'], env, '{}\n')
+    expect(reply.code).toBe(1)
+    expect(reply.stderr).toMatch(/^apps-service: .*\/nowhere\/rejects.*\n$/)
+  })
+
   test('prints the JSON Schema of a line', async () => {
     const { code, stdout } = await run(['import', '--schema'])
     expect(code).toBe(0)

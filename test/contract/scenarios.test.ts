@@ -637,6 +637,15 @@ describe('createApp', () => {
       code: 'malformed_json',
     },
     {
+      name: 'refuses what is nested without end',
+      request: [
+        'POST',
+        '/apps',
+        { key: keys.ada, headers: jsonType, body: `{"name":${'['.repeat(100_000)}${']'.repeat(100_000)}}` },
+      ],
+      answers: 400,
+    },
+    {
       name: 'refuses a body that is an array',
       request: ['POST', '/apps', { key: keys.ada, json: [newApp] }],
       answers: 400,

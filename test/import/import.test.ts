@@ -112,6 +112,97 @@ describe('what becomes of a line', () => {
   })
 })
 
+test('two lines that know one app by different names, side by side', async () => {
+  const { database } = await startService()
+  const both = { ...app, package_name: 'org.example.stars', slug: 'stars', status: 'approved' }
+  await importLines(database, [both])
+  const { slug: _, ...byPackage } = both
+  const { package_name: __, ...bySlug } = both
+  const lines = [
+    { ...byPackage, category: 'games' },
+    { ...bySlug, category: 'empty' },
+  ]
+  expect(countsOf(await importLines(database, lines))).toEqual([0, 2, 0, 0])
+  await expectConsistent(database)
+  expect(JSON.parse((await exportLines(database)).at(-1) ?? '')).toMatchObject({ category: { slug: 'empty' } })
+})
+
+test('lines with and without ids, in any order', async () => {
+  const { database } = await startService()
+  const numbered = { ...app, name: 'Moon', id: 7, reviews: [{ ...review(5), id: 4 }] }
+  const lines = [{ ...app, reviews: [review(4)] }, numbered, { ...app, name: 'Sun', id: 7 }]
+  expect(countsOf(await importLines(database, lines))).toEqual([3, 0, 0, 0])
+  const ids = await database.read(({ sql }) =>
+    sql('apps').whereIn('name', ['Star Map', 'Moon', 'Sun']).orderBy('name').pluck('id'),
+  )
+  expect([ids[0], new Set(ids).size]).toEqual([7, 3])
+})
+
+test('changed reviews keep their ids, count in the average, and are in the audit', async () => {
+  const { database } = await startService()
+  const line = (first: number) => ({
+    ...app,
+    slug: 'stars',
+    reviews: [
+      { ...review(first), id: 50 },
+      { ...review(5, 1), id: 51 },
+    ],
+  })
+  await importLines(database, [line(5)])
+  expect(countsOf(await importLines(database, [line(1)]))).toEqual([0, 1, 0, 0])
+  const stored = await database.read(async ({ sql }) => {
+    const row = await sql('apps').where({ slug: 'stars' }).first('id', 'average_rating', 'review_count')
+    const audit = await sql('audit')
+      .where({ app_id: row?.id ?? 0, action: 'app import' })
+      .orderBy('id', 'desc')
+      .first()
+    return {
+      row,
+      audit,
+      ids: await sql('reviews')
+        .where({ app_id: row?.id ?? 0 })
+        .pluck('id'),
+    }
+  })
+  expect(stored.row).toMatchObject({ average_rating: 3, review_count: 2 })
+  expect(stored.ids).toEqual([50, 51])
+  expect(JSON.parse(stored.audit?.after ?? '')).toEqual({ average_rating: 3 })
+  // Without reviews, a rating may stand for itself.
+  const bare = { ...app, slug: 'stars', reviews: [], average_rating: 3.5 }
+  expect(countsOf(await importLines(database, [bare]))).toEqual([0, 1, 0, 0])
+  expect(countsOf(await importLines(database, [bare]))).toEqual([0, 0, 1, 0])
+})
+
+test('an owner and name of several apps says too little, one of a deleted and a kept app enough', async () => {
+  const service = await startService()
+  const { database } = service
+  await importLines(database, [
+    { ...app, slug: 'a' },
+    { ...app, slug: 'b' },
+  ])
+  expect((await importLines(database, [app])).rejects).toEqual([{ line: 1, fields: ['/name'] }])
+  const id = await database.read(async ({ sql }) => (await sql('apps').where({ slug: 'b' }).first('id'))?.id)
+  await service.request('DELETE', `/apps/${id}`, { key: service.world.keys.ada })
+  expect(countsOf(await importLines(database, [app]))).toEqual([0, 0, 1, 0])
+})
+
+test('what an owner has changed still waits for a look after an export was imported', async () => {
+  const { database, request, world } = await startService()
+  await request('PUT', `/apps/${world.apps.approved}`, { key: world.keys.ada, json: { description: 'Changed.' } })
+  const lines = await exportLines(database)
+  expect(countsOf(await importLines(database, lines))).toEqual([0, 0, lines.length, 0])
+  const row = await database.read(({ sql }) => sql('apps').where({ id: world.apps.approved }).first('unreviewed_since'))
+  expect(row?.unreviewed_since).toBeTruthy()
+})
+
+test('a refused line leaves no category behind', async () => {
+  const { database } = await startService()
+  await importLines(database, [{ ...app, package_name: 'org.example.a', slug: 'a' }])
+  const line = { ...app, package_name: 'org.example.a', slug: 'b', category: { slug: 'ghost', name: 'Ghost' } }
+  expect((await importLines(database, [line])).rejects).toEqual([{ line: 1, fields: ['/slug'] }])
+  expect(await database.read(({ sql }) => sql('categories').where({ slug: 'ghost' }))).toEqual([])
+})
+
 test('an imported app is as the line says, in the API and in search', async () => {
   const service = await startService()
   const line = {

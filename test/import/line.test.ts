@@ -68,6 +68,20 @@ test.for(['', '{', 'null', '[]', '"app"', '1'])('%j is no line', (text) => {
   expect(readLine(text)).toEqual([expect.objectContaining({ field: '' })])
 })
 
+test.for<[what: string, text: string, problem: RegExp]>([
+  ['a field that is there twice', '{"name":"A","name":"B"}', /has the field "name" twice/],
+  ['what is nested too deeply', `${'['.repeat(200_000)}${']'.repeat(200_000)}`, /nested too deeply/],
+  ['half a surrogate pair', JSON.stringify({ ...app, name: 'A?' }).replace('?', '\\ud83d'), /well-formed Unicode/],
+  [
+    'a year that has no four digits',
+    JSON.stringify({ ...app, created_at: '9999-12-31T23:59:59-12:00' }),
+    /years 0000 to 9999/,
+  ],
+])('%s is refused', ([, text, problem]) => {
+  const read = readLine(text)
+  expect(Array.isArray(read) ? read.map(({ message }) => message).join() : '').toMatch(problem)
+})
+
 test('texts are trimmed and times are in UTC', () => {
   const line = {
     ...app,

@@ -33,6 +33,7 @@ test.for<[what: string, bytes: Buffer | string, lines: object[]]>([
       { number: 2, text: 'b\r' },
     ],
   ],
+  ['a byte order mark', '\uFEFFa\n', [{ number: 1, text: 'a' }]],
   [
     'bytes that are not UTF-8',
     Buffer.from('61ff0a620a', 'hex'),
