@@ -1,7 +1,10 @@
 import { hash } from 'node:crypto'
 
 /** Strong validator (RFC 9110, section 8.8.3) of an answer, by its `data`; the rest of the envelope follows from that and the address. */
-export const etagOf = (data: object) => `"${hash('sha256', JSON.stringify(data), 'base64url').slice(0, 27)}"`
+export const etagOf = (data: object) => contentTag(JSON.stringify(data))
+
+/** The same of what is sent as it is. */
+export const contentTag = (content: string | Buffer) => `"${hash('sha256', content, 'base64url').slice(0, 27)}"`
 
 /** Whether an If-Match header holds (RFC 9110, section 13.1.1): one tag is the same, strongly compared, or it is `*`. */
 export function holds(ifMatch: string, etag: string): boolean {

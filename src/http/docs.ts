@@ -4,6 +4,7 @@ import { gzipSync } from 'node:zlib'
 import { Router } from 'express'
 import type { Document } from 'openapi-backend'
 import { stringify } from 'yaml'
+import { contentTag } from '../apps/etag.ts'
 import { getOnly } from './get-only.ts'
 
 const generated = `${import.meta.dirname}/../../generated`
@@ -19,37 +20,43 @@ export const readPage = (): Promise<string | undefined> =>
     throw error
   })
 
-/** Serves the document, which names `baseUrl` as its server, and its pages. */
+/** Serves the document, which names `baseUrl` as its server, and its pages. Each is made when it is first asked for. */
 export function docsRouter(document: Document, page: string | undefined, baseUrl: string): Router {
   const served = { ...document, servers: [{ url: baseUrl, description: 'This server' }] }
-  const json = JSON.stringify(served, null, 2)
-  const yaml = stringify(served, { aliasDuplicateObjects: false })
   const router = Router({ strict: true, caseSensitive: true })
-  serve('/openapi.json', 'application/json', json)
-  serve('/openapi.yaml', 'application/yaml', yaml)
+  serve('/openapi.json', 'application/json', () => ({ text: JSON.stringify(served, null, 2) }))
+  serve('/openapi.yaml', 'application/yaml', () => ({ text: stringify(served, { aliasDuplicateObjects: false }) }))
   if (page !== undefined) {
-    const html = selfContained(page).replace(serversIn(document), () => serversIn(served))
-    serve('/docs', 'text/html; charset=utf-8', html, { 'Content-Security-Policy': pagePolicy(html) })
+    serve('/docs', 'text/html; charset=utf-8', () => {
+      const text = selfContained(page).replace(serversIn(document), () => serversIn(served))
+      return { text, headers: { 'Content-Security-Policy': pagePolicy(text) } }
+    })
   }
   return router
 
-  /** Compressed where the reader takes that: the page is 2.6 MB, and a quarter of it so. */
-  function serve(path: string, type: string, text: string, headers: Record<string, string> = {}) {
-    const variant = (body: Buffer) => ({ body, ETag: `"${hash('sha256', body, 'base64url').slice(0, 27)}"` })
-    const variants = { identity: variant(Buffer.from(text)), gzip: variant(gzipSync(text)) }
+  function serve(path: string, type: string, make: () => Content) {
+    let variants: ReturnType<typeof variantsOf> | undefined
     getOnly(router, path, (request, response) => {
+      variants ??= variantsOf(make())
       const encoding = request.acceptsEncodings('gzip', 'identity') === 'gzip' ? 'gzip' : 'identity'
-      const { body, ETag } = variants[encoding]
-      response.set({
-        'Cache-Control': 'public, no-cache',
-        Vary: 'Accept-Encoding',
-        ETag,
-        'Content-Type': type,
-        ...headers,
-      })
-      if (encoding === 'gzip') response.set('Content-Encoding', 'gzip')
+      const { body, headers } = variants[encoding]
+      response.set({ 'Cache-Control': 'public, no-cache', Vary: 'Accept-Encoding', 'Content-Type': type, ...headers })
       response.send(body)
     })
+  }
+}
+
+type Content = { text: string; headers?: Record<string, string> }
+
+/** Compressed for those who take that: the page is 2.6 MB, and a quarter of it so. */
+function variantsOf({ text, headers }: Content) {
+  const variant = (body: Buffer, more: Record<string, string>) => ({
+    body,
+    headers: { ...headers, ...more, ETag: contentTag(body) },
+  })
+  return {
+    identity: variant(Buffer.from(text), {}),
+    gzip: variant(gzipSync(text), { 'Content-Encoding': 'gzip' }),
   }
 }
 

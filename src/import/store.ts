@@ -22,6 +22,8 @@ export type ReadyLine = { number: number; line: Line; document?: SearchDocument 
 export type Outcome = 'created' | 'updated' | 'unchanged' | Problem[]
 
 type KnownApp = AppRow & { developer_name: string }
+/** With the apps that it knows: none, one, or several of one owner and name. */
+type MatchedLine = ReadyLine & { known: KnownApp[] }
 type Plan = { line: Line; category_id: number; document: SearchDocument | undefined; known: KnownApp | undefined }
 
 /** What an app may be known by: package name or slug, and without these its owner and name. */
@@ -51,29 +53,27 @@ export const importStore = (connection: Connection) => {
    */
   async function apply(lines: ReadyLine[], actor: Actor, now: string): Promise<Outcome[]> {
     const known = await knownApps(lines.map(({ line }) => line))
-    const [first, again] = withoutRepeats(lines, known)
-    const outcomes = await applyOnce(first, known, actor, now)
+    const matched = lines.map((ready) => ({ ...ready, known: find(known, ready.line) }))
+    const [first, again] = withoutRepeats(matched)
+    const outcomes = await applyOnce(first, actor, now)
+    if (again.length === 0) return outcomes
     // Two identities of one app: the second line must find what the first wrote.
-    const later = again.length === 0 ? [] : await apply(again, actor, now)
-    const results = new Map([...first, ...again].map((ready, index) => [ready, [...outcomes, ...later][index]]))
-    return lines.map((ready) => results.get(ready) ?? [])
+    const later = await apply(again, actor, now)
+    const results = new Map(
+      [...first, ...again].map(({ number }, index) => [number, outcomes[index] ?? later[index - first.length]]),
+    )
+    return lines.map(({ number }) => results.get(number) ?? [])
   }
 
-  async function applyOnce(
-    lines: ReadyLine[],
-    known: Map<string, KnownApp[]>,
-    actor: Actor,
-    now: string,
-  ): Promise<Outcome[]> {
-    const found = lines.map(({ line }) => ({ line, problems: conflicts(line, find(known, line)) }))
+  async function applyOnce(lines: MatchedLine[], actor: Actor, now: string): Promise<Outcome[]> {
+    const checked = lines.map((line) => ({ ...line, problems: conflicts(line.line, line.known) }))
     const categories = await categoryIds(
-      found.filter(({ problems }) => problems.length === 0).map(({ line }) => line),
+      checked.filter(({ problems }) => problems.length === 0).map(({ line }) => line),
       actor,
     )
-    const plans = lines.map(({ line, document }, index) => {
-      const problems = found[index]?.problems ?? []
-      return problems.length > 0 ? problems : planOf(line, document, categories, find(known, line)[0])
-    })
+    const plans = checked.map(({ line, document, known, problems }) =>
+      problems.length > 0 ? problems : planOf(line, document, categories, known[0]),
+    )
 
     const accepted = plans.filter(isPlan)
     const reviews = await reviewsOf(accepted.flatMap(({ line, known }) => (line.reviews && known ? known.id : [])))
@@ -246,14 +246,14 @@ const find = (known: Map<string, KnownApp[]>, line: Line): KnownApp[] =>
     .find((apps) => apps !== undefined) ?? []
 
 /** The lines of a batch that know an app first, and those that know one of these again. */
-function withoutRepeats(lines: ReadyLine[], known: Map<string, KnownApp[]>): [ReadyLine[], ReadyLine[]] {
+function withoutRepeats(lines: MatchedLine[]): [MatchedLine[], MatchedLine[]] {
   const ids = new Set<number>()
-  const first: ReadyLine[] = []
-  const again: ReadyLine[] = []
-  for (const ready of lines) {
-    const id = find(known, ready.line)[0]?.id
-    if (id !== undefined && ids.has(id)) again.push(ready)
-    else first.push(ready)
+  const first: MatchedLine[] = []
+  const again: MatchedLine[] = []
+  for (const matched of lines) {
+    const id = matched.known[0]?.id
+    if (id !== undefined && ids.has(id)) again.push(matched)
+    else first.push(matched)
     if (id !== undefined) ids.add(id)
   }
   return [first, again]
