@@ -8,6 +8,12 @@ $(installed): package.json package-lock.json
 	npm ci --loglevel=error
 	@touch $@
 
+judges_installed := test/judges/node_modules/.package-lock.json
+
+$(judges_installed): test/judges/package.json test/judges/package-lock.json
+	cd test/judges && npm ci --loglevel=error
+	@touch $@
+
 generated/docs.html: generated/openapi.json redocly.yaml $(installed)
 	@npm run --silent docs > $@.log 2>&1 || { cat $@.log; exit 1; }
 	@rm $@.log
@@ -35,6 +41,10 @@ test: $(installed) ## all tests: lint, types, drift of generated/, behaviour
 	npm run --silent types
 	npm run --silent drift
 	npm run --silent test
+
+.PHONY: judge
+judge: $(installed) $(judges_installed) generated/docs.html ## hold the contract against foreign clients and tools
+	npm run --silent judge
 
 .PHONY: bench
 bench: $(installed) ## time the list at 2,000 and 200,000 apps, with query plans

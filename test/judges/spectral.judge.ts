@@ -1,0 +1,22 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { expect, test } from 'vitest'
+
+const judges = import.meta.dirname
+const document = `${judges}/../../generated/openapi.json`
+
+test('Spectral finds nothing, by its rules for OpenAPI and those for OWASP', async () => {
+  const findings = await promisify(execFile)(`${judges}/node_modules/.bin/spectral`, [
+    'lint',
+    document,
+    '--ruleset',
+    `${judges}/spectral.yaml`,
+    '--fail-severity',
+    'hint',
+    '--quiet',
+  ]).then(
+    ({ stdout }) => stdout,
+    ({ stdout, stderr }) => stdout + stderr,
+  )
+  expect(findings).toBe('')
+})
