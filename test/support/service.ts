@@ -94,28 +94,8 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     await database.close()
   })
 
-  async function request(method: string, path: string, { key, headers = {}, json, body }: RequestOptions = {}) {
-    const pending = supertest(server)
-      [method.toLowerCase() as 'get'](prefix + path)
-      .set(headers)
-      .buffer(true)
-      .parse((response, done) => {
-        const chunks: Buffer[] = []
-        response.on('data', (chunk: Buffer) => chunks.push(chunk))
-        response.on('end', () => done(null, Buffer.concat(chunks).toString()))
-      })
-    if (key !== undefined) pending.set('Authorization', `Bearer ${key}`)
-    if (json !== undefined) pending.set('Content-Type', 'application/json').send(JSON.stringify(json))
-    if (body !== undefined) pending.serialize((sent) => sent).send(body)
-    const response = await pending
-    return check({
-      method,
-      path,
-      status: response.status,
-      headers: response.headers,
-      text: typeof response.body === 'string' ? response.body : '',
-    })
-  }
+  const request = async (method: string, path: string, options?: RequestOptions) =>
+    check({ ...(await send(server, method, prefix + path, options)), path })
 
   return {
     world: inject('world'),
@@ -145,6 +125,35 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
           })),
         ),
       ),
+  }
+}
+
+/** Sends one request to a server, or to the base address of one, and takes the answer as it comes. */
+export async function send(
+  to: Parameters<typeof supertest>[0],
+  method: string,
+  path: string,
+  { key, headers = {}, json, body }: RequestOptions = {},
+): Promise<Answer> {
+  const pending = supertest(to)
+    [method.toLowerCase() as 'get'](path)
+    .set(headers)
+    .buffer(true)
+    .parse((response, done) => {
+      const chunks: Buffer[] = []
+      response.on('data', (chunk: Buffer) => chunks.push(chunk))
+      response.on('end', () => done(null, Buffer.concat(chunks).toString()))
+    })
+  if (key !== undefined) pending.set('Authorization', `Bearer ${key}`)
+  if (json !== undefined) pending.set('Content-Type', 'application/json').send(JSON.stringify(json))
+  if (body !== undefined) pending.serialize((sent) => sent).send(body)
+  const response = await pending
+  return {
+    method,
+    path,
+    status: response.status,
+    headers: response.headers,
+    text: typeof response.body === 'string' ? response.body : '',
   }
 }
 

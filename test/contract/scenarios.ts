@@ -1,0 +1,1174 @@
+import { expect } from 'vitest'
+import type { Reply, RequestOptions } from '../support/service.ts'
+import type { World } from '../support/world.ts'
+
+/** One request to the world of support/world.ts, and what must come back. Every line of the design's decisions is here. */
+export type Scenario = {
+  name: string
+  request: [method: string, path: string, options?: RequestOptions]
+  answers: number
+  code?: string
+  /** `in field` of each problem, in any order. */
+  problems?: string[]
+  message?: RegExp
+  data?: object
+  headers?: Record<string, string | RegExp>
+  /** What must not be in the answer. */
+  without?: RegExp
+}
+
+const newApp = { name: 'Star Map', description: 'The sky above you.', category_id: 1 }
+const jsonType = { 'Content-Type': 'application/json' }
+
+export function hold({ answers, code, problems, message, data, headers = {}, without }: Scenario, reply: Reply) {
+  expect(reply.status, reply.text).toBe(answers)
+  if (code !== undefined) expect(reply.body.data.code).toBe(code)
+  if (problems) {
+    const found = reply.body.data.errors.map(
+      (problem: { in: string; field: string }) => `${problem.in} ${problem.field}`,
+    )
+    expect(found.toSorted()).toEqual(problems.toSorted())
+  }
+  if (message) expect(reply.body.message).toMatch(message)
+  if (data) expect(reply.body.data).toEqual(data)
+  for (const [name, value] of Object.entries(headers)) {
+    if (typeof value === 'string') expect(reply.headers[name.toLowerCase()], name).toBe(value)
+    else expect(reply.headers[name.toLowerCase()], name).toMatch(value)
+  }
+  if (without) expect(reply.text).not.toMatch(without)
+}
+
+const placeholder: World = {
+  file: '',
+  keys: { ada: '', bob: '', expired: '', revoked: '' },
+  categories: { tools: 0, games: 0, empty: 0 },
+  apps: { approved: 0, pending: 0, rejected: 0, deleted: 0, bobs: 0, bobsPending: 0 },
+}
+
+/** Names are the same in every world; ids and keys are filled in when the test runs. */
+export const namesOf = (table: Table) => table(placeholder).map(({ name }) => name)
+
+export function scenarioOf(table: Table, name: string, world: World): Scenario {
+  const scenario = table(world).find((one) => one.name === name)
+  if (!scenario) throw new Error(`no scenario ${name}`)
+  return scenario
+}
+
+const listed = (names: string[], pages: Partial<Record<'current_page' | 'total_pages' | 'per_page', number>> = {}) => ({
+  apps: names.map((name) => expect.objectContaining({ name })),
+  pagination: { current_page: 1, total_pages: names.length > 0 ? 1 : 0, per_page: 20, ...pages },
+})
+
+type Table = (world: World) => Scenario[]
+
+/** By operation, and one for what is none. */
+export const tables: Record<string, Table> = {
+  listApps: ({ keys }) => [
+    {
+      name: 'lists approved apps alone, newest approval first',
+      request: ['GET', '/apps'],
+      answers: 200,
+      data: listed(['Bird Song', 'Tide Clock']),
+    },
+    {
+      name: 'has the eight fields of a summary, no more',
+      request: ['GET', '/apps?category=tools'],
+      answers: 200,
+      data: {
+        apps: [
+          {
+            id: 1,
+            name: 'Tide Clock',
+            slug: 'tide-clock',
+            description: 'Tide Clock is here.',
+            developer_name: 'Ada',
+            category_name: 'Tools',
+            total_downloads: 100,
+            average_rating: 4.67,
+          },
+        ],
+        pagination: { current_page: 1, total_pages: 1, per_page: 20 },
+      },
+    },
+    {
+      name: 'sorts by downloads',
+      request: ['GET', '/apps?sort=popular'],
+      answers: 200,
+      data: listed(['Tide Clock', 'Bird Song']),
+    },
+    {
+      name: 'sorts by rating',
+      request: ['GET', '/apps?sort=rating'],
+      answers: 200,
+      data: listed(['Tide Clock', 'Bird Song']),
+    },
+    {
+      name: 'sorts by first approval',
+      request: ['GET', '/apps?sort=latest'],
+      answers: 200,
+      data: listed(['Bird Song', 'Tide Clock']),
+    },
+    {
+      name: 'filters by category',
+      request: ['GET', '/apps?category=games'],
+      answers: 200,
+      data: listed(['Bird Song']),
+    },
+    {
+      name: 'finds nothing in an empty category',
+      request: ['GET', '/apps?category=empty'],
+      answers: 200,
+      data: listed([]),
+    },
+    {
+      name: 'finds nothing in an unknown category',
+      request: ['GET', '/apps?category=nope'],
+      answers: 200,
+      data: listed([]),
+    },
+    {
+      name: 'takes an empty category for no filter',
+      request: ['GET', '/apps?category='],
+      answers: 200,
+      data: listed(['Bird Song', 'Tide Clock']),
+    },
+    {
+      name: 'takes an empty search for no filter',
+      request: ['GET', '/apps?search='],
+      answers: 200,
+      data: listed(['Bird Song', 'Tide Clock']),
+    },
+    { name: 'searches names', request: ['GET', '/apps?search=tide'], answers: 200, data: listed(['Tide Clock']) },
+    {
+      name: 'searches within a category',
+      request: ['GET', '/apps?search=here&category=games'],
+      answers: 200,
+      data: listed(['Bird Song']),
+    },
+    {
+      name: 'does not find pending, rejected and deleted apps',
+      request: ['GET', '/apps?search=here'],
+      answers: 200,
+      data: listed(['Tide Clock', 'Bird Song']),
+    },
+    {
+      name: 'takes operators for text',
+      request: ['GET', '/apps?search=%22%27*%20AND'],
+      answers: 200,
+      data: listed(['Tide Clock']),
+    },
+    {
+      name: 'finds nothing for text without a letter or digit',
+      request: ['GET', '/apps?search=%22%27*%20%2B'],
+      answers: 200,
+      data: listed([]),
+    },
+    {
+      name: 'takes a stray percent sign in a search for text',
+      request: ['GET', '/apps?search=100%'],
+      answers: 200,
+      data: listed([]),
+    },
+    {
+      name: 'shows the second page',
+      request: ['GET', '/apps?page=2&limit=1'],
+      answers: 200,
+      data: listed(['Tide Clock'], { current_page: 2, total_pages: 2, per_page: 1 }),
+    },
+    {
+      name: 'shows an empty page past the end',
+      request: ['GET', '/apps?page=9&limit=1'],
+      answers: 200,
+      data: listed([], { current_page: 9, total_pages: 2, per_page: 1 }),
+    },
+    {
+      name: 'shows an empty page far past the end',
+      request: ['GET', '/apps?page=2147483647&limit=100'],
+      answers: 200,
+      data: listed([], { current_page: 2147483647, total_pages: 1, per_page: 100 }),
+    },
+    {
+      name: 'links to the pages there are',
+      request: ['GET', '/apps?sort=popular&limit=1'],
+      answers: 200,
+      headers: {
+        Link: '<http://apps.test/apps?sort=popular&limit=1&page=1>; rel="first", <http://apps.test/apps?sort=popular&limit=1&page=2>; rel="next", <http://apps.test/apps?sort=popular&limit=1&page=2>; rel="last"',
+      },
+    },
+    {
+      name: 'links back from past the end to the last page',
+      request: ['GET', '/apps?limit=1&page=9'],
+      answers: 200,
+      headers: { Link: /page=2>; rel="prev"/ },
+    },
+    {
+      name: 'links to the first page where nothing matches',
+      request: ['GET', '/apps?search=zzz'],
+      answers: 200,
+      headers: { Link: '<http://apps.test/apps?search=zzz&page=1&limit=20>; rel="first"' },
+    },
+    {
+      name: 'may be cached by all, to be revalidated',
+      request: ['GET', '/apps'],
+      answers: 200,
+      headers: { 'Cache-Control': 'public, no-cache', Vary: 'Authorization' },
+    },
+    {
+      name: 'is private with a key',
+      request: ['GET', '/apps', { key: keys.ada }],
+      answers: 200,
+      headers: { 'Cache-Control': 'private, no-cache' },
+    },
+    {
+      name: 'may be read by pages of any origin',
+      request: ['GET', '/apps', { headers: { Origin: 'https://shop.example' } }],
+      answers: 200,
+      headers: { 'Access-Control-Allow-Origin': '*' },
+    },
+    { name: 'answers HEAD without a body', request: ['HEAD', '/apps'], answers: 200 },
+    {
+      name: 'answers 304 where If-None-Match is *',
+      request: ['GET', '/apps', { headers: { 'If-None-Match': '*' } }],
+      answers: 304,
+    },
+    {
+      name: 'refuses a limit of 0',
+      request: ['GET', '/apps?limit=0'],
+      answers: 400,
+      code: 'invalid_request',
+      problems: ['query limit'],
+    },
+    {
+      name: 'refuses a limit over 100, not clamping it',
+      request: ['GET', '/apps?limit=101'],
+      answers: 400,
+      problems: ['query limit'],
+      message: /1 problem;/,
+    },
+    { name: 'refuses a hexadecimal page', request: ['GET', '/apps?page=0x10'], answers: 400, problems: ['query page'] },
+    {
+      name: 'refuses a page in scientific notation',
+      request: ['GET', '/apps?page=1e1'],
+      answers: 400,
+      problems: ['query page'],
+    },
+    { name: 'refuses a page with a sign', request: ['GET', '/apps?page=%2B1'], answers: 400, problems: ['query page'] },
+    {
+      name: 'refuses a page with a space',
+      request: ['GET', '/apps?page=%201'],
+      answers: 400,
+      problems: ['query page'],
+    },
+    {
+      name: 'refuses a page with a leading zero',
+      request: ['GET', '/apps?page=01'],
+      answers: 400,
+      problems: ['query page'],
+    },
+    { name: 'refuses a fractional page', request: ['GET', '/apps?page=1.5'], answers: 400, problems: ['query page'] },
+    { name: 'refuses page 0', request: ['GET', '/apps?page=0'], answers: 400, problems: ['query page'] },
+    { name: 'refuses an empty page', request: ['GET', '/apps?page='], answers: 400, problems: ['query page'] },
+    {
+      name: 'refuses a page beyond 32 bits',
+      request: ['GET', '/apps?page=2147483648'],
+      answers: 400,
+      problems: ['query page'],
+    },
+    {
+      name: 'refuses a repeated page',
+      request: ['GET', '/apps?page=1&page=2'],
+      answers: 400,
+      problems: ['query page'],
+    },
+    {
+      name: 'refuses a repeated search',
+      request: ['GET', '/apps?search=a&search=b'],
+      answers: 400,
+      problems: ['query search'],
+    },
+    { name: 'refuses an unknown sort', request: ['GET', '/apps?sort=foo'], answers: 400, problems: ['query sort'] },
+    { name: 'refuses an empty sort', request: ['GET', '/apps?sort='], answers: 400, problems: ['query sort'] },
+    {
+      name: 'refuses a search over 100 characters',
+      request: ['GET', `/apps?search=${'a'.repeat(101)}`],
+      answers: 400,
+      problems: ['query search'],
+    },
+    {
+      name: 'counts a search in code points',
+      request: ['GET', `/apps?search=${encodeURIComponent('𝒜'.repeat(100))}`],
+      answers: 200,
+    },
+    {
+      name: 'refuses an unknown parameter',
+      request: ['GET', '/apps?colour=red'],
+      answers: 400,
+      problems: ['query colour'],
+    },
+    {
+      name: 'refuses a parameter named __proto__',
+      request: ['GET', '/apps?__proto__=1'],
+      answers: 400,
+      problems: ['query __proto__'],
+    },
+    {
+      name: 'names all problems at once',
+      request: ['GET', '/apps?page=x&limit=101&sort=foo&colour=red'],
+      answers: 400,
+      message: /4 problems/,
+      problems: ['query page', 'query limit', 'query sort', 'query colour'],
+    },
+    {
+      name: 'refuses to answer in XML',
+      request: ['GET', '/apps', { headers: { Accept: 'application/xml' } }],
+      answers: 406,
+      code: 'not_acceptable',
+    },
+    {
+      name: 'answers where JSON is among what is accepted',
+      request: ['GET', '/apps', { headers: { Accept: 'text/html, application/*;q=0.1' } }],
+      answers: 200,
+    },
+    {
+      name: 'answers where JSON is accepted with parameters',
+      request: ['GET', '/apps', { headers: { Accept: 'application/json; charset=utf-8' } }],
+      answers: 200,
+    },
+    {
+      name: 'refuses where JSON is excluded by its weight',
+      request: ['GET', '/apps', { headers: { Accept: '*/*, application/json;q=0' } }],
+      answers: 406,
+    },
+    {
+      name: 'names a header as the document writes it',
+      request: ['GET', '/apps', { headers: { 'If-None-Match': 'x'.repeat(1001) } }],
+      answers: 400,
+      problems: ['header If-None-Match'],
+    },
+    {
+      name: 'refuses a bad key on a read',
+      request: ['GET', '/apps', { key: 'apps_nope' }],
+      answers: 401,
+      code: 'unauthorized',
+      headers: { 'WWW-Authenticate': /error="invalid_token"/ },
+    },
+  ],
+
+  getApp: ({ apps, keys }) => [
+    {
+      name: 'shows an approved app to everyone, with its newest reviews first',
+      request: ['GET', `/apps/${apps.approved}`],
+      answers: 200,
+      data: {
+        app: {
+          id: apps.approved,
+          name: 'Tide Clock',
+          slug: 'tide-clock',
+          description: 'Tide Clock is here.',
+          developer_name: 'Ada',
+          category_name: 'Tools',
+          total_downloads: 100,
+          average_rating: 4.67,
+          short_description: 'High and low water',
+          version: '1.0.0',
+          package_name: 'org.example.tideclock',
+          status: 'approved',
+          category_id: 1,
+          category_slug: 'tools',
+          created_at: '2020-01-01T00:00:00.000Z',
+          updated_at: expect.any(String),
+          approved_at: expect.any(String),
+          review_count: 3,
+          reviews: [
+            { id: 2, reviewer_name: 'Di', rating: 5, comment: '', created_at: '2026-02-01T00:00:00.000Z' },
+            { id: 3, reviewer_name: 'Ed', rating: 5, comment: 'Right.', created_at: '2026-01-15T00:00:00.000Z' },
+            { id: 1, reviewer_name: 'Cy', rating: 4, comment: 'Fine.', created_at: '2026-01-01T00:00:00.000Z' },
+          ],
+        },
+      },
+    },
+    {
+      name: 'may be cached by all, to be revalidated',
+      request: ['GET', `/apps/${apps.approved}`],
+      answers: 200,
+      headers: { 'Cache-Control': 'public, no-cache', Vary: 'Authorization' },
+    },
+    {
+      name: 'is private with a key',
+      request: ['GET', `/apps/${apps.approved}`, { key: keys.bob }],
+      answers: 200,
+      headers: { 'Cache-Control': 'private, no-cache', Vary: 'Authorization' },
+    },
+    {
+      name: 'shows a pending app to its owner',
+      request: ['GET', `/apps/${apps.pending}`, { key: keys.ada }],
+      answers: 200,
+      data: { app: expect.objectContaining({ status: 'pending' }) },
+    },
+    {
+      name: 'shows a rejected app to its owner, with the reason',
+      request: ['GET', `/apps/${apps.rejected}`, { key: keys.ada }],
+      answers: 200,
+      data: { app: expect.objectContaining({ status: 'rejected', rejection_reason: 'It points south.' }) },
+    },
+    {
+      name: 'hides a pending app from everyone',
+      request: ['GET', `/apps/${apps.pending}`],
+      answers: 404,
+      code: 'not_found',
+    },
+    {
+      name: 'hides a pending app from other developers',
+      request: ['GET', `/apps/${apps.pending}`, { key: keys.bob }],
+      answers: 404,
+    },
+    { name: 'hides a rejected app from everyone', request: ['GET', `/apps/${apps.rejected}`], answers: 404 },
+    {
+      name: 'hides a deleted app from its owner',
+      request: ['GET', `/apps/${apps.deleted}`, { key: keys.ada }],
+      answers: 404,
+    },
+    { name: 'does not know an id that was never given', request: ['GET', '/apps/999'], answers: 404 },
+    {
+      name: 'answers 304 where If-None-Match is *',
+      request: ['GET', `/apps/${apps.approved}`, { headers: { 'If-None-Match': '*' } }],
+      answers: 304,
+    },
+    { name: 'answers HEAD without a body', request: ['HEAD', `/apps/${apps.approved}`], answers: 200 },
+    { name: 'refuses id 0', request: ['GET', '/apps/0'], answers: 400, code: 'invalid_request', problems: ['path id'] },
+    { name: 'refuses an id that is no number', request: ['GET', '/apps/abc'], answers: 400, problems: ['path id'] },
+    { name: 'refuses a hexadecimal id', request: ['GET', '/apps/0x1'], answers: 400, problems: ['path id'] },
+    { name: 'refuses an id with a slash in it', request: ['GET', '/apps/1%2F2'], answers: 400, problems: ['path id'] },
+    {
+      name: 'refuses an id beyond what a number holds',
+      request: ['GET', '/apps/9007199254740992'],
+      answers: 400,
+      problems: ['path id'],
+    },
+    { name: 'refuses a path that cannot be decoded', request: ['GET', '/apps/%'], answers: 400, problems: ['path id'] },
+    {
+      name: 'refuses an unknown parameter',
+      request: ['GET', `/apps/${apps.approved}?full=1`],
+      answers: 400,
+      problems: ['query full'],
+    },
+    {
+      name: 'refuses to answer in HTML',
+      request: ['GET', `/apps/${apps.approved}`, { headers: { Accept: 'text/html' } }],
+      answers: 406,
+    },
+    { name: 'refuses a bad key on a read', request: ['GET', `/apps/${apps.approved}`, { key: 'nope' }], answers: 401 },
+  ],
+
+  createApp: ({ apps, keys, categories }) => [
+    {
+      name: 'creates a pending app',
+      request: ['POST', '/apps', { key: keys.ada, json: newApp }],
+      answers: 201,
+      data: { app_id: apps.bobsPending + 1, slug: 'star-map', status: 'pending' },
+      message: /awaits admin approval/,
+      headers: { Location: `http://apps.test/apps/${apps.bobsPending + 1}`, 'Cache-Control': 'no-store' },
+    },
+    {
+      name: 'takes every field',
+      request: [
+        'POST',
+        '/apps',
+        {
+          key: keys.ada,
+          json: { ...newApp, short_description: 'Stars', version: '2.0', package_name: 'org.example.stars' },
+        },
+      ],
+      answers: 201,
+    },
+    {
+      name: 'takes an empty short description for none',
+      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, short_description: '' } }],
+      answers: 201,
+    },
+    {
+      name: 'numbers the slug of a name that is taken',
+      request: ['POST', '/apps', { key: keys.bob, json: { ...newApp, name: 'Tide Clock' } }],
+      answers: 201,
+      data: expect.objectContaining({ slug: 'tide-clock-2' }),
+    },
+    {
+      name: 'does not give the slug of a deleted app again',
+      request: ['POST', '/apps', { key: keys.bob, json: { ...newApp, name: 'Gone' } }],
+      answers: 201,
+      data: expect.objectContaining({ slug: 'gone-2' }),
+    },
+    {
+      name: 'makes a slug of any script',
+      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, name: 'Приложение' } }],
+      answers: 201,
+      data: expect.objectContaining({ slug: 'prilozhenie' }),
+    },
+    {
+      name: 'makes a slug where nothing can be spelt',
+      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, name: '!?' } }],
+      answers: 201,
+      data: expect.objectContaining({ slug: 'app' }),
+    },
+    {
+      name: 'counts lengths in code points after trimming',
+      request: [
+        'POST',
+        '/apps',
+        {
+          key: keys.ada,
+          json: { ...newApp, name: `  ${'🎲'.repeat(100)}\n`, description: ` ${'字'.repeat(20_000)} ` },
+        },
+      ],
+      answers: 201,
+    },
+    {
+      name: 'keeps line breaks and tabs in a description',
+      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, description: 'a\r\nb\n\tc' } }],
+      answers: 201,
+    },
+    {
+      name: 'refuses a request without a key',
+      request: ['POST', '/apps', { json: newApp }],
+      answers: 401,
+      code: 'unauthorized',
+      headers: { 'WWW-Authenticate': 'Bearer realm="apps"' },
+    },
+    {
+      name: 'refuses a key that is none',
+      request: ['POST', '/apps', { key: 'secret', json: newApp }],
+      answers: 401,
+      headers: { 'WWW-Authenticate': /^Bearer realm="apps", error="invalid_token", error_description="[^"]+"$/ },
+    },
+    {
+      name: 'refuses a key with a wrong checksum',
+      request: [
+        'POST',
+        '/apps',
+        { key: `${keys.ada.slice(0, -1)}${keys.ada.endsWith('0') ? '1' : '0'}`, json: newApp },
+      ],
+      answers: 401,
+    },
+    {
+      name: 'refuses a scheme other than Bearer, which is no key to find fault with',
+      headers: { 'WWW-Authenticate': 'Bearer realm="apps"' },
+      request: ['POST', '/apps', { headers: { Authorization: `Basic ${keys.ada}` }, json: newApp }],
+      answers: 401,
+    },
+    {
+      name: 'takes the scheme in any case',
+      request: ['POST', '/apps', { headers: { Authorization: `bearer ${keys.ada}` }, json: newApp }],
+      answers: 201,
+    },
+    {
+      name: 'refuses an expired key',
+      request: ['POST', '/apps', { key: keys.expired, json: newApp }],
+      answers: 401,
+      message: /expired/,
+    },
+    {
+      name: 'refuses a revoked key',
+      request: ['POST', '/apps', { key: keys.revoked, json: newApp }],
+      answers: 401,
+      message: /revoked/,
+    },
+    {
+      name: 'asks for a key before it looks at the body',
+      request: ['POST', '/apps', { headers: jsonType, body: '{' }],
+      answers: 401,
+    },
+    {
+      name: 'asks for a key before it minds the size of the body',
+      request: ['POST', '/apps', { headers: jsonType, body: 'x'.repeat(300_000) }],
+      answers: 401,
+    },
+    {
+      name: 'refuses bad JSON',
+      request: ['POST', '/apps', { key: keys.ada, headers: jsonType, body: '{"name": "Star' }],
+      answers: 400,
+      code: 'malformed_json',
+    },
+    {
+      name: 'refuses bytes that are not UTF-8',
+      request: [
+        'POST',
+        '/apps',
+        { key: keys.ada, headers: jsonType, body: Buffer.from('7b226e616d65223a22ff227d', 'hex') },
+      ],
+      answers: 400,
+      code: 'malformed_json',
+    },
+    {
+      name: 'refuses no body at all',
+      request: ['POST', '/apps', { key: keys.ada }],
+      answers: 400,
+      code: 'invalid_request',
+      problems: ['body '],
+    },
+    {
+      name: 'names problems of parameters beside a body that is missing',
+      request: ['POST', '/apps?draft=1', { key: keys.ada }],
+      answers: 400,
+      problems: ['query draft', 'body '],
+    },
+    {
+      name: 'refuses a field that is there twice',
+      request: [
+        'POST',
+        '/apps',
+        {
+          key: keys.ada,
+          headers: jsonType,
+          body: '{"name":"A","description":"{\\"name\\":1}","category_id":1,"name":"B"}',
+        },
+      ],
+      answers: 400,
+      code: 'malformed_json',
+      message: /"name" twice/,
+    },
+    {
+      name: 'refuses a body that is not compressed as it says',
+      request: ['POST', '/apps', { key: keys.ada, headers: { ...jsonType, 'Content-Encoding': 'gzip' }, body: '{}' }],
+      answers: 400,
+      code: 'malformed_json',
+    },
+    {
+      name: 'refuses what is nested without end',
+      request: [
+        'POST',
+        '/apps',
+        { key: keys.ada, headers: jsonType, body: `{"name":${'['.repeat(100_000)}${']'.repeat(100_000)}}` },
+      ],
+      answers: 400,
+    },
+    {
+      name: 'refuses a body that is an array',
+      request: ['POST', '/apps', { key: keys.ada, json: [newApp] }],
+      answers: 400,
+      problems: ['body '],
+    },
+    {
+      name: 'refuses a body that is null',
+      request: ['POST', '/apps', { key: keys.ada, json: null }],
+      answers: 400,
+      problems: ['body '],
+    },
+    {
+      name: 'refuses a body that is text',
+      request: ['POST', '/apps', { key: keys.ada, json: 'x' }],
+      answers: 400,
+      problems: ['body '],
+    },
+    {
+      name: 'names every field that is missing',
+      request: ['POST', '/apps', { key: keys.ada, json: {} }],
+      answers: 400,
+      problems: ['body /name', 'body /description', 'body /category_id'],
+    },
+    {
+      name: 'names every field of a wrong type',
+      request: [
+        'POST',
+        '/apps',
+        { key: keys.ada, json: { name: 1, description: [], category_id: '1', version: null } },
+      ],
+      answers: 400,
+      problems: ['body /name', 'body /description', 'body /category_id', 'body /version'],
+    },
+    {
+      name: 'refuses an unknown field',
+      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, colour: 'red' } }],
+      answers: 400,
+      problems: ['body /colour'],
+    },
+    {
+      name: 'refuses a field named __proto__',
+      request: [
+        'POST',
+        '/apps',
+        { key: keys.ada, headers: jsonType, body: '{"name":"A","description":"B","category_id":1,"__proto__":{}}' },
+      ],
+      answers: 400,
+      problems: ['body /__proto__'],
+    },
+    {
+      name: 'does not let a publisher set the status',
+      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, status: 'approved' } }],
+      answers: 400,
+      problems: ['body /status'],
+    },
+    {
+      name: 'does not let a publisher set downloads, rating and slug',
+      request: [
+        'POST',
+        '/apps',
+        { key: keys.ada, json: { ...newApp, total_downloads: 9, average_rating: 5, slug: 'x' } },
+      ],
+      answers: 400,
+      problems: ['body /total_downloads', 'body /average_rating', 'body /slug'],
+    },
+    {
+      name: 'refuses a name of white space',
+      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, name: ' \t ' } }],
+      answers: 400,
+      problems: ['body /name'],
+    },
+    {
+      name: 'refuses a name over 100 characters',
+      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, name: 'a'.repeat(101) } }],
+      answers: 400,
+      problems: ['body /name'],
+    },
+    {
+      name: 'refuses a name with a line break',
+      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, name: 'Star\nMap' } }],
+      answers: 400,
+      problems: ['body /name'],
+    },
+    {
+      name: 'refuses a NUL in a description',
+      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, description: 'a\u0000b' } }],
+      answers: 400,
+      problems: ['body /description'],
+    },
+    {
+      name: 'refuses a lone surrogate',
+      request: [
+        'POST',
+        '/apps',
+        { key: keys.ada, headers: jsonType, body: '{"name":"A\\ud83d","description":"B","category_id":1}' },
+      ],
+      answers: 400,
+      problems: ['body /name'],
+    },
+    {
+      name: 'refuses a description over 20,000 characters',
+      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, description: 'a'.repeat(20_001) } }],
+      answers: 400,
+      problems: ['body /description'],
+    },
+    {
+      name: 'refuses a short description over 200 characters',
+      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, short_description: 'a'.repeat(201) } }],
+      answers: 400,
+      problems: ['body /short_description'],
+    },
+    {
+      name: 'refuses a version with white space',
+      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, version: '1.0 beta' } }],
+      answers: 400,
+      problems: ['body /version'],
+      message: /1 problem/,
+    },
+    {
+      name: 'refuses an empty version',
+      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, version: '' } }],
+      answers: 400,
+      problems: ['body /version'],
+    },
+    {
+      name: 'refuses a version over 50 characters',
+      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, version: '1'.repeat(51) } }],
+      answers: 400,
+      problems: ['body /version'],
+    },
+    {
+      name: 'refuses a package name of two parts',
+      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, package_name: 'example.stars' } }],
+      answers: 400,
+      problems: ['body /package_name'],
+    },
+    {
+      name: 'refuses a package name whose part begins with a digit',
+      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, package_name: 'org.example.2048' } }],
+      answers: 400,
+      problems: ['body /package_name'],
+    },
+    {
+      name: 'takes a package name of 255 characters',
+      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, package_name: `a.b.${'c'.repeat(251)}` } }],
+      answers: 201,
+    },
+    {
+      name: 'refuses a package name of 256 characters',
+      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, package_name: `a.b.${'c'.repeat(252)}` } }],
+      answers: 400,
+      problems: ['body /package_name'],
+    },
+    {
+      name: 'refuses a package name that is taken, whatever its case',
+      request: ['POST', '/apps', { key: keys.bob, json: { ...newApp, package_name: 'ORG.example.TideClock' } }],
+      answers: 409,
+      code: 'package_name_taken',
+    },
+    {
+      name: 'refuses the package name of a deleted app',
+      request: ['POST', '/apps', { key: keys.bob, json: { ...newApp, package_name: 'org.example.gone' } }],
+      answers: 409,
+    },
+    {
+      name: 'refuses an unknown category and lists those there are',
+      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, category_id: 99 } }],
+      answers: 422,
+      code: 'unknown_category',
+      data: {
+        code: 'unknown_category',
+        errors: [expect.objectContaining({ field: '/category_id' })],
+        categories: [
+          { id: categories.empty, slug: 'empty', name: 'Empty' },
+          { id: categories.games, slug: 'games', name: 'Games' },
+          { id: categories.tools, slug: 'tools', name: 'Tools' },
+        ],
+      },
+    },
+    {
+      name: 'refuses category 0',
+      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, category_id: 0 } }],
+      answers: 400,
+      problems: ['body /category_id'],
+    },
+    {
+      name: 'refuses a fractional category',
+      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, category_id: 1.5 } }],
+      answers: 400,
+      problems: ['body /category_id'],
+    },
+    {
+      name: 'refuses text/plain',
+      request: [
+        'POST',
+        '/apps',
+        { key: keys.ada, headers: { 'Content-Type': 'text/plain' }, body: JSON.stringify(newApp) },
+      ],
+      answers: 415,
+      code: 'unsupported_media_type',
+    },
+    {
+      name: 'refuses a form',
+      request: [
+        'POST',
+        '/apps',
+        { key: keys.ada, headers: { 'Content-Type': 'application/x-www-form-urlencoded' }, body: 'name=A' },
+      ],
+      answers: 415,
+    },
+    {
+      name: 'refuses JSON in another charset',
+      request: [
+        'POST',
+        '/apps',
+        {
+          key: keys.ada,
+          headers: { 'Content-Type': 'application/json; charset=utf-16' },
+          body: JSON.stringify(newApp),
+        },
+      ],
+      answers: 415,
+    },
+    {
+      name: 'refuses an unknown content encoding',
+      request: [
+        'POST',
+        '/apps',
+        { key: keys.ada, headers: { ...jsonType, 'Content-Encoding': 'rot13' }, body: JSON.stringify(newApp) },
+      ],
+      answers: 415,
+    },
+    {
+      name: 'takes a charset of UTF-8',
+      request: [
+        'POST',
+        '/apps',
+        { key: keys.ada, headers: { 'Content-Type': 'application/json; charset=UTF-8' }, body: JSON.stringify(newApp) },
+      ],
+      answers: 201,
+    },
+    {
+      name: 'refuses a body of 300 KB',
+      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, description: 'a'.repeat(300_000) } }],
+      answers: 413,
+      code: 'payload_too_large',
+    },
+    {
+      name: 'refuses an unknown parameter',
+      request: ['POST', '/apps?draft=1', { key: keys.ada, json: newApp }],
+      answers: 400,
+      problems: ['query draft'],
+    },
+    {
+      name: 'refuses to answer in XML',
+      request: ['POST', '/apps', { key: keys.ada, json: newApp, headers: { Accept: 'application/xml' } }],
+      answers: 406,
+    },
+  ],
+
+  updateApp: ({ apps, keys }) => [
+    {
+      name: 'changes what is named and keeps the rest',
+      request: ['PUT', `/apps/${apps.approved}`, { key: keys.ada, json: { name: 'Tide Watch' } }],
+      answers: 200,
+      data: {
+        app: expect.objectContaining({
+          name: 'Tide Watch',
+          slug: 'tide-clock',
+          description: 'Tide Clock is here.',
+          short_description: 'High and low water',
+          status: 'approved',
+          review_count: 3,
+        }),
+      },
+    },
+    {
+      name: 'leaves a pending app pending',
+      request: ['PUT', `/apps/${apps.pending}`, { key: keys.ada, json: { version: '2' } }],
+      answers: 200,
+      data: { app: expect.objectContaining({ status: 'pending', version: '2' }) },
+    },
+    {
+      name: 'makes a rejected app pending again, without the reason',
+      request: ['PUT', `/apps/${apps.rejected}`, { key: keys.ada, json: { description: 'It points north.' } }],
+      answers: 200,
+      data: { app: expect.objectContaining({ status: 'pending' }) },
+      without: /rejection_reason/,
+    },
+    {
+      name: 'removes a short description',
+      request: ['PUT', `/apps/${apps.approved}`, { key: keys.ada, json: { short_description: '' } }],
+      answers: 200,
+      without: /short_description/,
+    },
+    {
+      name: 'moves an app to another category',
+      request: ['PUT', `/apps/${apps.approved}`, { key: keys.ada, json: { category_id: 2 } }],
+      answers: 200,
+      data: { app: expect.objectContaining({ category_slug: 'games', category_name: 'Games' }) },
+    },
+    {
+      name: 'lets an app keep its own package name in another case',
+      request: ['PUT', `/apps/${apps.approved}`, { key: keys.ada, json: { package_name: 'org.example.TideClock' } }],
+      answers: 200,
+      data: { app: expect.objectContaining({ package_name: 'org.example.TideClock' }) },
+    },
+    {
+      name: 'refuses a package name that is taken',
+      request: ['PUT', `/apps/${apps.pending}`, { key: keys.ada, json: { package_name: 'ORG.EXAMPLE.TIDECLOCK' } }],
+      answers: 409,
+      code: 'package_name_taken',
+    },
+    {
+      name: 'refuses an unknown category',
+      request: ['PUT', `/apps/${apps.approved}`, { key: keys.ada, json: { category_id: 99 } }],
+      answers: 422,
+      code: 'unknown_category',
+    },
+    {
+      name: 'refuses an empty body',
+      request: ['PUT', `/apps/${apps.approved}`, { key: keys.ada, json: {} }],
+      answers: 400,
+      problems: ['body '],
+    },
+    {
+      name: 'refuses an empty name',
+      request: ['PUT', `/apps/${apps.approved}`, { key: keys.ada, json: { name: '' } }],
+      answers: 400,
+      problems: ['body /name'],
+    },
+    {
+      name: 'refuses an empty package name',
+      request: ['PUT', `/apps/${apps.approved}`, { key: keys.ada, json: { package_name: '' } }],
+      answers: 400,
+      problems: ['body /package_name'],
+    },
+    {
+      name: 'refuses null for a field',
+      request: ['PUT', `/apps/${apps.approved}`, { key: keys.ada, json: { short_description: null } }],
+      answers: 400,
+      problems: ['body /short_description'],
+    },
+    {
+      name: 'does not let an owner set the status',
+      request: ['PUT', `/apps/${apps.pending}`, { key: keys.ada, json: { status: 'approved' } }],
+      answers: 400,
+      problems: ['body /status'],
+    },
+    {
+      name: 'refuses bad JSON',
+      request: ['PUT', `/apps/${apps.approved}`, { key: keys.ada, headers: jsonType, body: 'nope' }],
+      answers: 400,
+      code: 'malformed_json',
+    },
+    {
+      name: 'refuses a bad id, before it looks for an app',
+      request: ['PUT', '/apps/abc', { key: keys.ada, json: { name: 'A' } }],
+      answers: 400,
+      problems: ['path id'],
+    },
+    {
+      name: 'names problems of id and body at once',
+      request: ['PUT', '/apps/0x1', { key: keys.ada, json: { name: 1 } }],
+      answers: 400,
+      problems: ['path id', 'body /name'],
+    },
+    {
+      name: 'refuses a request without a key',
+      request: ['PUT', `/apps/${apps.approved}`, { json: { name: 'A' } }],
+      answers: 401,
+    },
+    {
+      name: "refuses somebody else's visible app",
+      request: ['PUT', `/apps/${apps.bobs}`, { key: keys.ada, json: { name: 'A' } }],
+      answers: 403,
+      code: 'forbidden',
+    },
+    {
+      name: "does not tell of somebody else's pending app",
+      request: ['PUT', `/apps/${apps.bobsPending}`, { key: keys.ada, json: { name: 'A' } }],
+      answers: 404,
+      code: 'not_found',
+    },
+    {
+      name: 'does not know a deleted app',
+      request: ['PUT', `/apps/${apps.deleted}`, { key: keys.ada, json: { name: 'A' } }],
+      answers: 404,
+    },
+    {
+      name: 'refuses a stale If-Match',
+      request: [
+        'PUT',
+        `/apps/${apps.approved}`,
+        { key: keys.ada, json: { name: 'A' }, headers: { 'If-Match': '"000000000000000000000000000"' } },
+      ],
+      answers: 412,
+      code: 'precondition_failed',
+    },
+    {
+      name: 'takes If-Match: *',
+      request: ['PUT', `/apps/${apps.approved}`, { key: keys.ada, json: { name: 'A' }, headers: { 'If-Match': '*' } }],
+      answers: 200,
+    },
+    {
+      name: 'refuses a body of 300 KB',
+      request: ['PUT', `/apps/${apps.approved}`, { key: keys.ada, json: { description: 'a'.repeat(300_000) } }],
+      answers: 413,
+    },
+    {
+      name: 'refuses text/plain',
+      request: [
+        'PUT',
+        `/apps/${apps.approved}`,
+        { key: keys.ada, headers: { 'Content-Type': 'text/plain' }, body: '{}' },
+      ],
+      answers: 415,
+    },
+    {
+      name: 'refuses to answer in XML',
+      request: [
+        'PUT',
+        `/apps/${apps.approved}`,
+        { key: keys.ada, json: { name: 'A' }, headers: { Accept: 'text/xml' } },
+      ],
+      answers: 406,
+    },
+  ],
+
+  deleteApp: ({ apps, keys }) => [
+    {
+      name: 'deletes an app',
+      request: ['DELETE', `/apps/${apps.approved}`, { key: keys.ada }],
+      answers: 200,
+      data: { app_id: apps.approved },
+    },
+    { name: 'deletes a pending app', request: ['DELETE', `/apps/${apps.pending}`, { key: keys.ada }], answers: 200 },
+    {
+      name: 'deletes where If-Match is *',
+      request: ['DELETE', `/apps/${apps.pending}`, { key: keys.ada, headers: { 'If-Match': '*' } }],
+      answers: 200,
+    },
+    {
+      name: 'refuses a stale If-Match',
+      request: ['DELETE', `/apps/${apps.approved}`, { key: keys.ada, headers: { 'If-Match': 'W/"x"' } }],
+      answers: 412,
+    },
+    {
+      name: 'refuses a bad id',
+      request: ['DELETE', '/apps/-1', { key: keys.ada }],
+      answers: 400,
+      problems: ['path id'],
+    },
+    { name: 'refuses a request without a key', request: ['DELETE', `/apps/${apps.approved}`], answers: 401 },
+    {
+      name: "refuses somebody else's visible app",
+      request: ['DELETE', `/apps/${apps.bobs}`, { key: keys.ada }],
+      answers: 403,
+      code: 'forbidden',
+    },
+    {
+      name: "does not tell of somebody else's pending app",
+      request: ['DELETE', `/apps/${apps.bobsPending}`, { key: keys.ada }],
+      answers: 404,
+    },
+    {
+      name: 'does not know an app that is deleted already',
+      request: ['DELETE', `/apps/${apps.deleted}`, { key: keys.ada }],
+      answers: 404,
+    },
+    {
+      name: 'refuses to answer in XML',
+      request: ['DELETE', `/apps/${apps.approved}`, { key: keys.ada, headers: { Accept: 'text/xml' } }],
+      answers: 406,
+    },
+  ],
+
+  'paths and methods': ({ apps, keys }) => [
+    { name: 'answers 404 for an unknown path', request: ['GET', '/nowhere'], answers: 404, code: 'not_found' },
+    { name: 'answers 404 for the root', request: ['GET', '/'], answers: 404 },
+    { name: 'answers 404 for an unknown path that cannot be decoded', request: ['GET', '/%'], answers: 404 },
+    { name: 'answers 404 for a slash at the end', request: ['GET', '/apps/'], answers: 404 },
+    { name: 'answers 404 for a path in capitals', request: ['GET', '/APPS'], answers: 404 },
+    { name: 'answers 404 for a path below an app', request: ['GET', '/apps/1/reviews'], answers: 404 },
+    {
+      name: 'answers 405 for a method of no operation',
+      request: ['PATCH', '/apps'],
+      answers: 405,
+      code: 'method_not_allowed',
+      headers: { Allow: 'GET, HEAD, POST, OPTIONS' },
+    },
+    {
+      name: 'answers 405 for POST to an app',
+      request: ['POST', `/apps/${apps.approved}`, { key: keys.ada, json: newApp }],
+      answers: 405,
+      headers: { Allow: 'GET, HEAD, PUT, DELETE, OPTIONS' },
+    },
+    {
+      name: 'answers OPTIONS of the list',
+      request: ['OPTIONS', '/apps'],
+      answers: 204,
+      headers: { Allow: 'GET, HEAD, POST, OPTIONS' },
+    },
+    {
+      name: 'answers OPTIONS of an app',
+      request: ['OPTIONS', '/apps/1'],
+      answers: 204,
+      headers: { Allow: 'GET, HEAD, PUT, DELETE, OPTIONS' },
+    },
+    { name: 'answers 404 to OPTIONS of an unknown path', request: ['OPTIONS', '/nowhere'], answers: 404 },
+    {
+      name: 'tells browsers that pages may read, not write',
+      request: [
+        'OPTIONS',
+        '/apps',
+        { headers: { Origin: 'https://shop.example', 'Access-Control-Request-Method': 'POST' } },
+      ],
+      answers: 204,
+      headers: { 'Access-Control-Allow-Methods': 'GET,HEAD' },
+    },
+    {
+      name: 'answers 405 for writing the document',
+      request: ['PUT', '/openapi.json', { json: {} }],
+      answers: 405,
+      headers: { Allow: 'GET, HEAD, OPTIONS' },
+    },
+    { name: 'answers OPTIONS of the document', request: ['OPTIONS', '/openapi.json'], answers: 204 },
+    { name: 'does not tell what it is made of', request: ['GET', '/apps'], answers: 200, without: /express/i },
+  ],
+}
