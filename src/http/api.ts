@@ -2,20 +2,30 @@ import addFormats from 'ajv-formats'
 import type { Request, RequestHandler, Response } from 'express'
 import { type Context, type Document, OpenAPIBackend } from 'openapi-backend'
 import type { Caller } from '../actor.ts'
-import { type Handlers, keyedOperations } from '../contract.ts'
+import { keyedOperations } from '../contract.ts'
 import { invalidRequest, notFound, ServiceError } from '../errors.ts'
 import { readBody } from './body.ts'
 import { methodNotAllowed, sendOptions } from './get-only.ts'
-import { acceptsJson, inputOf, problemsOf, type RawRequest, rawRequest } from './input.ts'
+import { acceptsJson, problemsOf, type RawRequest, rawRequest } from './input.ts'
 
-type Options = { document: Document; handlers: Handlers; authenticate: (key: string) => Promise<Caller> }
-type Reply = { status: number; headers: object; body: object }
+/** What answers requests: the catalogue, or a mock of it. */
+export type Responder = {
+  /** The caller whose key it is; throws `unauthorized`. */
+  authenticate: (key: string) => Promise<Caller>
+  /** Answers a request that is authenticated and valid. */
+  respond: (context: Context, raw: RawRequest) => Promise<Reply>
+  /** Throws `unavailable` while it cannot answer. */
+  demandReady: () => Promise<void>
+}
+
+/** What http/ adds to every answer is not among its headers; a status without a body has none. */
+export type Reply = { status: number; headers: object; body?: object }
 
 /**
  * openapi-backend as router, authenticator and validator; every request goes through it in this order: route (404, 405),
- * accept (406), key (401), body (415, 413, 400), schema (400), handler, reply.
+ * accept (406), key (401), body (415, 413, 400), schema (400), reply.
  */
-export async function createApi({ document, handlers, authenticate }: Options): Promise<RequestHandler> {
+export async function createApi(document: Document, { authenticate, respond }: Responder): Promise<RequestHandler> {
   const api = new OpenAPIBackend({
     definition: document,
     strict: true,
@@ -62,17 +72,17 @@ export async function createApi({ document, handlers, authenticate }: Options): 
       },
     },
   })
-  for (const [operationId, handler] of Object.entries(handlers)) {
-    api.register(operationId, (context: Context, _request, _response, raw: RawRequest) => {
-      const problems = problemsOf(context, raw)
-      if (problems.length > 0) throw invalidRequest(problems)
-      return handler(inputOf(context, raw))
-    })
-  }
   await api.init()
   api.validator.preCompileRequestValidators()
   assertKeyedOperations(api)
   const operations = api.getOperations()
+  for (const { operationId = '' } of operations) {
+    api.register(operationId, (context: Context, _request, _response, raw: RawRequest) => {
+      const problems = problemsOf(context, raw)
+      if (problems.length > 0) throw invalidRequest(problems)
+      return respond(context, raw)
+    })
+  }
   // The router flattens the whole document again at each of several look-ups a request; it does not change.
   api.router.getOperations = () => operations
 

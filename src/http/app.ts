@@ -3,20 +3,17 @@ import express, { type ErrorRequestHandler, type Express, Router } from 'express
 import helmet from 'helmet'
 import type { Document } from 'openapi-backend'
 import type { Logger } from 'pino'
-import { authenticator } from '../accounts/store.ts'
-import { appHandlers } from '../apps/handlers.ts'
 import type { Config } from '../config.ts'
-import type { Database } from '../db/open.ts'
 import { invalidRequest, notFound, ServiceError } from '../errors.ts'
 import { errorAnswer } from './answer.ts'
-import { createApi } from './api.ts'
+import { createApi, type Responder } from './api.ts'
 import { docsRouter } from './docs.ts'
 import { getOnly } from './get-only.ts'
 import { accessLog } from './log.ts'
 
 export type AppOptions = {
   config: Pick<Config, 'baseUrl' | 'prefix'>
-  database: Database
+  responder: Responder
   document: Document
   /** The Redoc page; without it there is no /docs. */
   docsPage?: string | undefined
@@ -28,7 +25,7 @@ export type AppOptions = {
 /** The whole HTTP surface, not yet listening. */
 export async function createApp({
   config,
-  database,
+  responder,
   document,
   docsPage,
   logger,
@@ -61,21 +58,14 @@ export async function createApp({
   })
   getOnly(app, '/readyz', async (_request, response) => {
     if (isDraining()) throw new ServiceError('unavailable', 'The service is shutting down.')
-    const age = await database.schemaAge().catch(() => undefined)
-    if (age !== 'current') throw new ServiceError('unavailable', 'The database does not answer or is not migrated.')
+    await responder.demandReady()
     response.set('Cache-Control', 'no-store').json({ success: true, message: 'The service is ready.', data: {} })
   })
 
   const service = Router({ strict: true, caseSensitive: true })
   service.use(publicReads)
   service.use(docsRouter(document, docsPage, baseUrl))
-  service.use(
-    await createApi({
-      document,
-      handlers: appHandlers(database, baseUrl),
-      authenticate: authenticator(database),
-    }),
-  )
+  service.use(await createApi(document, responder))
   app.use(prefix || '/', service)
 
   app.use(() => {

@@ -1,6 +1,6 @@
 import type { Request } from 'express'
 import type { Context } from 'openapi-backend'
-import type { Problem } from '../contract.ts'
+import type { Handlers, OperationId, Problem } from '../contract.ts'
 import { firstOfEachField, illFormed, requestProblems } from '../problems.ts'
 
 /** What openapi-backend is given of a request. The body joins it once the caller is known: JSON text, or an object or array. */
@@ -76,9 +76,16 @@ const declaredName = (context: Context, { in: place, field }: Problem) =>
   parametersOf(context).find((parameter) => parameter.in === place && parameter.name.toLowerCase() === field)?.name ??
   field
 
+/** Answers by the operation's handler. */
+export function answerBy(handlers: Handlers) {
+  // The handlers' type has every operation of the document, and is generated from it.
+  return (context: Context, raw: RawRequest) =>
+    handlers[context.operation.operationId as OperationId](inputOf(context, raw))
+}
+
 /** The handler's input. Typed as any: it was just validated against the schemas that the handlers' types are generated from. */
 // biome-ignore lint/suspicious/noExplicitAny: see above
-export function inputOf(context: Context, raw: RawRequest): any {
+function inputOf(context: Context, raw: RawRequest): any {
   const { request, security } = context
   const named = (place: string, read: (parameter: ParameterObject) => unknown) =>
     Object.fromEntries(

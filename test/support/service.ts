@@ -5,6 +5,7 @@ import supertest from 'supertest'
 import { expect, inject, onTestFinished } from 'vitest'
 import type { Decision } from '../../src/apps/policy.ts'
 import { appStore } from '../../src/apps/store.ts'
+import { catalogue } from '../../src/cli/serve.ts'
 import { type Database, openDatabase } from '../../src/db/open.ts'
 import { ServiceError } from '../../src/errors.ts'
 import { createApp } from '../../src/http/app.ts'
@@ -76,9 +77,10 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
   const database = openDatabase({ filename: databaseFile })
   const log: string[] = []
   const logger = createLogger('info', { write: (line: string) => log.push(line) })
+  const baseUrl = `http://apps.test${prefix}`
   const app = await createApp({
-    config: { baseUrl: `http://apps.test${prefix}`, prefix },
-    database: options.database?.(database) ?? database,
+    config: { baseUrl, prefix },
+    responder: catalogue(options.database?.(database) ?? database, baseUrl),
     document: await readDocument(),
     docsPage,
     logger,

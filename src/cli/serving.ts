@@ -1,0 +1,56 @@
+import { once } from 'node:events'
+import type { Config } from '../config.ts'
+import { ServiceError } from '../errors.ts'
+import type { Responder } from '../http/api.ts'
+
+/** Listens where the environment says, announces it, and returns after SIGTERM or SIGINT with the requests in flight answered. */
+export async function serveUntilSignal(config: Config, responder: Responder, announcement: string) {
+  // Loaded here, since no other command needs them and they take longer to load than most commands to run.
+  const { createApp } = await import('../http/app.ts')
+  const { readDocument, readPage } = await import('../http/docs.ts')
+  const { createLogger } = await import('../http/log.ts')
+  const { drain, listen } = await import('../http/server.ts')
+
+  const logger = createLogger(config.logLevel)
+  const docsPage = await readPage()
+  let draining = false
+  const app = await createApp({
+    config,
+    responder,
+    document: await readDocument(),
+    docsPage,
+    logger,
+    isDraining: () => draining,
+  })
+  const { server, port } = await listen(app, config, logger).catch((error: NodeJS.ErrnoException) => {
+    throw new ServiceError('unavailable', `cannot listen on ${config.host}:${config.port}: ${reasonOf(error)}`)
+  })
+  if (docsPage === undefined)
+    logger.warn('generated/docs.html is missing, so there is no /docs; run: make generated/docs.html')
+  logger.info({ host: config.host, port, baseUrl: config.baseUrl }, announcement)
+
+  const signal = await Promise.race(['SIGTERM', 'SIGINT'].map((name) => once(process, name).then(() => name)))
+  logger.info(`${signal}: finishing the requests in flight`)
+  draining = true
+  // Whatever hangs, a database under another process's lock for one, the process ends in time.
+  setTimeout(() => {
+    logger.error('not all could be finished in time')
+    process.exit(1)
+  }, 9500).unref()
+  await drain(server)
+  logger.info('stopped serving')
+}
+
+function reasonOf({ code, message }: NodeJS.ErrnoException): string {
+  switch (code) {
+    case 'EADDRINUSE':
+      return 'the port is taken; set PORT to another'
+    case 'EACCES':
+      return 'this account may not; set PORT to one from 1024'
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+      return 'HOST is not an address of this machine'
+    default:
+      return code ?? message
+  }
+}
