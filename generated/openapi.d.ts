@@ -32,13 +32,7 @@ export interface paths {
         parameters: {
             query?: never;
             header?: never;
-            path: {
-                /**
-                 * @description The app's identifier, in plain decimal.
-                 * @example 42
-                 */
-                id: components["parameters"]["Id"];
-            };
+            path?: never;
             cookie?: never;
         };
         /**
@@ -277,7 +271,7 @@ export interface components {
             name: components["schemas"]["CategoryName"];
         };
         /** @description The category does not exist; these do. */
-        UnknownCategory: {
+        UnknownCategoryError: {
             /**
              * @description Always `unknown_category`.
              * @example unknown_category
@@ -297,7 +291,7 @@ export interface components {
              */
             success: false;
             message: components["schemas"]["Message"];
-            data: components["schemas"]["UnknownCategory"];
+            data: components["schemas"]["UnknownCategoryError"];
         };
         /**
          * @description `pending`: awaits approval. `approved`: public. `rejected`: refused or taken down, see `rejection_reason`.

@@ -3,7 +3,7 @@ import type { components } from '../generated/openapi.d.ts'
 type Schemas = components['schemas']
 
 /** `refused` is the operators' own: a command that the state of things does not allow. No HTTP operation throws it. */
-export type ErrorCode = Schemas['Error']['code'] | Schemas['UnknownCategory']['code'] | 'refused'
+export type ErrorCode = Schemas['Error']['code'] | Schemas['UnknownCategoryError']['code'] | 'refused'
 
 export type ErrorDetails = {
   errors?: Schemas['Problem'][]
