@@ -39,7 +39,7 @@ export type Input<Id extends OperationId> = Readonly<{
 type Responses<Id extends OperationId> = operations[Id]['responses']
 type SuccessStatus<Id extends OperationId> = Extract<keyof Responses<Id>, 200 | 201>
 /** What http/ adds to every answer by itself. */
-type CommonHeaders = 'X-Request-Id' | 'Cache-Control' | 'Vary'
+type CommonHeaders = 'X-Request-Id' | 'Access-Control-Allow-Origin' | 'Cache-Control' | 'Vary'
 type OwnHeaders<T> = T extends { headers: infer H }
   ? { [Name in keyof H as string extends Name ? never : Name extends CommonHeaders ? never : Name]: H[Name] }
   : never

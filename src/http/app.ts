@@ -1,4 +1,3 @@
-import cors from 'cors'
 import express, { type ErrorRequestHandler, type Express, Router } from 'express'
 import helmet from 'helmet'
 import type { Document } from 'openapi-backend'
@@ -7,6 +6,7 @@ import type { Config } from '../config.ts'
 import { invalidRequest, notFound, ServiceError } from '../errors.ts'
 import { errorAnswer } from './answer.ts'
 import { createApi, type Responder } from './api.ts'
+import { publicReads } from './cors.ts'
 import { docsRouter } from './docs.ts'
 import { getOnly } from './get-only.ts'
 import { accessLog } from './log.ts'
@@ -41,6 +41,7 @@ export async function createApp({
   app.set('case sensitive routing', true)
 
   app.use(accessLog(logger))
+  app.use(publicReads)
   app.use((_request, response, next) => {
     if (isDraining()) response.set('Connection', 'close')
     next()
@@ -63,7 +64,6 @@ export async function createApp({
   })
 
   const service = Router({ strict: true, caseSensitive: true })
-  service.use(publicReads)
   service.use(docsRouter(document, docsPage, baseUrl))
   service.use(await createApi(document, responder))
   app.use(prefix || '/', service)
@@ -74,16 +74,6 @@ export async function createApp({
   app.use(sendError)
   return app
 }
-
-/** Pages of any origin may read; writing from a page would need its key there, where its visitors find it. */
-const publicReads = cors({
-  origin: '*',
-  methods: ['GET', 'HEAD'],
-  allowedHeaders: ['Authorization', 'Content-Type', 'If-None-Match', 'X-Request-Id'],
-  exposedHeaders: ['ETag', 'Link', 'Retry-After', 'WWW-Authenticate', 'X-Request-Id'],
-  maxAge: 86_400,
-  preflightContinue: true,
-})
 
 const sendError: ErrorRequestHandler = (error, _request, response, next) => {
   const { status, headers, body } = errorAnswer(error)

@@ -5,6 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { invalidRequest, ServiceError } from '../errors.ts'
 import { errorAnswer } from './answer.ts'
+import { readableByPages } from './cors.ts'
 import { requestId } from './log.ts'
 
 /** Milliseconds. */
@@ -72,6 +73,7 @@ function answerClientError(error: NodeJS.ErrnoException, socket: Socket, logger:
   logger.info({ req: { id }, res: { statusCode: status }, code: error.code }, `refused by the parser ${status}`)
   const lines = {
     ...headers,
+    ...readableByPages,
     'X-Request-Id': id,
     'X-Content-Type-Options': 'nosniff',
     'Content-Type': 'application/json; charset=utf-8',

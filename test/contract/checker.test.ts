@@ -9,6 +9,7 @@ const page: Answer = {
   status: 200,
   headers: {
     'x-request-id': 'a-1',
+    'access-control-allow-origin': '*',
     'cache-control': 'public, no-cache',
     vary: 'Authorization',
     etag: '"8Zt9pYw0q3vQkM1cX5rB7nLd2Hs"',
@@ -50,6 +51,7 @@ const unauthorized: Answer = {
   status: 401,
   headers: {
     'x-request-id': 'a-1',
+    'access-control-allow-origin': '*',
     'cache-control': 'no-store',
     'www-authenticate': 'Bearer realm="apps"',
     'content-type': 'application/json',
@@ -123,6 +125,7 @@ describe('each kind of drift turns the checker red', () => {
     ['success for a path that is not there', { ...notFound, status: 200 }, /200 for a path that is not there/],
     ['an error outside the envelope', { ...notFound, text: '{"error":"no"}' }, /must have required property 'success'/],
     ['an answer without a request id', { ...notFound, headers: {} }, /X-Request-Id is missing/],
+    ['an answer that pages may not read', { ...notFound, headers: {} }, /Access-Control-Allow-Origin is missing/],
   ])('%s', ([, answer, problem]) => {
     expect(new ResponseChecker().check(answer).problems.join('\n')).toMatch(problem)
   })

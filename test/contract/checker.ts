@@ -117,7 +117,9 @@ export class ResponseChecker {
 
   /** No path of the document: what stands beside it, or nothing at all. Errors are in the envelope everywhere. */
   #checkOutside(answer: Answer): string[] {
-    const problems = answer.headers['x-request-id'] ? [] : ['the header X-Request-Id is missing']
+    const problems = ['X-Request-Id', 'Access-Control-Allow-Origin']
+      .filter((name) => answer.headers[name.toLowerCase()] === undefined)
+      .map((name) => `the header ${name} is missing`)
     if (answer.method === 'OPTIONS' && beside.includes(answer.path)) return [...problems, ...checkOptions(answer)]
     if (!beside.includes(answer.path) && answer.status < 400)
       problems.push(`${answer.status} for a path that is not there`)

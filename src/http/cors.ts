@@ -1,0 +1,20 @@
+import cors from 'cors'
+
+const origin = '*'
+const exposedHeaders = ['ETag', 'Link', 'Retry-After', 'WWW-Authenticate', 'X-Request-Id']
+
+/** Pages of any origin may read; writing from a page would need its key there, where its visitors find it. */
+export const publicReads = cors({
+  origin,
+  methods: ['GET', 'HEAD'],
+  allowedHeaders: ['Authorization', 'Content-Type', 'If-None-Match', 'X-Request-Id'],
+  exposedHeaders,
+  maxAge: 86_400,
+  preflightContinue: true,
+})
+
+/** What makes an answer readable that does not come from Express. */
+export const readableByPages = {
+  'Access-Control-Allow-Origin': origin,
+  'Access-Control-Expose-Headers': exposedHeaders.join(','),
+}

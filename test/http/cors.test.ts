@@ -1,0 +1,22 @@
+import { expect, test } from 'vitest'
+import document from '../../generated/openapi.json' with { type: 'json' }
+import { startService } from '../support/service.ts'
+
+type ResponseObject = { $ref?: string; headers?: Record<string, unknown> }
+const responses: Record<string, ResponseObject> = document.components.responses
+
+/** What pages may read without being told (Fetch, "CORS-safelisted response-header name"), what is the browser's own, and what no read is answered with. */
+const needless = ['Cache-Control', 'Access-Control-Allow-Origin', 'Vary', 'Allow']
+
+test('pages may read each header that the document declares of reads', async () => {
+  const service = await startService()
+  const { headers } = await service.get('/apps', { headers: { Origin: 'https://shop.example' } })
+  const answers: ResponseObject[] = Object.values(document.paths)
+    .flatMap(({ get }) => Object.values<ResponseObject>(get.responses))
+    .map((response) =>
+      response.$ref === undefined ? response : (responses[response.$ref.split('/').at(-1) ?? ''] ?? {}),
+    )
+  const declared = new Set(answers.flatMap((answer) => Object.keys(answer.headers ?? {})))
+  for (const name of needless) declared.delete(name)
+  expect(String(headers['access-control-expose-headers']).split(',').toSorted()).toEqual([...declared].toSorted())
+})
