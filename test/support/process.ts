@@ -1,5 +1,6 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
 import { createInterface } from 'node:readline'
 import { expect, onTestFinished } from 'vitest'
 import { check, type Reply, type RequestOptions } from './service.ts'
@@ -48,6 +49,16 @@ export type Served = {
   port: number
   exited: Promise<unknown[]>
   request: (method: string, path: string, options?: RequestOptions) => Promise<Reply>
+}
+
+/** A port that was free a moment ago, for a server whose address has to be known before it listens. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
 }
 
 /** The server in a process of its own, on a free port; killed when the test ends, if it still runs. */

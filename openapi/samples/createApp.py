@@ -1,0 +1,22 @@
+import os
+import sys
+import requests
+
+key = os.environ["API_KEY"]
+
+response = requests.post(
+    f"{os.environ['BASE_URL']}/apps",
+    headers={"Authorization": f"Bearer {key}"},
+    json={
+        "name": "Cloud Atlas",
+        "description": "Names the clouds above you.",
+        "category_id": 3,
+    },
+    timeout=10,
+)
+answer = response.json()
+data = answer["data"]
+if not answer["success"]:
+    sys.exit(f"{answer['message']} {data.get('errors')}")
+
+print(data["app_id"], data["status"])

@@ -1,0 +1,1 @@
+curl "$BASE_URL/apps/42"

@@ -1,0 +1,18 @@
+import createClient from 'openapi-fetch'
+import type { paths } from './openapi.d.ts'
+
+const { BASE_URL } = process.env
+const api = createClient<paths>({ baseUrl: BASE_URL })
+
+let pages = 1
+for (let page = 1; page <= pages; page++) {
+  const { data, error } = await api.GET('/apps', {
+    params: { query: { search: 'tide', page } },
+  })
+  if (error) throw new Error(error.message)
+
+  for (const app of data.data.apps) {
+    console.log(app.id, app.name)
+  }
+  pages = data.data.pagination.total_pages
+}

@@ -1,0 +1,270 @@
+import { execFile } from 'node:child_process'
+import { copyFileSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { createServer, request as forward, type IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { basename, join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import document from '../../generated/openapi.json' with { type: 'json' }
+import { accountStore } from '../../src/accounts/store.ts'
+import { categoryStore } from '../../src/apps/categories.ts'
+import type { OperationId } from '../../src/contract.ts'
+import { openDatabase } from '../../src/db/open.ts'
+import { importLines } from '../support/catalogue-file.ts'
+import { freePort, type Run, type Served, serve } from '../support/process.ts'
+import { temporaryFolder } from '../support/service.ts'
+
+/** The samples that readers of the document see, run as they are copied from it. */
+
+const root = `${import.meta.dirname}/../..`
+const languages = { curl: 'sh', TypeScript: 'ts', Python: 'py' } as const
+type Language = keyof typeof languages
+
+type Operation = { operationId: string; 'x-codeSamples': { label: string; source: string }[] }
+const operations = Object.values(document.paths).flatMap((path) => Object.values<Operation>(path))
+
+test('every operation has a sample in each language, from the file that is named after it', () => {
+  const wanted = operations.flatMap(({ operationId }) =>
+    Object.entries(languages).map(([label, extension]) => ({ label, file: `${operationId}.${extension}` })),
+  )
+  const found = operations.flatMap((operation) => operation['x-codeSamples'])
+  const samples = `${root}/openapi/samples`
+  expect(found).toMatchObject(
+    wanted.map(({ label, file }) => ({ label, source: readFileSync(join(samples, file), 'utf8') })),
+  )
+  expect(readdirSync(samples).toSorted()).toEqual(wanted.map(({ file }) => file).toSorted())
+})
+
+type Scene = { server: Served; baseUrl: string; key: string }
+
+/** What each prints of an answer's data in the languages that pick from it, and what is true once it has run. */
+const expectations: Record<
+  OperationId,
+  { answer: (scene: Scene) => Promise<unknown>; lines: (scene: Scene) => Promise<string[]> }
+> = {
+  listApps: {
+    answer: async ({ server }) => {
+      const { body } = await server.request('GET', '/apps?search=tide+table&sort=rating&limit=20&page=2')
+      expect(body.data.apps).toHaveLength(20)
+      return body
+    },
+    lines: async ({ server }) => {
+      const { body } = await server.request('GET', '/apps?search=tide&limit=100')
+      expect(body.data.apps).toHaveLength(42)
+      return body.data.apps.map(({ id, name }: { id: number; name: string }) => `${id} ${name}`)
+    },
+  },
+  getApp: {
+    answer: async ({ server }) => (await server.request('GET', '/apps/42')).body,
+    lines: async () => ['Tide Clock 4.5', '5 Right to the minute, every day.', '4 '],
+  },
+  createApp: {
+    answer: async (scene) => {
+      await expectCreated(scene)
+      const data = { app_id: 43, slug: 'cloud-atlas', status: 'pending' }
+      return { success: true, message: 'App created; it awaits admin approval.', data }
+    },
+    lines: async (scene) => {
+      await expectCreated(scene)
+      return ['43 pending']
+    },
+  },
+  updateApp: {
+    answer: async ({ server }) => {
+      const { data } = (await server.request('GET', '/apps/42')).body
+      expect(data.app.version).toBe('2.5.0')
+      return { success: true, message: 'App updated.', data }
+    },
+    lines: async ({ server }) => {
+      expect((await server.request('GET', '/apps/42')).body.data.app.version).toBe('2.5.0')
+      return ['2.5.0']
+    },
+  },
+  deleteApp: {
+    answer: async ({ server }) => {
+      expect((await server.request('GET', '/apps/42')).status).toBe(404)
+      return { success: true, message: 'App deleted.', data: { app_id: 42 } }
+    },
+    lines: async ({ server }) => {
+      expect((await server.request('GET', '/apps/42')).status).toBe(404)
+      return ['42 App deleted.']
+    },
+  },
+}
+
+async function expectCreated({ server, key }: Scene) {
+  expect((await server.request('GET', '/apps/43', { key })).body.data.app).toMatchObject({
+    name: 'Cloud Atlas',
+    description: 'Names the clouds above you.',
+    category_id: 3,
+    status: 'pending',
+  })
+}
+
+const samples = operations.flatMap((operation) =>
+  operation['x-codeSamples'].map(({ label, source }) => ({
+    // The JSON has no type so narrow; the test above knows the labels, and the server the operations.
+    operationId: operation.operationId as OperationId,
+    language: label as Language,
+    source,
+  })),
+)
+
+test.for(samples)('$operationId in $language does what it says', async ({ operationId, language, source }) => {
+  const scene = await startScene()
+  const { code, stdout, stderr } = await runSample(language, source, scene)
+  expect(code, stderr).toBe(0)
+  const { answer, lines } = expectations[operationId]
+  if (language === 'curl') expect(JSON.parse(stdout)).toEqual(await answer(scene))
+  else expect(stdout.trimEnd().split('\n')).toEqual((await lines(scene)).join('\n').trimEnd().split('\n'))
+})
+
+test.for(samples)('$operationId in $language says so where the server refuses', async ({ language, source }) => {
+  const scene = await startScene()
+  const { code, stdout, stderr } = await runSample(language, source, { ...scene, baseUrl: `${scene.baseUrl}/nowhere` })
+  expect(stdout + stderr).toMatch(/There is nothing here|404/)
+  if (language !== 'curl') expect(code).not.toBe(0)
+})
+
+test.for(samples.filter(({ operationId }) => operationId === 'updateApp'))(
+  '$operationId in $language changes nothing where the app changed after it was read',
+  async ({ language, source }) => {
+    const scene = await startScene()
+    const { server, key } = scene
+    const baseUrl = await startProxy(scene.baseUrl, async ({ method }) => {
+      if (method === 'PUT') await server.request('PUT', '/apps/42', { key, json: { version: '3.0.0' } })
+    })
+    const { stdout, stderr } = await runSample(language, source, { ...scene, baseUrl })
+    expect(stdout + stderr).toMatch(/The app has changed since you read it|412/)
+    expect((await server.request('GET', '/apps/42')).body.data.app.version).toBe('3.0.0')
+  },
+)
+
+test('the TypeScript samples compile under strict, with the types that a consumer has', async () => {
+  const folder = consumerFolder()
+  for (const { operationId, language, source } of samples) {
+    if (language === 'TypeScript') writeFileSync(join(folder, `${operationId}.ts`), source)
+  }
+  const options = { strict: true, noEmit: true, target: 'es2022', module: 'nodenext', types: ['node'] }
+  const typeRoots = [`${root}/node_modules/@types`]
+  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions: { ...options, typeRoots } }))
+  const { code, stdout } = await execute(`${root}/node_modules/.bin/tsc`, ['--project', folder])
+  expect(stdout).toBe('')
+  expect(code).toBe(0)
+})
+
+test("the introduction's first five minutes can be lived through", async () => {
+  const { baseUrl, key } = await startScene()
+  const section = document.info.description.match(/^## First five minutes$(.*?)^## /ms)?.[1] ?? ''
+  const blocks = [...section.matchAll(/^```sh$(.*?)^```$/gms)].map(([, block = '']) =>
+    block.replace('http://localhost:3000', baseUrl).replace('apps_…', key),
+  )
+  const { code, stdout, stderr } = await runSample('curl', blocks.join('\necho\n'), {})
+  expect(code, stderr).toBe(0)
+  const [list, created, read, updated] = stdout.split('\n').map((line) => JSON.parse(line))
+  expect(list.data.apps).toHaveLength(3)
+  expect(created).toEqual(JSON.parse(section.match(/^```json$(.*?)^```$/ms)?.[1] ?? ''))
+  expect(read.data.app).toMatchObject({ id: created.data.app_id, status: 'pending' })
+  expect(updated.data.app).toEqual({
+    ...read.data.app,
+    short_description: 'Planets, too',
+    updated_at: expect.any(String),
+  })
+})
+
+/** A served catalogue in which all that the samples name exists. The document's examples speak of the same app. */
+async function startScene(): Promise<Scene> {
+  const file = join(temporaryFolder(), 'apps.sqlite')
+  const database = openDatabase({ filename: file })
+  await database.migrate()
+  const key = await database.write(async (connection) => {
+    const operator = { operator: 'judge' }
+    for (const slug of ['productivity', 'games', 'travel']) await categoryStore(connection).add(slug, slug, operator)
+    const developer = await accountStore(connection).developerNamed('Harbour Software')
+    return (await accountStore(connection).issueKey(developer, operator)).key
+  })
+  const ours = { description: 'High and low water.', category: 'travel', developer_name: 'Harbour Software' }
+  const review = { reviewer_name: 'Ada', rating: 5, comment: 'Right to the minute, every day.' }
+  const clock = {
+    id: 42,
+    name: 'Tide Clock',
+    reviews: [
+      { ...review, created_at: '2026-05-11T18:22:05Z' },
+      { ...review, rating: 4, comment: '', created_at: '2026-04-02T07:01:59Z' },
+    ],
+  }
+  const tables = Array.from({ length: 41 }, (_, index) => ({ id: index + 1, name: `Tide Table ${index + 1}` }))
+  const imported = await importLines(
+    database,
+    [...tables, clock].map((line) => ({ ...ours, status: 'approved', ...line })),
+  )
+  expect(imported.rejects).toEqual([])
+  await database.close()
+
+  // The address is in Location and Link, so it has to be known before the server listens.
+  const port = await freePort()
+  const baseUrl = `http://localhost:${port}`
+  return { server: await serve(file, { PORT: String(port), BASE_URL: baseUrl }), baseUrl, key }
+}
+
+/** Passes requests on, each once `before` is done. */
+async function startProxy(target: string, before: (request: IncomingMessage) => Promise<void>): Promise<string> {
+  const proxy = createServer(async (request, response) => {
+    await before(request)
+    const { method, headers, url } = request
+    const onward = forward(target + url, { ...(method && { method }), headers }, (answer) => {
+      response.writeHead(answer.statusCode ?? 502, answer.headers)
+      answer.pipe(response)
+    })
+    request.pipe(onward)
+  }).listen(0, '127.0.0.1')
+  onTestFinished(() => {
+    proxy.closeAllConnections()
+    proxy.close()
+  })
+  await new Promise((resolve) => proxy.once('listening', resolve))
+  return `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
+}
+
+async function runSample(language: Language, source: string, scene: { baseUrl?: string; key?: string }): Promise<Run> {
+  const folder = consumerFolder()
+  const file = join(folder, `sample.${languages[language]}`)
+  writeFileSync(file, source)
+  const { baseUrl, key } = scene
+  const env = { ...(baseUrl !== undefined && { BASE_URL: baseUrl }), ...(key !== undefined && { API_KEY: key }) }
+  return execute(await interpreters[language](), [file], env)
+}
+
+/** What each language runs in; says what to install where it is missing. */
+const interpreters: Record<Language, () => Promise<string>> = {
+  TypeScript: async () => process.execPath,
+  curl: async () => {
+    const { code } = await execute('curl', ['--version'])
+    if (code !== 0) throw new Error('The samples need curl; on Debian: apt-get install curl')
+    return 'sh'
+  },
+  Python: async () => {
+    for (const python of ['python3', '/usr/bin/python3']) {
+      if ((await execute(python, ['-c', 'import requests'])).code === 0) return python
+    }
+    throw new Error('The samples need Python with requests; on Debian: apt-get install python3-requests')
+  },
+}
+
+/** A project as a consumer's: openapi-fetch is installed, openapi.d.ts vendored. */
+function consumerFolder(): string {
+  const folder = temporaryFolder()
+  writeFileSync(join(folder, 'package.json'), '{"type": "module"}')
+  symlinkSync(`${import.meta.dirname}/node_modules`, join(folder, 'node_modules'))
+  const types = `${root}/generated/openapi.d.ts`
+  copyFileSync(types, join(folder, basename(types)))
+  return folder
+}
+
+/** Nothing of this environment but PATH reaches the program. A program that is not there ends with 127, as in a shell. */
+function execute(program: string, args: string[], env: Record<string, string> = {}): Promise<Run> {
+  return new Promise((resolve) => {
+    execFile(program, args, { env: { PATH: process.env.PATH, ...env } }, (error, stdout, stderr) => {
+      resolve({ code: error === null ? 0 : typeof error.code === 'number' ? error.code : 127, stdout, stderr })
+    })
+  })
+}
