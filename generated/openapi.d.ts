@@ -61,7 +61,7 @@ export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         /**
-         * @description For people. Programs read `success` and `data`.
+         * @description For people, on one line. Programs read `success` and `data`.
          * @example The request has 1 problem; see data.errors.
          */
         Message: string;

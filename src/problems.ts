@@ -36,23 +36,24 @@ function problemOf(error: ErrorObject, locate: Locate): Problem {
   if (within !== undefined) path.push(escaped(String(within)))
   const { place, segments } = locate(path)
   const field = place === 'body' ? segments.map((segment) => `/${segment}`).join('') : segments.join('/')
-  return { in: place, field: [...field].slice(0, 200).join(''), message: messageOf(error, place) }
+  return { in: place, field: fitting(field), message: messageOf(error, place) }
 }
 
 /** Texts with half a surrogate pair: no pattern that every client's engine reads alike can forbid them. */
-export function illFormed(value: unknown, depth = 0): Problem[] {
+export function illFormed(value: unknown, field = '', depth = 0): Problem[] {
   if (typeof value === 'string') {
-    return value.isWellFormed() ? [] : [{ in: 'body', field: '', message: 'must be well-formed Unicode' }]
+    return value.isWellFormed() ? [] : [{ in: 'body', field: fitting(field), message: 'must be well-formed Unicode' }]
   }
   // No schema has anything so deep, and what a stranger nests must not fill the stack.
   if (typeof value !== 'object' || value === null || depth > 8) return []
-  return Object.entries(value).flatMap(([name, part]) =>
-    illFormed(part, depth + 1).map((problem) => ({ ...problem, field: `/${escaped(name)}${problem.field}` })),
-  )
+  return Object.entries(value).flatMap(([name, part]) => illFormed(part, `${field}/${escaped(name)}`, depth + 1))
 }
 
 /** RFC 6901, section 3. */
 const escaped = (name: string) => name.replaceAll('~', '~0').replaceAll('/', '~1')
+
+/** As much of it as the contract has room for: whoever sent the request chose its names. */
+const fitting = (field: string) => [...field.toWellFormed()].slice(0, 200).join('')
 
 function messageOf({ keyword, params, parentSchema, message }: ErrorObject, place: Problem['in']): string {
   switch (keyword) {
@@ -83,8 +84,8 @@ function messageOf({ keyword, params, parentSchema, message }: ErrorObject, plac
 
 const article = (type: string) => (/^[aeiou]/.test(type) ? `an ${type}` : `a ${type}`)
 
-/** The first name that the outermost object has twice (RFC 8259, section 4 calls what follows unpredictable). */
-export function repeatedName(json: string): string | undefined {
+/** The first field that the outermost object has twice (RFC 8259, section 4 calls what follows unpredictable). */
+export function repeatedField(json: string): Problem | undefined {
   const names = new Set<string>()
   let depth = 0
   let before = ''
@@ -92,10 +93,20 @@ export function repeatedName(json: string): string | undefined {
     if (token === '{' || token === '[') depth++
     else if (token === '}' || token === ']') depth--
     else if (token === ':' && depth === 1) {
-      if (names.has(before)) return before
-      names.add(before)
+      const name = decoded(before)
+      if (names.has(name)) return { in: 'body', field: fitting(`/${escaped(name)}`), message: 'must be there once' }
+      names.add(name)
     }
     before = token
   }
   return undefined
+}
+
+/** A string of JSON; whatever else stands before a colon is the parser's to refuse. */
+function decoded(token: string): string {
+  try {
+    return String(JSON.parse(token))
+  } catch {
+    return token
+  }
 }

@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer'
 import { promisify } from 'node:util'
 import express, { type Request, type Response } from 'express'
-import { ServiceError } from '../errors.ts'
-import { repeatedName } from '../problems.ts'
+import { type ErrorDetails, ServiceError } from '../errors.ts'
+import { repeatedField } from '../problems.ts'
 
 /** Bytes. */
 const limit = 256 * 1024
@@ -18,8 +18,8 @@ const parse = promisify(
     verify: (_request, _response, bytes, encoding) => {
       if (!/^utf-?8$/i.test(encoding)) throw unsupportedMediaType()
       if (!isUtf8(bytes)) throw malformed('The body is not valid UTF-8.')
-      const repeated = repeatedName(bytes.toString())
-      if (repeated !== undefined) throw malformed(`The body has the field ${repeated.slice(0, 100)} twice.`)
+      const repeated = repeatedField(bytes.toString())
+      if (repeated) throw malformed('The body has a field twice; see data.errors.', { errors: [repeated] })
     },
   }),
 )
@@ -83,7 +83,7 @@ function translate(error: unknown): unknown {
   }
 }
 
-const malformed = (message: string) => new ServiceError('malformed_json', message)
+const malformed = (message: string, details?: ErrorDetails) => new ServiceError('malformed_json', message, details)
 
 const payloadTooLarge = () => new ServiceError('payload_too_large', 'The body is over 256 KiB; send less.')
 

@@ -3,7 +3,7 @@ import addFormats from 'ajv-formats'
 import document from '../../generated/openapi.json' with { type: 'json' }
 import type { Problem } from '../contract.ts'
 import type { AppStatus } from '../db/tables.ts'
-import { illFormed, objectProblems, repeatedName } from '../problems.ts'
+import { illFormed, objectProblems, repeatedField } from '../problems.ts'
 
 /** A line of a catalogue file: one app with all that belongs to it. */
 export type Line = {
@@ -32,8 +32,7 @@ export type LineReview = { id?: number; reviewer_name: string; rating: number; c
 /** What the contract gives an app that names no version. */
 export const defaultVersion = document.components.schemas.NewApp.properties.version.default
 
-const { App, AppDescription, AppName, CategorySlug, Review, ...schemas } = document.components.schemas
-const oneLine = { pattern: AppName.pattern, 'x-pattern-message': AppName['x-pattern-message'] }
+const { App, CategorySlug, Review, ...schemas } = document.components.schemas
 const { pattern: _, ...Timestamp } = { ...schemas.Timestamp, maxLength: 40 }
 
 /**
@@ -49,9 +48,9 @@ export const lineSchema = {
   required: ['name', 'description', 'category', 'developer_name'],
   properties: {
     id: { ...schemas.AppId, description: 'Kept where no app of the database has it; else a new one is given.' },
-    name: AppName,
+    name: schemas.AppName,
     short_description: schemas.ShortDescription,
-    description: AppDescription,
+    description: schemas.AppDescription,
     version: { ...schemas.AppVersion, default: defaultVersion },
     package_name: {
       ...schemas.PackageName,
@@ -64,11 +63,10 @@ export const lineSchema = {
       ...pick(CategorySlug, 'minLength', 'maxLength', 'pattern'),
       additionalProperties: false,
       required: ['slug', 'name'],
-      properties: { id: schemas.CategoryId, slug: CategorySlug, name: { ...schemas.CategoryName, ...oneLine } },
+      properties: { id: schemas.CategoryId, slug: CategorySlug, name: schemas.CategoryName },
     },
     developer_name: {
       ...schemas.DeveloperName,
-      ...oneLine,
       description: 'Owner of the app; made where there is none of this name.',
     },
     status: { ...schemas.AppStatus, default: 'pending' },
@@ -94,11 +92,6 @@ export const lineSchema = {
         properties: {
           ...Review.properties,
           id: { ...Review.properties.id, description: 'Kept where no review of the database has it.' },
-          reviewer_name: { ...Review.properties.reviewer_name, ...oneLine },
-          comment: {
-            ...Review.properties.comment,
-            ...pick(AppDescription, 'pattern', 'x-pattern-message'),
-          },
           created_at: Timestamp,
         },
       },
@@ -127,8 +120,8 @@ export function readLine(text: string): Line | Problem[] {
 function read(text: string): Line | Problem[] {
   const value = parse(text)
   if (value === undefined) return [problem('', 'is not valid JSON')]
-  const repeated = repeatedName(text)
-  if (repeated !== undefined) return [problem('', `has the field ${repeated} twice`)]
+  const repeated = repeatedField(text)
+  if (repeated) return [repeated]
   const line = trimmed(value)
   const validate = validator()
   if (!validate(line)) return objectProblems(validate.errors ?? [])

@@ -177,6 +177,7 @@ const textOrNull = (value: unknown) => (value === null || value === undefined ? 
 
 function reasonFrom(text: string): string {
   const reason = text.trim()
-  if (reason !== '' && [...reason].length <= maximumReason) return reason
-  throw refused(`a reason must have 1 to ${maximumReason} characters`)
+  const isText = !/[^\P{Cc}\t\n\r]|\p{Cs}/u.test(reason)
+  if (reason !== '' && [...reason].length <= maximumReason && isText) return reason
+  throw refused(`a reason must have 1 to ${maximumReason} characters, of control characters line breaks and tabs alone`)
 }

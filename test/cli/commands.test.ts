@@ -92,6 +92,12 @@ describe('on a copy of the world', () => {
       code: 1,
       stderr: /a reason must have 1 to 1000 characters/,
     },
+    {
+      name: 'refuses a reason that moves the cursor of its reader',
+      args: ['moderation', 'reject', '2', '--reason', 'No.\u001b[2J'],
+      code: 1,
+      stderr: /of control characters line breaks and tabs alone/,
+    },
   ])('$name', async ({ args, code, stdout, stderr, json }) => {
     const reply = await run(args, { DATABASE_URL: `sqlite:${copyWorld()}` })
     expect(reply.code, reply.stderr).toBe(code)

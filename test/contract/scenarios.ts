@@ -624,7 +624,20 @@ export const tables: Record<string, Table> = {
       ],
       answers: 400,
       code: 'malformed_json',
-      message: /"name" twice/,
+      problems: ['body /name'],
+    },
+    {
+      name: 'refuses a field that is there twice, whichever way it is written',
+      request: ['POST', '/apps', { key: keys.ada, headers: jsonType, body: '{"name\\u0085":1,"name\u0085":2}' }],
+      answers: 400,
+      code: 'malformed_json',
+      problems: ['body /name\u0085'],
+    },
+    {
+      name: 'names no more of a field than there is room for',
+      request: ['POST', '/apps', { key: keys.ada, headers: jsonType, body: `{"${'x'.repeat(300)}":"\\ud83d"}` }],
+      answers: 400,
+      problems: [`body /${'x'.repeat(199)}`, 'body /name', 'body /description', 'body /category_id'],
     },
     {
       name: 'refuses a body that is not compressed as it says',

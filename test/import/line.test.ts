@@ -32,6 +32,21 @@ test.for<[what: string, line: object, problems: string[]]>([
   ['an unknown field', { ...app, colour: 'red' }, ['/colour']],
   ['a name that the API would refuse', { ...app, name: 'a'.repeat(101) }, ['/name']],
   ['a description with a control character', { ...app, description: 'a\u0000' }, ['/description']],
+  [
+    'a reason with a control character',
+    { ...app, status: 'rejected', rejection_reason: 'No.\u001b[2J' },
+    ['/rejection_reason'],
+  ],
+  [
+    'names and a review with control characters',
+    {
+      ...app,
+      category: { slug: 'sky', name: 'The\nSky' },
+      developer_name: 'A\nda',
+      reviews: [{ ...review, reviewer_name: 'B\no', comment: 'a\u0000' }],
+    },
+    ['/category/name', '/developer_name', '/reviews/0/reviewer_name', '/reviews/0/comment'],
+  ],
   ['a package name of two parts', { ...app, package_name: 'a.b' }, ['/package_name']],
   ['a category without a name', { ...app, category: { slug: 'sky' } }, ['/category/name']],
   ['a category that is no slug', { ...app, category: 'The Sky' }, ['/category']],
@@ -69,7 +84,7 @@ test.for(['', '{', 'null', '[]', '"app"', '1'])('%j is no line', (text) => {
 })
 
 test.for<[what: string, text: string, problem: RegExp]>([
-  ['a field that is there twice', '{"name":"A","name":"B"}', /has the field "name" twice/],
+  ['a field that is there twice', '{"name":"A","name":"B"}', /must be there once/],
   ['what is nested too deeply', `${'['.repeat(200_000)}${']'.repeat(200_000)}`, /nested too deeply/],
   ['half a surrogate pair', JSON.stringify({ ...app, name: 'A?' }).replace('?', '\\ud83d'), /well-formed Unicode/],
   [
