@@ -865,7 +865,7 @@ export interface components {
         ETag: string;
         /**
          * @description The first, previous, next and last page (RFC 8288), each where there is one.
-         * @example <https://apps.example.org/apps?page=1>; rel="first", <https://apps.example.org/apps?page=3>; rel="next"
+         * @example <https://apps.example.org/apps?page=1&limit=20>; rel="first", <https://apps.example.org/apps?page=1&limit=20>; rel="last"
          */
         Link: string;
         /**

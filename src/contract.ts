@@ -39,9 +39,10 @@ export type Input<Id extends OperationId> = Readonly<{
 type Responses<Id extends OperationId> = operations[Id]['responses']
 type SuccessStatus<Id extends OperationId> = Extract<keyof Responses<Id>, 200 | 201>
 /** What http/ adds to every answer by itself. */
-type CommonHeaders = 'X-Request-Id' | 'Access-Control-Allow-Origin' | 'Cache-Control' | 'Vary'
+export const commonHeaders = ['X-Request-Id', 'Access-Control-Allow-Origin', 'Cache-Control', 'Vary'] as const
+type CommonHeader = (typeof commonHeaders)[number]
 type OwnHeaders<T> = T extends { headers: infer H }
-  ? { [Name in keyof H as string extends Name ? never : Name extends CommonHeaders ? never : Name]: H[Name] }
+  ? { [Name in keyof H as string extends Name ? never : Name extends CommonHeader ? never : Name]: H[Name] }
   : never
 
 /** A success as the document declares it; everything else is thrown. */

@@ -10,6 +10,7 @@ import { developerCommand } from './cli/developer.ts'
 import { exportCommand } from './cli/export.ts'
 import { importCommand } from './cli/import.ts'
 import { keyCommand } from './cli/key.ts'
+import { mockCommand } from './cli/mock.ts'
 import { moderationCommand } from './cli/moderation.ts'
 import { serveCommand } from './cli/serve.ts'
 import { ConfigError } from './config.ts'
@@ -19,6 +20,7 @@ import { ServiceError } from './errors.ts'
 const program = new Command('apps-service')
   .description('A catalogue of applications: its server, and what its operators do.')
   .addCommand(serveCommand())
+  .addCommand(mockCommand())
   .addCommand(migrateCommand())
   .addCommand(seedCommand())
   .addCommand(keyCommand())

@@ -96,7 +96,7 @@ export async function createApi(document: Document, { authenticate, respond }: R
     const reply: Reply = await api.handleRequest(raw, request, response, raw).catch((error: unknown) => {
       throw error instanceof URIError ? undecodable() : error
     })
-    const isRead = raw.method === 'GET'
+    const isRead = raw.method === 'GET' && reply.status < 400
     response.set(isRead ? readCaching(request) : { 'Cache-Control': 'no-store' })
     // Express answers 304 by itself where If-None-Match holds the ETag.
     response.status(reply.status).set(reply.headers).json(reply.body)

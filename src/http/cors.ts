@@ -7,7 +7,8 @@ const exposedHeaders = ['ETag', 'Link', 'Retry-After', 'WWW-Authenticate', 'X-Re
 export const publicReads = cors({
   origin,
   methods: ['GET', 'HEAD'],
-  allowedHeaders: ['Authorization', 'Content-Type', 'If-None-Match', 'X-Request-Id'],
+  // Prefer is for the mock; the catalogue passes it over.
+  allowedHeaders: ['Authorization', 'Content-Type', 'If-None-Match', 'Prefer', 'X-Request-Id'],
   exposedHeaders,
   maxAge: 86_400,
   preflightContinue: true,

@@ -143,6 +143,7 @@ describe('on a copy of the world', () => {
   test('every command has help that fits a terminal, with an example, and says what it prints for programs', async () => {
     const commands = [
       'serve',
+      'mock',
       'migrate',
       'seed',
       'key',

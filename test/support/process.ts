@@ -47,6 +47,8 @@ export function commandLine(databaseFile: string) {
 export type Served = {
   process: ChildProcess
   port: number
+  /** Lines that it printed so far. */
+  log: string[]
   exited: Promise<unknown[]>
   request: (method: string, path: string, options?: RequestOptions) => Promise<Reply>
 }
@@ -61,23 +63,30 @@ export async function freePort(): Promise<number> {
   return port
 }
 
-/** The server in a process of its own, on a free port; killed when the test ends, if it still runs. */
-export async function serve(databaseFile: string, env: Record<string, string> = {}): Promise<Served> {
-  const child = spawn(process.execPath, [main, 'serve'], {
-    env: { ...inherited, DATABASE_URL: `sqlite:${databaseFile}`, PORT: '0', ...env },
+/** The server in a process of its own. */
+export const serve = (databaseFile: string, env: Record<string, string> = {}): Promise<Served> =>
+  listening('serve', { DATABASE_URL: `sqlite:${databaseFile}`, ...env })
+
+/** A command that listens, on a free port; killed when the test ends, if it still runs. */
+export async function listening(command: string, env: Record<string, string>, folder = '.'): Promise<Served> {
+  const child = spawn(process.execPath, [main, command], {
+    env: { ...inherited, PORT: '0', ...env },
+    cwd: folder,
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const exited = once(child, 'exit')
   onTestFinished(() => {
     child.kill('SIGKILL')
   })
+  const log: string[] = []
   const port = await new Promise<number>((resolve, reject) => {
     // Read on to the end, or the process would wait for room in the pipe.
     createInterface({ input: child.stdout }).on('line', (line) => {
+      log.push(line)
       const entry = JSON.parse(line)
       if (typeof entry.port === 'number') resolve(entry.port)
     })
-    child.on('exit', (code) => reject(new Error(`serve ended with ${code} before it listened`)))
+    child.on('exit', (code) => reject(new Error(`${command} ended with ${code} before it listened`)))
   })
 
   async function request(method: string, path: string, { key, headers = {}, json }: RequestOptions = {}) {
@@ -93,5 +102,5 @@ export async function serve(databaseFile: string, env: Record<string, string> = 
     const text = await response.text()
     return check({ method, path, status: response.status, headers: Object.fromEntries(response.headers), text })
   }
-  return { process: child, port, exited, request }
+  return { process: child, port, log, exited, request }
 }

@@ -1,0 +1,23 @@
+import { readdirSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { listening } from '../support/process.ts'
+import { temporaryFolder } from '../support/service.ts'
+
+test('the mock says what it is, answers and ends without a database, and writes no file', async () => {
+  const folder = temporaryFolder()
+  const env = { DATABASE_URL: 'postgres://none', BASE_URL: 'http://mock.test/v1', HOME: folder, TMPDIR: folder }
+  const mock = await listening('mock', env, folder)
+  expect(mock.log.join()).toContain('serving a mock on http://mock.test/v1/apps: examples alone, no database')
+
+  const address = `http://127.0.0.1:${mock.port}`
+  expect(await (await fetch(`${address}/v1/apps/7`)).json()).toMatchObject({ data: { app: { name: 'Tide Clock' } } })
+  const headers = { Authorization: 'Bearer anything' }
+  expect((await fetch(`${address}/v1/apps/7`, { method: 'DELETE', headers })).status).toBe(200)
+  expect((await fetch(`${address}/v1/apps/7`, { method: 'DELETE' })).status).toBe(401)
+  expect((await fetch(`${address}/v1/openapi.json`)).status).toBe(200)
+  expect((await fetch(`${address}/readyz`)).status).toBe(200)
+
+  mock.process.kill('SIGTERM')
+  expect((await mock.exited)[0]).toBe(0)
+  expect(readdirSync(folder)).toEqual([])
+})
