@@ -1,0 +1,312 @@
+import { execFile } from 'node:child_process'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+
+const root = join(import.meta.dirname, '../..')
+
+/** Changes a copy of the document, in this folder. */
+type Change = (folder: string) => void
+type Row = [breaks: string, change: Change, rule: string, advice: string]
+
+const replace =
+  (file: string, from: string, to: string): Change =>
+  (folder) => {
+    const text = readFileSync(join(folder, file), 'utf8')
+    if (!text.includes(from)) throw new Error(`${file} has no ${from}`)
+    writeFileSync(join(folder, file), text.replace(from, to))
+  }
+
+/** And what refers to it. */
+const move =
+  (from: string, to: string, referrer: string, reference: [from: string, to: string]): Change =>
+  (folder) => {
+    mkdirSync(dirname(join(folder, to)), { recursive: true })
+    renameSync(join(folder, from), join(folder, to))
+    replace(referrer, ...reference)(folder)
+  }
+
+const withoutStatus = (path: string, status: string, response: string) =>
+  replace(`paths/${path}.yaml`, `    "${status}":\n      $ref: ../responses/${response}.yaml\n`, '')
+
+const flat = 'Write the envelope flat: success, message, data, all required, additionalProperties: false'
+
+const rows: Row[] = [
+  [
+    'an envelope that is open',
+    replace('schemas/DeletedAppEnvelope.yaml', 'additionalProperties: false', 'additionalProperties: true'),
+    'conventions/envelope',
+    flat,
+  ],
+  [
+    'an envelope whose message may be left out',
+    replace('schemas/DeletedAppEnvelope.yaml', '[success, message, data]', '[success, data]'),
+    'conventions/envelope',
+    flat,
+  ],
+  [
+    'an envelope with a fourth part',
+    replace('schemas/DeletedAppEnvelope.yaml', 'properties:', 'properties:\n  meta:\n    $ref: DeletedApp.yaml'),
+    'conventions/envelope',
+    flat,
+  ],
+  [
+    'an answer without an envelope',
+    replace('responses/Forbidden.yaml', 'schemas/ErrorEnvelope', 'schemas/Error'),
+    'conventions/envelope',
+    flat,
+  ],
+  [
+    'an answer without a schema',
+    replace('responses/Forbidden.yaml', '    schema:\n      $ref: ../schemas/ErrorEnvelope.yaml\n', ''),
+    'conventions/envelope',
+    flat,
+  ],
+  [
+    'a success that says it failed',
+    replace('schemas/DeletedAppEnvelope.yaml', 'enum: [true]', 'enum: [false]'),
+    'conventions/envelope',
+    'Let success be a boolean with enum: [true]',
+  ],
+  [
+    'an error in the envelope of a success',
+    replace('responses/Forbidden.yaml', 'schemas/ErrorEnvelope', 'schemas/DeletedAppEnvelope'),
+    'conventions/envelope',
+    'Let success be a boolean with enum: [false]',
+  ],
+  [
+    'a message that is a number',
+    replace('schemas/DeletedAppEnvelope.yaml', 'Message.yaml', 'AppId.yaml'),
+    'conventions/envelope',
+    'Let message be a string',
+  ],
+  [
+    'data without a name',
+    replace('schemas/DeletedAppEnvelope.yaml', '$ref: DeletedApp.yaml', 'type: object'),
+    'conventions/envelope',
+    'Let data be the $ref of an object schema with a file of its own',
+  ],
+  [
+    'data that is a number',
+    replace('schemas/DeletedAppEnvelope.yaml', 'DeletedApp.yaml', 'AppId.yaml'),
+    'conventions/envelope',
+    'Let data be the $ref of an object schema with a file of its own',
+  ],
+  [
+    'an answer without a common header',
+    replace('responses/Forbidden.yaml', '  X-Request-Id:\n    $ref: ../headers/RequestId.yaml\n', ''),
+    'response-contains-header',
+    'Response object must contain a "X-Request-Id" header.',
+  ],
+  ...[
+    ['400', 'InvalidParameters'],
+    ['401', 'Unauthorized'],
+    ['405', 'MethodNotAllowed'],
+    ['406', 'NotAcceptable'],
+    ['408', 'RequestTimeout'],
+    ['431', 'HeadersTooLarge'],
+    ['500', 'InternalError'],
+    ['503', 'Unavailable'],
+  ].map(
+    ([status = '', response = '']): Row => [
+      `an operation without ${status}`,
+      withoutStatus('apps', status, response),
+      'rule/errors',
+      `Declare what any request can be answered with: ${status} is required`,
+    ],
+  ),
+  [
+    'a read without 304',
+    withoutStatus('apps', '304', 'PageNotModified'),
+    'rule/errors-of-reads',
+    'Declare what a read with If-None-Match can be answered with: 304 is required',
+  ],
+  [
+    'the path of one thing without 404',
+    withoutStatus('apps_{id}', '404', 'NotFound'),
+    'rule/errors-of-one',
+    'Declare what the path of one thing can be answered with: 404 is required',
+  ],
+  ...[
+    ['403', 'Forbidden'],
+    ['412', 'PreconditionFailed'],
+  ].map(
+    ([status = '', response = '']): Row => [
+      `a change of one thing without ${status}`,
+      withoutStatus('apps_{id}', status, response),
+      'rule/errors-of-changes',
+      `Declare what a change of one thing can be answered with: ${status} is required`,
+    ],
+  ),
+  ...[
+    ['413', 'PayloadTooLarge'],
+    ['415', 'UnsupportedMediaType'],
+    ['422', 'UnknownCategory'],
+  ].map(
+    ([status = '', response = '']): Row => [
+      `a request with a body without ${status}`,
+      withoutStatus('apps', status, response),
+      'rule/errors-of-bodies',
+      `Declare what a request with a body can be answered with: ${status} is required`,
+    ],
+  ),
+  [
+    'an array without an end',
+    replace('schemas/Problems.yaml', 'maxItems: 100\n', ''),
+    'rule/limits-of-arrays',
+    'Say how long the array can be: maxItems is required',
+  ],
+  [
+    'a number without a maximum',
+    replace('schemas/Downloads.yaml', 'maximum: 9007199254740991\n', ''),
+    'rule/limits-of-numbers',
+    'Say how small and large the number can be: maximum is required',
+  ],
+  [
+    'a number without a minimum',
+    replace('schemas/AverageRating.yaml', 'minimum: 0\n', ''),
+    'rule/limits-of-numbers',
+    'Say how small and large the number can be: minimum is required',
+  ],
+  [
+    'a text without an end',
+    replace('schemas/Message.yaml', 'maxLength: 500\n', ''),
+    'rule/limits-of-strings',
+    'Say how long the text can be: Should have any of maxLength, enum',
+  ],
+  ...['minimum: 1', 'maximum: 100', 'default: 20'].map(
+    (limit): Row => [
+      `a limit without its ${limit}`,
+      replace('parameters/Limit.yaml', `  ${limit}\n`, ''),
+      'conventions/parameters',
+      'Give limit a minimum, a maximum and a default',
+    ],
+  ),
+  ...['Page', 'Limit'].map(
+    (name): Row => [
+      `a list without ${name}`,
+      replace('paths/apps.yaml', `    - $ref: ../parameters/${name}.yaml\n`, ''),
+      'conventions/parameters',
+      `Add the parameter ${name.toLowerCase()}`,
+    ],
+  ),
+  [
+    'a read without If-None-Match',
+    replace('paths/apps_{id}.yaml', '    - $ref: ../parameters/IfNoneMatch.yaml\n', ''),
+    'conventions/parameters',
+    'Add the parameter If-None-Match',
+  ],
+  [
+    'a change of one thing without If-Match',
+    replace('paths/apps_{id}.yaml', '    - $ref: ../parameters/IfMatch.yaml\n', ''),
+    'conventions/parameters',
+    'Add the parameter If-Match',
+  ],
+  ...[
+    ['apps', 'listApps', 'getApps', 'list'],
+    ['apps', 'createApp', 'addApp', 'create'],
+    ['apps_{id}', 'getApp', 'readApp', 'get'],
+    ['apps_{id}', 'updateApp', 'update_app', 'update'],
+    ['apps_{id}', 'deleteApp', 'delete', 'delete'],
+  ].map(
+    ([path = '', id = '', other = '', verb = '']): Row => [
+      `${id} named ${other}`,
+      replace(`paths/${path}.yaml`, `operationId: ${id}`, `operationId: ${other}`),
+      'conventions/operation-id',
+      `Begin the operationId with ${verb}, and a noun in camelCase`,
+    ],
+  ),
+  [
+    'a file not named as the others',
+    move('schemas/Review.yaml', 'schemas/app-review.yaml', 'schemas/App.yaml', ['Review.yaml', 'app-review.yaml']),
+    'conventions/files',
+    'Keep this in openapi/schemas/AppReview.yaml, and refer to the whole file',
+  ],
+  [
+    'a file in the folder of another kind',
+    move('responses/Forbidden.yaml', 'schemas/Forbidden.yaml', 'paths/apps_{id}.yaml', [
+      '../responses/Forbidden.yaml',
+      '../schemas/Forbidden.yaml',
+    ]),
+    'conventions/files',
+    'Keep this in openapi/responses/Forbidden.yaml, and refer to the whole file',
+  ],
+  [
+    'a path in a file of another name',
+    move('paths/apps.yaml', 'paths/catalogue.yaml', 'openapi.yaml', ['paths/apps.yaml', 'paths/catalogue.yaml']),
+    'conventions/files',
+    'Keep this in openapi/paths/apps.yaml, and refer to the whole file',
+  ],
+  [
+    'a reference into a file',
+    replace('schemas/CreatedApp.yaml', '$ref: AppId.yaml', '$ref: Review.yaml#/properties/id'),
+    'conventions/files',
+    'Keep this in openapi/schemas/Review.yaml, and refer to the whole file',
+  ],
+  [
+    'a file that nothing refers to',
+    (folder) => writeFileSync(join(folder, 'schemas/Orphan.yaml'), 'type: object\n'),
+    'conventions/files',
+    'Delete schemas/Orphan.yaml or refer to it: nothing does',
+  ],
+  [
+    'an answer without an example',
+    replace(
+      'paths/apps_{id}.yaml',
+      '          examples:\n            deleted:\n              $ref: ../examples/DeletedApp.yaml\n',
+      '',
+    ),
+    'rule/examples',
+    'Give an example: Should have any of example, examples',
+  ],
+  [
+    'a request without an example',
+    replace(
+      'paths/apps_{id}.yaml',
+      '        examples:\n          text:\n            $ref: ../examples/AppChanges.yaml\n',
+      '',
+    ),
+    'rule/examples',
+    'Give an example: Should have any of example, examples',
+  ],
+]
+
+describe('the linter', () => {
+  let folder: string
+  /** Of the document as it is, and then of each row's. */
+  let findings: { ruleId: string; message: string }[][]
+
+  // All in one process, since starting it takes longer than its work.
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'conventions-'))
+    const documents = [() => {}, ...rows.map(([, change]) => change)].map((change: Change, index) => {
+      const copy = join(folder, String(index), 'openapi')
+      cpSync(join(root, 'openapi'), copy, { recursive: true })
+      change(copy)
+      return join(copy, 'openapi.yaml')
+    })
+    findings = await lint(documents)
+  })
+  afterAll(() => rmSync(folder, { recursive: true }))
+
+  test('finds nothing in the document', () => {
+    expect(findings[0]).toEqual([])
+  })
+
+  test.for(rows.map((row, index) => [...row, index + 1] as const))('finds %s', ([, , rule, advice, index]) => {
+    const told = findings[index]?.filter(({ ruleId }) => ruleId === rule).map(({ message }) => message)
+    expect(new Set(told)).toEqual(new Set([advice]))
+  })
+})
+
+async function lint(documents: string[]): Promise<{ ruleId: string; message: string }[][]> {
+  const cli = join(root, 'node_modules/@redocly/cli/bin/cli.js')
+  const flags = ['--config', join(root, 'redocly.yaml'), '--format', 'json', '--max-problems', '1000']
+  const output = await promisify(execFile)(process.execPath, [cli, 'lint', ...documents, ...flags], {
+    maxBuffer: 2 ** 26,
+  }).catch((error: { stdout: string }) => error)
+  // An object a document, with nothing between them.
+  return output.stdout.split(/(?<=^\})(?=\{$)/m).map((object) => JSON.parse(object).problems)
+}
