@@ -1,0 +1,137 @@
+/** The contract in types, written by hand: no generator may be the measure of itself. */
+
+type Success<Data> = { success: true; message: string; data: Data }
+type Failure<Data> = { success: false; message: string; data: Data }
+
+type Problem = { in: 'path' | 'query' | 'header' | 'body'; field: string; message: string }
+type ErrorCode =
+  | 'invalid_request'
+  | 'malformed_json'
+  | 'unauthorized'
+  | 'forbidden'
+  | 'not_found'
+  | 'method_not_allowed'
+  | 'not_acceptable'
+  | 'request_timeout'
+  | 'package_name_taken'
+  | 'precondition_failed'
+  | 'payload_too_large'
+  | 'unsupported_media_type'
+  | 'headers_too_large'
+  | 'internal_error'
+  | 'unavailable'
+type AnyError = Failure<{ code: ErrorCode; errors?: Problem[] }>
+type UnknownCategory = Failure<{
+  code: 'unknown_category'
+  errors: Problem[]
+  categories: { id: number; slug: string; name: string }[]
+}>
+
+type Summary = {
+  id: number
+  name: string
+  slug: string
+  description: string
+  developer_name: string
+  category_name: string
+  total_downloads: number
+  average_rating: number
+}
+type App = Summary & {
+  short_description?: string
+  version: string
+  package_name?: string
+  status: 'pending' | 'approved' | 'rejected'
+  rejection_reason?: string
+  category_id: number
+  category_slug: string
+  created_at: string
+  updated_at: string
+  approved_at?: string
+  review_count: number
+  reviews: { id: number; reviewer_name: string; rating: number; comment: string; created_at: string }[]
+}
+type Page = {
+  apps: Summary[]
+  pagination: { current_page: number; total_pages: number; per_page: number }
+}
+type NewApp = {
+  name: string
+  description: string
+  category_id: number
+  short_description?: string
+  version?: string
+  package_name?: string
+}
+
+type IfMatch = { 'If-Match'?: string }
+type IfNoneMatch = { 'If-None-Match'?: string }
+type Id = { id: number }
+type Query = {
+  page?: number
+  limit?: number
+  category?: string
+  search?: string
+  sort?: 'latest' | 'popular' | 'rating'
+}
+
+/** What may go wrong with any request, and with one that has a body. */
+type Always = 400 | 401 | 405 | 406 | 408 | 431 | 500 | 503
+type WithBody = 409 | 413 | 415 | 422
+
+type Errors<Status extends number> = { [S in Status]: S extends 422 ? UnknownCategory : AnyError }
+
+/** Each operation's arguments, and its answers by status; one without a body is undefined. */
+export type Contract = {
+  listApps: { query: Query; header: IfNoneMatch; answers: { 200: Success<Page>; 304: undefined } & Errors<Always> }
+  createApp: {
+    body: NewApp
+    answers: { 201: Success<{ app_id: number; slug: string; status: 'pending' }> } & Errors<Always | WithBody>
+  }
+  getApp: {
+    path: Id
+    header: IfNoneMatch
+    answers: { 200: Success<{ app: App }>; 304: undefined } & Errors<Always | 404>
+  }
+  updateApp: {
+    path: Id
+    header: IfMatch
+    body: Partial<NewApp>
+    answers: { 200: Success<{ app: App }> } & Errors<Always | WithBody | 403 | 404 | 412>
+  }
+  deleteApp: {
+    path: Id
+    header: IfMatch
+    answers: { 200: Success<{ app_id: number }> } & Errors<Always | 403 | 404 | 412>
+  }
+}
+
+type Successes<Answers> = Answers[keyof Answers & (200 | 201)]
+type Failures<Answers> = Answers[Exclude<keyof Answers, 200 | 201 | 304>]
+
+/** The same for a client that tells success from error, but not one error's status from another's. */
+export type TwoWay = {
+  [Id in keyof Contract]: Omit<Contract[Id], 'answers'> & {
+    success: Successes<Contract[Id]['answers']>
+    error: Failures<Contract[Id]['answers']>
+  }
+}
+
+/** What any client can tell of an answer; a 304 has no body. */
+export type Answer<Id extends keyof Contract> = {
+  status: number
+  headers: Headers
+  body: TwoWay[Id]['success'] | TwoWay[Id]['error'] | undefined
+}
+
+/** The life cycle's calls. An adapter translates them into its client's and adds nothing. */
+export type Client = {
+  listApps: (query: Query) => Promise<Answer<'listApps'>>
+  createApp: (app: NewApp) => Promise<Answer<'createApp'>>
+  getApp: (id: number) => Promise<Answer<'getApp'>>
+  updateApp: (id: number, changes: Partial<NewApp>, etag: string) => Promise<Answer<'updateApp'>>
+  deleteApp: (id: number) => Promise<Answer<'deleteApp'>>
+}
+
+/** A client of the service at an address; without a key it is anonymous. */
+export type Connect = (baseUrl: string, key?: string) => Client | Promise<Client>

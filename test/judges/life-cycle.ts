@@ -1,0 +1,111 @@
+import { expect, inject } from 'vitest'
+import { commandLine, serve } from '../support/process.ts'
+import { copyWorld } from '../support/service.ts'
+import type { Connect } from './clients/contract.ts'
+
+const newApp = { name: 'Star Map', description: 'The sky above you.', category_id: 1, short_description: 'Stars' }
+
+/** The life of an app, through a client and against a running server whose base address has a path. */
+export async function lifeCycle(connect: Connect) {
+  const { keys, categories } = inject('world')
+  const databaseFile = copyWorld()
+  const { port } = await serve(databaseFile, { BASE_URL: 'http://apps.test/catalogue' })
+  const baseUrl = `http://127.0.0.1:${port}/catalogue`
+  const ada = await connect(baseUrl, keys.ada)
+  const anyone = await connect(baseUrl)
+  const app = { ...newApp, category_id: categories.tools }
+
+  // Created: pending, and its owner's alone.
+  const created = await ada.createApp(app)
+  const { app_id, ...rest } = dataOf(created, 201)
+  expect(rest).toEqual({ slug: 'star-map', status: 'pending' })
+  expect(created.headers.get('Location')).toBe(`http://apps.test/catalogue/apps/${app_id}`)
+  const time = expect.stringMatching(/^\d{4}-\d{2}-\d{2}T[\d:.]{12}Z$/)
+  const pending = {
+    id: app_id,
+    ...app,
+    slug: 'star-map',
+    version: '1.0.0',
+    status: 'pending',
+    developer_name: 'Ada',
+    category_name: 'Tools',
+    category_slug: 'tools',
+    total_downloads: 0,
+    average_rating: 0,
+    created_at: time,
+    updated_at: time,
+    review_count: 0,
+    reviews: [],
+  }
+  expect(dataOf(await ada.getApp(app_id), 200)).toEqual({ app: pending })
+  expect(errorOf(await anyone.getApp(app_id), 404)).toEqual({ code: 'not_found' })
+
+  // Approved: everyone's.
+  expect((await commandLine(databaseFile).run('moderation', 'approve', String(app_id))).code).toBe(0)
+  const read = await anyone.getApp(app_id)
+  expect(dataOf(read, 200)).toEqual({ app: { ...pending, status: 'approved', approved_at: time } })
+  const listed = dataOf(await anyone.listApps({ sort: 'latest', page: 1, limit: 2 }), 200)
+  expect(listed.apps.map(({ name }) => name)).toEqual(['Star Map', 'Bird Song'])
+  expect(listed.pagination).toEqual({ current_page: 1, total_pages: 2, per_page: 2 })
+  const found = dataOf(await anyone.listApps({ search: 'sky stars', category: 'tools' }), 200)
+  expect(found.apps).toEqual([
+    {
+      id: app_id,
+      name: 'Star Map',
+      slug: 'star-map',
+      description: 'The sky above you.',
+      developer_name: 'Ada',
+      category_name: 'Tools',
+      total_downloads: 0,
+      average_rating: 0,
+    },
+  ])
+
+  // Updated, by who has read it as it is.
+  const etag = String((await ada.getApp(app_id)).headers.get('ETag'))
+  const updated = await ada.updateApp(app_id, { name: 'Planet Map', short_description: '' }, etag)
+  expect(dataOf(updated, 200).app).toMatchObject({ name: 'Planet Map', slug: 'star-map', status: 'approved' })
+  expect(dataOf(updated, 200).app).not.toHaveProperty('short_description')
+  expect(updated.headers.get('ETag')).not.toBe(etag)
+  expect(errorOf(await ada.updateApp(app_id, { name: 'Moon Map' }, etag), 412)).toEqual({ code: 'precondition_failed' })
+
+  // What goes wrong is said in data.
+  expect(errorOf(await anyone.getApp(999_999), 404)).toEqual({ code: 'not_found' })
+  expect(errorOf(await anyone.createApp(app), 401)).toEqual({ code: 'unauthorized' })
+  expect(errorOf(await ada.createApp({ ...app, name: '' }), 400)).toEqual({
+    code: 'invalid_request',
+    errors: [{ in: 'body', field: '/name', message: 'must not be empty' }],
+  })
+  expect(errorOf(await anyone.listApps({ limit: 101 }), 400)).toMatchObject({
+    code: 'invalid_request',
+    errors: [{ in: 'query', field: 'limit' }],
+  })
+  expect(errorOf(await ada.createApp({ ...app, category_id: 999 }), 422)).toMatchObject({
+    code: 'unknown_category',
+    errors: [{ in: 'body', field: '/category_id' }],
+    categories: [{ slug: 'empty' }, { slug: 'games' }, { slug: 'tools' }],
+  })
+
+  // Deleted: gone for all.
+  expect(dataOf(await ada.deleteApp(app_id), 200)).toEqual({ app_id })
+  expect(errorOf(await ada.getApp(app_id), 404)).toEqual({ code: 'not_found' })
+  expect(errorOf(await ada.deleteApp(app_id), 404)).toEqual({ code: 'not_found' })
+}
+
+type Envelope = { success: boolean; message: string; data: unknown }
+type Answer<Body> = { status: number; body: Body | undefined }
+
+const dataOf = <Body extends Envelope>(answer: Answer<Body>, status: number) => inside(answer, status, true)
+const errorOf = <Body extends Envelope>(answer: Answer<Body>, status: number) => inside(answer, status, false)
+
+function inside<Body extends Envelope, Success extends boolean>(
+  { status, body }: Answer<Body>,
+  expected: number,
+  success: Success,
+): Extract<Body, { success: Success }>['data'] {
+  expect({ status, body }).toEqual({
+    status: expected,
+    body: { success, message: expect.any(String), data: expect.anything() },
+  })
+  return (body as Extract<Body, { success: Success }>).data
+}
