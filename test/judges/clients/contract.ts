@@ -109,9 +109,9 @@ export type Contract = {
 type Successes<Answers> = Answers[keyof Answers & (200 | 201)]
 type Failures<Answers> = Answers[Exclude<keyof Answers, 200 | 201 | 304>]
 
-/** The same for a client that tells success from error, but not one error's status from another's. */
+/** The same, with what a client gives that tells success from error, but not one error's status from another's. */
 export type TwoWay = {
-  [Id in keyof Contract]: Omit<Contract[Id], 'answers'> & {
+  [Id in keyof Contract]: Contract[Id] & {
     success: Successes<Contract[Id]['answers']>
     error: Failures<Contract[Id]['answers']>
   }

@@ -16,11 +16,17 @@ type Given = {
   deleteApp: { path: { id: Parameters<typeof apps.deleteApp>[0] } } & DataOrError<typeof apps.deleteApp>
 }
 const header = 'A call takes any headers, as fetch does; see Headers for the types of the declared ones.'
+const answers = 'Errors are one union; no status has a type of its own.'
 export const losses: Record<Losses<Given, TwoWay>, string> = {
   'listApps.header': header,
   'getApp.header': header,
   'updateApp.header': header,
   'deleteApp.header': header,
+  'listApps.answers': answers,
+  'createApp.answers': answers,
+  'getApp.answers': answers,
+  'updateApp.answers': answers,
+  'deleteApp.answers': answers,
 }
 
 /** What --route-types writes, for a caller's `satisfies`. */
