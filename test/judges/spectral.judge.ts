@@ -6,7 +6,7 @@ const judges = import.meta.dirname
 const document = `${judges}/../../generated/openapi.json`
 
 test('Spectral finds nothing, by its rules for OpenAPI and those for OWASP', async () => {
-  const findings = await promisify(execFile)(`${judges}/node_modules/.bin/spectral`, [
+  const findings: string = await promisify(execFile)(`${judges}/node_modules/.bin/spectral`, [
     'lint',
     document,
     '--ruleset',
