@@ -288,7 +288,7 @@ describe('the linter', () => {
       return join(copy, 'openapi.yaml')
     })
     findings = await lint(documents)
-  })
+  }, 120_000)
   afterAll(() => rmSync(folder, { recursive: true }))
 
   test('finds nothing in the document', () => {
