@@ -31,11 +31,11 @@ export function firstOfEachField(problems: Problem[]): Problem[] {
 const parts: Record<string, Problem['in']> = { path: 'path', query: 'query', header: 'header', requestBody: 'body' }
 
 function problemOf(error: ErrorObject, locate: Locate): Problem {
-  const path = error.instancePath.split('/').slice(1)
+  const path = error.instancePath.split('/').slice(1).map(unescaped)
   const within = error.params.missingProperty ?? error.params.additionalProperty
-  if (within !== undefined) path.push(escaped(String(within)))
+  if (within !== undefined) path.push(String(within))
   const { place, segments } = locate(path)
-  const field = place === 'body' ? segments.map((segment) => `/${segment}`).join('') : segments.join('/')
+  const field = place === 'body' ? segments.map((segment) => `/${escaped(segment)}`).join('') : segments.join('/')
   return { in: place, field: fitting(field), message: messageOf(error, place) }
 }
 
@@ -51,6 +51,7 @@ export function illFormed(value: unknown, field = '', depth = 0): Problem[] {
 
 /** RFC 6901, section 3. */
 const escaped = (name: string) => name.replaceAll('~', '~0').replaceAll('/', '~1')
+const unescaped = (segment: string) => segment.replaceAll('~1', '/').replaceAll('~0', '~')
 
 /** As much of it as the contract has room for: whoever sent the request chose its names. */
 const fitting = (field: string) => [...field.toWellFormed()].slice(0, 200).join('')

@@ -93,9 +93,7 @@ export async function createApi(document: Document, { authenticate, respond }: R
       if (allow.length === 0) throw notFound()
       return sendOptions(response, allow)
     }
-    const reply: Reply = await api.handleRequest(raw, request, response, raw).catch((error: unknown) => {
-      throw error instanceof URIError ? undecodable() : error
-    })
+    const reply: Reply = await api.handleRequest(raw, request, response, raw)
     const isRead = raw.method === 'GET' && reply.status < 400
     response.set(isRead ? readCaching(request) : { 'Cache-Control': 'no-store' })
     // Express answers 304 by itself where If-None-Match holds the ETag.
@@ -116,9 +114,6 @@ function bearerToken(header: string): string {
   const message = 'The Authorization header must be: Bearer, a space and an API key.'
   throw new ServiceError('unauthorized', message, /^Bearer\b/i.test(header) ? { refusedKey: true } : {})
 }
-
-/** A path parameter with percent signs that stand for no text. */
-const undecodable = () => invalidRequest([{ in: 'path', field: 'id', message: 'must be percent-encoded UTF-8' }])
 
 const notAcceptable = () => new ServiceError('not_acceptable', 'Answers are application/json; accept that.')
 

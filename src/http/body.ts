@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer'
+import type { IncomingMessage } from 'node:http'
 import { promisify } from 'node:util'
 import express, { type Request, type Response } from 'express'
 import { type ErrorDetails, ServiceError } from '../errors.ts'
@@ -9,14 +10,17 @@ const limit = 256 * 1024
 /** Up to here a body that is too large is read to its end, so that its sender hears why; beyond, the connection is cut. */
 const patience = 16 * limit
 
+/** Requests whose body ended before it began; body-parser makes `{}` of that. */
+const empty = new WeakSet<IncomingMessage>()
+
 const parse = promisify(
   express.json({
     limit,
     // Values other than objects are the schema's to refuse, with the other problems.
     strict: false,
     // RFC 8259, section 8.1: JSON is UTF-8. Decoding would put U+FFFD where it is not, and so change what was sent.
-    verify: (_request, _response, bytes, encoding) => {
-      if (!/^utf-?8$/i.test(encoding)) throw unsupportedMediaType()
+    verify: (request, _response, bytes) => {
+      if (bytes.length === 0) empty.add(request)
       if (!isUtf8(bytes)) throw malformed('The body is not valid UTF-8.')
       const repeated = repeatedField(bytes.toString())
       if (repeated) throw malformed('The body has a field twice; see data.errors.', { errors: [repeated] })
@@ -31,15 +35,21 @@ const parse = promisify(
 export async function readBody(request: Request, response: Response): Promise<unknown> {
   const { 'content-length': length, 'transfer-encoding': encoding, expect } = request.headers
   if (encoding === undefined && !Number(length)) return undefined
-  if (!request.is('application/json')) throw unsupportedMediaType()
+  if (!request.is('application/json') || !isUtf8Declared(request)) throw unsupportedMediaType()
   if (Number(length) > patience) throw tooLarge(response)
   // RFC 9110, section 10.1.1: only now is the body wanted.
   if (expect?.toLowerCase() === '100-continue') response.writeContinue()
   await Promise.race([parse(request, response), outOfPatience(request, response)]).catch((error: unknown) => {
     throw translate(error)
   })
-  return trimmed(request.body)
+  return empty.has(request) ? undefined : trimmed(request.body)
 }
+
+/** body-parser would look at the charset when it has read the body, and refuse its size first. */
+const isUtf8Declared = ({ headers }: Request) =>
+  [...(headers['content-type'] ?? '').matchAll(/\bcharset="?([^\s;"]*)/gi)].every(([, name = '']) =>
+    /^utf-?8$/i.test(name),
+  )
 
 /** Rejects when more has come than is worth waiting for; body-parser would read on to the end before it says so. */
 function outOfPatience(request: Request, response: Response): Promise<never> {

@@ -18,10 +18,19 @@ export function rawRequest({ method, url, headers }: Request): RawRequest {
   const [path = '/', ...search] = url.replace(/^https?:\/\/[^/?]*/i, '').split('?')
   return {
     method: method === 'HEAD' ? 'GET' : method,
-    path,
+    path: isDecodable(path) ? path : path.replaceAll('%', '%25'),
     query: queryOf(search.join('?')),
     // Node's type has undefined for headers that are not there; its object leaves them out.
     headers: headers as RawRequest['headers'],
+  }
+}
+
+/** Where percent signs stand for no text, the path is taken as it is written. */
+function isDecodable(path: string): boolean {
+  try {
+    return decodeURIComponent(path) !== undefined
+  } catch {
+    return false
   }
 }
 

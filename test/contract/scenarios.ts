@@ -312,6 +312,12 @@ export const tables: Record<string, Table> = {
       problems: ['query __proto__'],
     },
     {
+      name: 'names a parameter as it was sent, not as a pointer',
+      request: ['GET', '/apps?a%2Fb~=1'],
+      answers: 400,
+      problems: ['query a/b~'],
+    },
+    {
       name: 'names all problems at once',
       request: ['GET', '/apps?page=x&limit=101&sort=foo&colour=red'],
       answers: 400,
@@ -446,6 +452,12 @@ export const tables: Record<string, Table> = {
       problems: ['path id'],
     },
     { name: 'refuses a path that cannot be decoded', request: ['GET', '/apps/%'], answers: 400, problems: ['path id'] },
+    {
+      name: 'names problems of parameters beside a path that cannot be decoded',
+      request: ['GET', '/apps/%ff?full=1'],
+      answers: 400,
+      problems: ['path id', 'query full'],
+    },
     {
       name: 'refuses an unknown parameter',
       request: ['GET', `/apps/${apps.approved}?full=1`],
@@ -638,6 +650,22 @@ export const tables: Record<string, Table> = {
       request: ['POST', '/apps', { key: keys.ada, headers: jsonType, body: `{"${'x'.repeat(300)}":"\\ud83d"}` }],
       answers: 400,
       problems: [`body /${'x'.repeat(199)}`, 'body /name', 'body /description', 'body /category_id'],
+    },
+    {
+      name: 'takes a body that ends before it begins for none',
+      request: ['POST', '/apps', { key: keys.ada, headers: { ...jsonType, 'Transfer-Encoding': 'chunked' }, body: '' }],
+      answers: 400,
+      code: 'invalid_request',
+      problems: ['body '],
+    },
+    {
+      name: 'refuses a charset before it minds the size of the body',
+      request: [
+        'POST',
+        '/apps',
+        { key: keys.ada, headers: { 'Content-Type': 'application/json; charset=utf-16' }, body: 'a'.repeat(300_000) },
+      ],
+      answers: 415,
     },
     {
       name: 'refuses a body that is not compressed as it says',
@@ -1053,6 +1081,15 @@ export const tables: Record<string, Table> = {
       ],
       answers: 412,
       code: 'precondition_failed',
+    },
+    {
+      name: 'takes * in If-Match by itself alone',
+      request: [
+        'PUT',
+        `/apps/${apps.approved}`,
+        { key: keys.ada, json: { name: 'A' }, headers: { 'If-Match': '*, "a"' } },
+      ],
+      answers: 412,
     },
     {
       name: 'takes If-Match: *',
