@@ -1,0 +1,136 @@
+import fc, { type Arbitrary } from 'fast-check'
+import { afterAll, describe, expect, type RunnerTestCase, test } from 'vitest'
+import { generateKey } from '../../src/accounts/keys.ts'
+import { moderationStore } from '../../src/moderation/store.ts'
+import { type Reply, type Service, startService } from '../support/service.ts'
+import { hunt, isRerun, operations, timeout, total } from './fuzz.ts'
+import { Model, type ModelApp } from './model.ts'
+import { type Forbidden, judge, misnamed } from './oracle.ts'
+import { attacksOn } from './requests.ts'
+import { type Request, send } from './wire.ts'
+
+/** Each request by itself: what the document allows is done, what it forbids is refused for the right reason. */
+
+const share = Math.ceil((total * 0.8) / (operations.length * 4))
+let sent = 0
+
+/** In the world that every service begins in. */
+const known = {
+  id: [1, 2, 3, 4, 5, 6, 999],
+  category_id: [1, 2, 3],
+  category: ['tools', 'games', 'empty'],
+  package_name: ['org.example.tideclock', 'ORG.Example.gone', 'org.example.one', 'org.example.two'],
+  search: ['tide', 'bird song', 'ada'],
+  'If-Match': ['*', '*, "a"', 'W/"a"', '"a", "b"'],
+}
+
+describe.for(operations)('$operationId', (operation) => {
+  const { valid, nearly, hostile } = attacksOn(operation, known)
+
+  test('does what is allowed', { timeout }, async ({ task }) => {
+    await attack(valid, share, task, (request) => {
+      expect(judge(operations, request), 'what was made to be valid').not.toHaveProperty('status')
+      return request
+    })
+  })
+
+  test('refuses what breaks one rule', { timeout }, async ({ task }) => {
+    await attack(nearly, 2 * share, task, ({ request, claim: { status, place } }) => {
+      const verdict = judge(operations, request)
+      expect(verdict, 'what was made to break one rule').toMatchObject({ status, ...(place && { problems: [place] }) })
+      return request
+    })
+  })
+
+  test('stands what is hostile', { timeout }, async ({ task }) => {
+    await attack(hostile, share, task, (request) => request)
+  })
+})
+
+afterAll(() => {
+  if (!isRerun) expect(sent).toBeGreaterThanOrEqual(0.8 * total)
+})
+
+/** Sends what is made until an answer is not as it must be. */
+async function attack<T>(made: Arbitrary<T>, runs: number, task: RunnerTestCase, requestIn: (made: T) => Request) {
+  let target = await startTarget()
+  const property = fc.asyncProperty(made, async (one) => {
+    try {
+      await exchange(target, requestIn(one))
+    } catch (error) {
+      // What was done against the rules is not in the model.
+      target = await startTarget()
+      throw error
+    }
+  })
+  await hunt(property, runs, task)
+}
+
+type Target = Awaited<ReturnType<typeof startTarget>>
+
+/** A service, and a model that follows its state. */
+async function startTarget() {
+  const service = await startService()
+  const model = new Model(Object.values(service.world.categories), await worldApps(service))
+  return { service, model, keys: { ...service.world.keys, unknown: generateKey().key } }
+}
+
+async function exchange({ service, model, keys }: Target, request: Request) {
+  sent++
+  const reply = await send(service, keys, request)
+  holdRequestId(request, reply)
+  const verdict = judge(operations, request)
+  if ('status' in verdict) return holdRefusal(verdict, reply)
+  model.settle(verdict, request.caller, reply)
+  // So that there are always apps to attack.
+  for (const app of model.apps.filter(({ id, isDeleted }) => isDeleted && id === reply.body?.data.app_id)) {
+    await service.database.write((connection) => moderationStore(connection).restore(app.id, { operator: 'test' }))
+    model.restored(app)
+  }
+}
+
+async function worldApps({ world, get }: Service): Promise<ModelApp[]> {
+  const { bobs, bobsPending, deleted, ...adas } = world.apps
+  const owned = [
+    ...Object.values(adas).map((id) => ({ id, owner: 'ada' as const })),
+    ...[bobs, bobsPending].map((id) => ({ id, owner: 'bob' as const })),
+  ]
+  const common = { isDeleted: false, isChanged: false }
+  const apps = owned.map(async ({ id, owner }): Promise<ModelApp> => {
+    const { headers, body } = await get(`/apps/${id}`, { key: world.keys[owner] })
+    const { slug, status } = body.data.app
+    const names = ['name', 'description', 'category_id', 'short_description', 'version', 'package_name']
+    const fields = Object.fromEntries(Object.entries(body.data.app).filter(([name]) => names.includes(name)))
+    return { ...common, id, owner, slug, status, fields, etag: String(headers.etag), pastEtags: new Set() }
+  })
+  const fields = { package_name: 'org.example.gone' }
+  const gone: ModelApp = {
+    ...common,
+    id: deleted,
+    owner: 'ada',
+    slug: 'gone',
+    status: 'approved',
+    fields,
+    isDeleted: true,
+    etag: undefined,
+    pastEtags: new Set(),
+  }
+  return [...(await Promise.all(apps)), gone]
+}
+
+function holdRefusal(verdict: Forbidden, reply: Reply) {
+  expect(reply.status, reply.text).toBe(verdict.status)
+  if (reply.method === 'HEAD') return
+  const { code, errors = [] } = reply.body.data
+  expect(code).toBe(verdict.code)
+  const named = errors.map((problem: { in: string; field: string }) => `${problem.in} ${problem.field}`)
+  expect(misnamed(verdict, named), reply.text).toEqual([])
+}
+
+/** The caller's own where it is sane. */
+function holdRequestId({ headers }: Request, reply: Reply) {
+  const ids = headers.filter(([name]) => name === 'X-Request-Id').map(([, value]) => value.trim())
+  const [id = ''] = ids
+  if (ids.length === 1 && /^[A-Za-z0-9._-]{1,128}$/.test(id)) expect(reply.headers['x-request-id']).toBe(id)
+  else expect(ids).not.toContain(reply.headers['x-request-id'])
+}

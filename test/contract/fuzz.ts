@@ -1,0 +1,36 @@
+import { relative } from 'node:path'
+import fc, { type IAsyncProperty } from 'fast-check'
+import type { RunnerTestCase } from 'vitest'
+import document from '../../generated/openapi.json' with { type: 'json' }
+import { operationsOf } from './operations.ts'
+
+/** How much is asked of the service at random, and how a failure is told. */
+
+const { FUZZ_RUNS = '5000', FUZZ_SEED, FUZZ_PATH } = process.env
+
+/** Requests in all. */
+export const total = Number(FUZZ_RUNS)
+/** One failure is looked at again, so that no other requests are made. */
+export const isRerun = FUZZ_PATH !== undefined
+export const operations = operationsOf(document)
+
+/** Long enough for any number of runs; the suite's own limit is for its few. */
+export const timeout = 60_000 + 50 * total
+
+/** Runs a property with another seed every time, unless one is given; its failure says how to see it again. */
+export async function hunt<Values>(property: IAsyncProperty<Values>, numRuns: number, test: RunnerTestCase) {
+  const details = await fc.check(property, {
+    numRuns,
+    ...(FUZZ_SEED !== undefined && { seed: Number(FUZZ_SEED) }),
+    ...(FUZZ_PATH !== undefined && { path: FUZZ_PATH, endOnFailure: true }),
+  })
+  if (!details.failed) return
+  const { seed, counterexamplePath, errorInstance } = details
+  const file = relative(process.cwd(), test.file.filepath)
+  const lines = [
+    await fc.asyncDefaultReportMessage(details),
+    `Again: FUZZ_SEED=${seed} FUZZ_PATH=${counterexamplePath} npx vitest run ${file} -t '${test.fullTestName}'`,
+    `With all that came before it: FUZZ_SEED=${seed} FUZZ_RUNS=${total}, without FUZZ_PATH.`,
+  ]
+  throw new Error(lines.join('\n\n'), { cause: errorInstance })
+}

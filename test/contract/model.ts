@@ -1,0 +1,169 @@
+import { expect } from 'vitest'
+import type { Decision } from '../../src/apps/policy.ts'
+import type { Reply } from '../support/service.ts'
+import type { Allowed, Input } from './oracle.ts'
+import type { Caller } from './wire.ts'
+
+/** What the document says of apps: who sees them, who may change them, and what becomes of them. */
+
+type Fields = Record<string, unknown> & { package_name?: string; short_description?: string }
+export type ModelApp = {
+  id: number
+  owner: Caller
+  slug: string
+  status: 'pending' | 'approved' | 'rejected'
+  isDeleted: boolean
+  /** Changed by its owner since an operator's last decision. */
+  isChanged: boolean
+  fields: Fields
+  /** As last seen; unknown where the app has changed since. */
+  etag: string | undefined
+  pastEtags: Set<string>
+}
+
+const codes: Record<number, string> = {
+  403: 'forbidden',
+  404: 'not_found',
+  409: 'package_name_taken',
+  412: 'precondition_failed',
+  422: 'unknown_category',
+}
+
+export class Model {
+  readonly apps: ModelApp[]
+  readonly #categories: readonly number[]
+
+  constructor(categories: readonly number[], apps: ModelApp[] = []) {
+    this.#categories = categories
+    this.apps = apps
+  }
+
+  visible = (app: ModelApp, caller: Caller | undefined) =>
+    !app.isDeleted && (app.status === 'approved' || app.owner === caller)
+
+  listed = () => this.apps.filter((app) => app.status === 'approved' && !app.isDeleted)
+
+  /** The status of the answer; undefined for an operation that this knows nothing of. */
+  predict({ operation, input }: Allowed, caller: Caller | undefined): number | undefined {
+    const { header, body } = input
+    const app = this.#target(input, caller)
+    switch (operation.operationId) {
+      case 'listApps':
+        return header['If-None-Match'] === '*' ? 304 : 200
+      case 'getApp':
+        if (!app) return 404
+        return isOneOf(app.etag, header['If-None-Match'], 'weakly') ? 304 : 200
+      case 'createApp':
+        return this.#refusalOf(body) ?? 201
+      case 'updateApp':
+      case 'deleteApp':
+        if (!app) return 404
+        if (app.owner !== caller) return 403
+        if (header['If-Match'] !== undefined && !isOneOf(app.etag, header['If-Match'], 'strongly')) return 412
+        return (operation.operationId === 'updateApp' && this.#refusalOf(body, app)) || 200
+      default:
+        return undefined
+    }
+  }
+
+  /** Holds an answer against what was predicted, and follows what it says was done. */
+  settle(allowed: Allowed, caller: Caller | undefined, reply: Reply) {
+    const status = this.predict(allowed, caller)
+    if (status === undefined) return expect([400, 401, 405, 406, 413, 415]).not.toContain(reply.status)
+    expect(reply.status, reply.text).toBe(status)
+    if (reply.method === 'HEAD') return
+    if (status >= 400) return expect(reply.body.data.code).toBe(codes[status])
+    const app = this.#target(allowed.input, caller)
+    switch (allowed.operation.operationId) {
+      case 'createApp':
+        return this.#created(allowed, caller, reply)
+      case 'updateApp':
+        return app && this.#updated(app, allowed.input.body, reply)
+      case 'deleteApp':
+        if (app) app.isDeleted = true
+        return expect(reply.body.data).toEqual({ app_id: app?.id })
+      case 'getApp':
+        return app && hold(app, reply)
+    }
+  }
+
+  decided(app: ModelApp, decision: Decision) {
+    const status = decision === 'approve' ? 'approved' : 'rejected'
+    if (app.isDeleted || (app.status === status && !(decision === 'approve' && app.isChanged))) return
+    changed(app)
+    Object.assign(app, { status, isChanged: false })
+  }
+
+  restored(app: ModelApp) {
+    if (app.isDeleted) changed(app)
+    app.isDeleted = false
+  }
+
+  #target({ path }: Input, caller: Caller | undefined): ModelApp | undefined {
+    return this.apps.find((app) => app.id === path.id && this.visible(app, caller))
+  }
+
+  #refusalOf({ category_id, package_name }: { category_id?: number; package_name?: string }, own?: ModelApp) {
+    if (category_id !== undefined && !this.#categories.includes(category_id)) return 422
+    const key = package_name?.toLowerCase()
+    const isTaken = this.apps.some((app) => app !== own && key && app.fields.package_name?.toLowerCase() === key)
+    return isTaken ? 409 : undefined
+  }
+
+  #created({ operation, input }: Allowed, owner: Caller = 'ada', reply: Reply) {
+    const { app_id: id, slug } = reply.body.data
+    expect(this.apps.filter((app) => app.id === id || app.slug === slug)).toEqual([])
+    expect(reply.headers.location).toBe(`http://apps.test/apps/${id}`)
+    const defaults = Object.entries(operation.body?.properties ?? {}).flatMap(([name, schema]) =>
+      schema.default === undefined ? [] : [[name, schema.default]],
+    )
+    const fields = set(Object.fromEntries(defaults), input.body)
+    const state = { status: 'pending' as const, isDeleted: false, isChanged: false }
+    this.apps.push({ id, owner, slug, ...state, fields, etag: undefined, pastEtags: new Set() })
+  }
+
+  #updated(app: ModelApp, body: Fields, reply: Reply) {
+    const fields = set(app.fields, body)
+    const status = app.status === 'rejected' ? 'pending' : app.status
+    if (status !== app.status || !sameFields(fields, app.fields)) {
+      changed(app)
+      Object.assign(app, { fields, status, isChanged: true })
+    }
+    hold(app, reply)
+  }
+}
+
+/** What is left out stays; an empty short description is none. */
+function set(fields: Fields, body: Fields): Fields {
+  const { short_description, ...others } = { ...fields, ...body }
+  return short_description ? { ...others, short_description } : others
+}
+
+const sameFields = (one: Fields, other: Fields) =>
+  [...new Set([...Object.keys(one), ...Object.keys(other)])].every((name) => one[name] === other[name])
+
+function changed(app: ModelApp) {
+  if (app.etag !== undefined) app.pastEtags.add(app.etag)
+  app.etag = undefined
+}
+
+/** An app's ETag changes exactly when the app does, and is read back as it was written. */
+function hold(app: ModelApp, { headers, body, status }: Reply) {
+  const { etag } = headers
+  if (app.etag !== undefined) expect(etag).toBe(app.etag)
+  expect([...app.pastEtags]).not.toContain(etag)
+  app.etag = String(etag)
+  if (status === 304) return
+  const { id, slug, status: state, fields } = app
+  expect(body.data.app).toMatchObject({ id, slug, status: state, ...fields })
+  const absent = ['short_description', 'package_name'].filter((name) => !(name in fields))
+  for (const name of absent) expect(body.data.app).not.toHaveProperty(name)
+  expect('rejection_reason' in body.data.app).toBe(state === 'rejected')
+}
+
+/** RFC 9110, section 8.8.3.2. */
+function isOneOf(etag: string | undefined, header: string | undefined, how: 'weakly' | 'strongly'): boolean {
+  if (header === '*') return true
+  const tags = header?.split(',').map((tag) => tag.trim()) ?? []
+  return etag !== undefined && tags.some((tag) => (how === 'weakly' ? tag.replace(/^W\//, '') : tag) === etag)
+}

@@ -1,0 +1,102 @@
+/** The operations of a document as requests see them, references resolved. */
+
+export type Schema = {
+  type?: 'object' | 'array' | 'string' | 'integer' | 'number' | 'boolean'
+  enum?: unknown[]
+  minLength?: number
+  maxLength?: number
+  pattern?: string
+  minimum?: number
+  maximum?: number
+  required?: string[]
+  properties?: Record<string, Schema>
+  additionalProperties?: boolean
+  minProperties?: number
+  items?: Schema
+  minItems?: number
+  maxItems?: number
+  default?: unknown
+  example?: unknown
+}
+export type Parameter = { name: string; in: 'path' | 'query' | 'header'; schema: Schema; required?: boolean }
+export type Operation = {
+  operationId: string
+  method: string
+  /** With `{name}` where parameters stand. */
+  path: string
+  parameters: Parameter[]
+  body?: Schema | undefined
+  needsKey: boolean
+  /** Of its path. */
+  methods: string[]
+}
+
+/** Whose meaning requests.ts knows. A document with another one must not pass for attacked. */
+const keywords = [
+  ...['type', 'enum', 'minLength', 'maxLength', 'pattern', 'minimum', 'maximum', 'required', 'properties'],
+  ...['additionalProperties', 'minProperties', 'items', 'minItems', 'maxItems', 'default'],
+  // These forbid nothing: an integer's size is in its bounds, which every integer here must have.
+  ...['example', 'description', 'format', 'title'],
+]
+const formats = ['int32', 'int64', undefined]
+
+type Json = Record<string, unknown>
+type PathItem = { parameters?: Parameter[] } & Record<string, RawOperation>
+type RawOperation = {
+  operationId: string
+  parameters?: Parameter[]
+  requestBody?: { content: { 'application/json': { schema: Schema } } }
+  security?: object[]
+}
+
+export function operationsOf(document: { paths: object; security?: object[] }): Operation[] {
+  return Object.entries<PathItem>(resolved(document.paths, document)).flatMap(([path, item]) => {
+    const own = ['get', 'post', 'put', 'patch', 'delete'].filter((method) => item[method])
+    const methods = own.map((method) => method.toUpperCase())
+    return own.flatMap((method) => {
+      const operation = item[method]
+      if (!operation) return []
+      const { operationId, parameters = [], requestBody, security = document.security ?? [] } = operation
+      const body = requestBody?.content['application/json'].schema
+      const all = [...(item.parameters ?? []), ...parameters]
+      for (const { schema } of all) demandKnown(schema)
+      if (body) demandKnown(body)
+      const needsKey = security.length > 0 && security.every((requirement) => Object.keys(requirement).length > 0)
+      return [{ operationId, method: method.toUpperCase(), path, parameters: all, body, needsKey, methods }]
+    })
+  })
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: a document is read as the types above say, which the linters hold it to
+function resolved(value: unknown, document: object): any {
+  if (Array.isArray(value)) return value.map((item) => resolved(item, document))
+  if (typeof value !== 'object' || value === null) return value
+  const { $ref, allOf, ...own } = value as Json & { $ref?: string; allOf?: object[] }
+  if ($ref !== undefined) return resolved(at(document, $ref), document)
+  const parts = (allOf ?? []).map((part) => resolved(part, document))
+  const entries = Object.entries(own).map(([name, part]) => [name, resolved(part, document)])
+  return [...parts, Object.fromEntries(entries)].reduce(merged)
+}
+
+function at(document: object, reference: string): unknown {
+  let found: unknown = document
+  for (const segment of reference.slice(2).split('/')) found = (found as Json)[segment]
+  return found
+}
+
+/** Two schemas that both hold, in one. */
+function merged(one: Json, other: Json): Json {
+  const both = Object.keys(one).filter((name) => name in other && !['description', 'example'].includes(name))
+  if (both.length > 0) throw new Error(`allOf has ${both.join(', ')} twice, which is not attacked yet`)
+  return { ...one, ...other }
+}
+
+function demandKnown(schema: Schema & { format?: string }) {
+  const unknown = Object.keys(schema).filter((name) => !keywords.includes(name) && !name.startsWith('x-'))
+  if (!formats.includes(schema.format)) unknown.push(`format ${schema.format}`)
+  if (schema.type === undefined) unknown.push('a schema without a type')
+  if (unknown.length > 0) throw new Error(`the document has ${unknown.join(', ')}, which is not attacked yet`)
+  for (const part of [...Object.values(schema.properties ?? {}), ...(schema.items ? [schema.items] : [])]) {
+    demandKnown(part)
+  }
+}

@@ -1,0 +1,210 @@
+import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
+import type { Operation, Parameter, Schema } from './operations.ts'
+import { type Body, contentOf, mostBytes, type Request } from './wire.ts'
+
+/** What the document says of a request, whatever the server makes of it and whatever apps there are. */
+export type Verdict = Allowed | Forbidden
+export type Allowed = { operation: Operation; input: Input }
+export type Input = {
+  path: Record<string, unknown>
+  query: Record<string, unknown>
+  header: Record<string, string>
+  // biome-ignore lint/suspicious/noExplicitAny: it was held against its schema
+  body?: any
+}
+/** `problems` are `in field`; what is within one of them may be named too. */
+export type Forbidden = { status: number; code: string; problems?: string[] }
+
+/** Code points of a name that a problem shows. */
+const mostShown = 200
+
+const ajv = new Ajv({ strict: false, allErrors: true, validateFormats: false })
+const validators = new WeakMap<Schema, ValidateFunction>()
+
+/** Where in a JSON value a schema does not hold, as pointers. */
+function broken(schema: Schema, value: unknown): string[] {
+  const validate = validators.get(schema) ?? ajv.compile(schema)
+  validators.set(schema, validate)
+  validate(value)
+  return (validate.errors ?? []).map(pointer)
+}
+
+function pointer({ instancePath, params }: ErrorObject): string {
+  const name: string | undefined = params.missingProperty ?? params.additionalProperty
+  return name === undefined ? instancePath : `${instancePath}/${segment(name)}`
+}
+
+/** RFC 6901, section 3. */
+export const segment = (name: string) => name.replaceAll('~', '~0').replaceAll('/', '~1')
+
+/** White space around a text in a body, or in a header, is not part of it. */
+const read = {
+  body: (value: unknown) => (typeof value === 'string' ? value.trim() : value),
+  header: (text: string) => text.replace(/^[ \t]+|[ \t]+$/g, ''),
+}
+
+/** Whether a value holds, without white space around it. */
+export const allows = (schema: Schema, value: unknown) =>
+  broken(schema, value).length === 0 && illFormed(value).length === 0
+
+export const allowsText = ({ in: place, schema }: Pick<Parameter, 'in' | 'schema'>, text: string) =>
+  valueFrom(schema, place === 'header' ? read.header(text) : text) !== undefined
+
+/** The value that a parameter's text stands for; undefined where the document does not allow it. */
+function valueFrom(schema: Schema, text: string): string | number | undefined {
+  if (schema.type !== 'string' && schema.type !== 'integer') throw new Error(`no text is known for ${schema.type}`)
+  if (schema.type === 'integer' && !/^(0|-?[1-9]\d*)$/.test(text)) return undefined
+  const value = schema.type === 'integer' ? Number(text) : text
+  return broken(schema, value).length === 0 ? value : undefined
+}
+
+/** The first fault in the order that the document gives, or what was asked for. */
+export function judge(operations: Operation[], request: Request): Verdict {
+  const [path = '', ...search] = request.target.split('?')
+  const there = operations.flatMap((operation) => {
+    const texts = match(operation.path, path)
+    return texts ? [{ operation, texts }] : []
+  })
+  if (there.length === 0) return { status: 404, code: 'not_found' }
+  const method = request.method === 'HEAD' ? 'GET' : request.method
+  const found = there.find(({ operation }) => operation.method === method)
+  if (!found) return { status: 405, code: 'method_not_allowed' }
+  const { operation, texts } = found
+  return faultOf(operation, request) ?? readAll(operation, texts, search.join('?'), request)
+}
+
+function match(template: string, path: string): Record<string, string> | undefined {
+  const pattern = template.replaceAll(/\{([^}]+)\}/g, '(?<$1>[^/]+)')
+  const found = new RegExp(`^${pattern}$`).exec(path)
+  return found ? { ...found.groups } : undefined
+}
+
+function faultOf(operation: Operation, request: Request): Forbidden | undefined {
+  const { caller, body } = request
+  if (excludesJson(headerOf(request, 'Accept'))) return { status: 406, code: 'not_acceptable' }
+  const isAccepted = caller === 'ada' || caller === 'bob'
+  const brings = caller !== undefined || headerOf(request, 'Authorization') !== undefined
+  if (brings ? !isAccepted : operation.needsKey) return { status: 401, code: 'unauthorized' }
+  const content = contentOf(request)
+  if (!operation.body || !body || !content) return undefined
+  const isJson = /^application\/json *(; *charset="?utf-8"?)?$/i.test(headerOf(request, 'Content-Type') ?? '')
+  const isEncoded = headerOf(request, 'Content-Encoding') !== undefined
+  if (!isJson || isEncoded) return { status: 415, code: 'unsupported_media_type' }
+  if (content.length > mostBytes) return { status: 413, code: 'payload_too_large' }
+  if (content.length === 0 || !isMalformed(body)) return undefined
+  return { status: 400, code: 'malformed_json', problems: repeated(body) }
+}
+
+/** Several lines of a header are one list (RFC 9110, section 5.3). */
+function headerOf({ headers }: Request, name: string): string | undefined {
+  const values = headers.filter(([own]) => own.toLowerCase() === name.toLowerCase()).map(([, value]) => value)
+  return values.length === 0 ? undefined : read.header(values.join(', '))
+}
+
+/** The most specific range that JSON is in decides (RFC 9110, section 12.5.1). */
+function excludesJson(accept: string | undefined): boolean {
+  if (accept === undefined) return false
+  const ranges = new Map(
+    accept.split(',').map((range) => {
+      const [type = '', ...parameters] = range.split(';').map((part) => part.trim())
+      return [type, Number(parameters.find((part) => part.startsWith('q='))?.slice(2) ?? 1)]
+    }),
+  )
+  const weight = ranges.get('application/json') ?? ranges.get('application/*') ?? ranges.get('*/*') ?? 0
+  return weight === 0
+}
+
+function isMalformed(body: Body): boolean {
+  if ('fields' in body) return repeated(body).length > 0
+  if ('value' in body) return false
+  try {
+    JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body.bytes))
+    return false
+  } catch {
+    return true
+  }
+}
+
+function readAll(operation: Operation, texts: Record<string, string>, search: string, request: Request): Verdict {
+  const problems: string[] = []
+  const input: Input = { path: {}, query: {}, header: {} }
+  const query = [...new URLSearchParams(search)]
+  const declared = new Set(operation.parameters.filter((one) => one.in === 'query').map(({ name }) => name))
+  for (const [name] of query) if (!declared.has(name)) problems.push(`query ${shown(name)}`)
+
+  for (const { name, in: place, schema, required } of operation.parameters) {
+    const given = {
+      path: [decoded(texts[name] ?? '')],
+      query: query.filter(([own]) => own === name).map(([, text]) => text),
+      header: [headerOf(request, name) ?? []].flat(),
+    }[place]
+    const [text] = given
+    if (text === undefined) {
+      if (required) problems.push(`${place} ${name}`)
+      else if (schema.default !== undefined) Object.assign(input[place], { [name]: schema.default })
+      continue
+    }
+    const value = given.length === 1 ? valueFrom(schema, text) : undefined
+    if (value === undefined) problems.push(`${place} ${name}`)
+    else Object.assign(input[place], { [name]: value })
+  }
+
+  if (operation.body) {
+    const body = valueIn(request)
+    const places = body === undefined ? [''] : [...broken(operation.body, body), ...illFormed(body)]
+    problems.push(...places.map((place) => `body ${shown(place)}`))
+    input.body = body
+  }
+  if (problems.length === 0) return { operation, input }
+  return { status: 400, code: 'invalid_request', problems: outermost(problems) }
+}
+
+/** Percent signs that stand for no text are text. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+/** The JSON value of a body, white space around the texts of an object removed. */
+function valueIn(request: Request): unknown {
+  const content = contentOf(request)
+  if (!content?.length) return undefined
+  const value: unknown = JSON.parse(content.toString())
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
+  return Object.fromEntries(Object.entries(value).map(([name, field]) => [name, read.body(field)]))
+}
+
+/** Where half a surrogate pair is. What is nested without end is refused for that. */
+function illFormed(value: unknown, depth = 0): string[] {
+  if (typeof value === 'string') return value.isWellFormed() ? [] : ['']
+  if (typeof value !== 'object' || value === null || depth > 100) return []
+  return Object.entries(value).flatMap(([name, part]) =>
+    illFormed(part, depth + 1).map((place) => `/${segment(name)}${place}`),
+  )
+}
+
+/** A place of the body within another that is wrong need not be named. */
+const outermost = (problems: string[]) =>
+  [...new Set(problems)].filter((problem) => !problems.some((other) => isWithin(problem, other)))
+
+const isWithin = (problem: string, other: string) => problem.startsWith('body ') && problem.startsWith(`${other}/`)
+
+/** The first field that is there again. */
+function repeated(body: Body): string[] {
+  const names = 'fields' in body ? body.fields.map(([name]) => name) : []
+  const again = names.find((name, index) => names.indexOf(name) < index)
+  return again === undefined ? [] : [`body ${shown(`/${segment(again)}`)}`]
+}
+
+/** As much of a name as a problem shows. */
+export const shown = (name: string) => [...name.toWellFormed()].slice(0, mostShown).join('')
+
+/** What is wrong with the problems that an answer names. */
+export function misnamed({ problems = [] }: Forbidden, named: string[]): string[] {
+  const missing = named.length < 100 ? problems.filter((problem) => !named.includes(problem)) : []
+  const groundless = named.filter((name) => !problems.some((one) => name === one || isWithin(name, one)))
+  return [...missing.map((name) => `does not name ${name}`), ...groundless.map((name) => `names ${name}`)]
+}

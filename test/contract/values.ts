@@ -1,0 +1,266 @@
+import fc, { type Arbitrary } from 'fast-check'
+import type { Parameter, Schema } from './operations.ts'
+import { allows, allowsText, segment } from './oracle.ts'
+
+/** Values made from schemas: such as hold, and such as break exactly one rule. */
+
+/** Values of parameters and fields that mean something in the state that the service is in, by name. */
+export type Known = Readonly<Record<string, readonly unknown[]>>
+
+/** What breaks naive code, each a character or a few that belong together. */
+export const units = [
+  ...'aZ09 -_.,:;/?#&=+%"\'*()[]{}\\<>$|^~`\t\n\r\0\b\x1b\x7f\x85\xa0éßİǆ日ひไا',
+  ...['\u0301', '\u200b', '\u200d', '\u202e', '\u2028', '\ufeff', '\ufffe', '𝒜', '😀', '👩‍👩‍👧', '\ud800', '\udc00'],
+]
+
+/**
+ * What a text is asked to be besides its schema: a header or an address cannot hold all that a JSON string can, and
+ * white space around that is put there when the request is written.
+ */
+export const sendable: Record<Parameter['in'] | 'body', RegExp> = {
+  body: /^(?!\s).*(?<!\s)$/s,
+  query: /^\P{Cs}*$/u,
+  path: /^\P{Cs}+$/u,
+  header: /^[\x20-\x7e\xa0-\xff]*$/,
+}
+
+type Place = keyof typeof sendable
+type Fits = (text: string) => boolean
+
+const spliced = (text: string, at: number, more: string) => text.slice(0, at) + more + text.slice(at)
+
+/** Text made longer within, up to so many code points. */
+const filled = (text: string, unit: string, length: number) => {
+  const more = [...unit.repeat(Math.max(0, length - [...text].length))].slice(0, Math.max(0, length - [...text].length))
+  return spliced(text, 1, more.join(''))
+}
+
+function textsOf(schema: Schema, place: Place, fits: Fits) {
+  const canSend = (text: string) => sendable[place].test(text)
+  const { enum: members, pattern, minLength = 0, maxLength } = schema
+  const example = typeof schema.example === 'string' ? schema.example : 'a'
+  const own = units.filter((unit) => canSend(`a${unit}a`))
+  const good = own.filter((unit) => fits(spliced(example, 1, unit)))
+  const bad = own.filter((unit) => !fits(spliced(example, 1, unit)))
+  // A combining mark or white space might join what is around it; these count as they stand.
+  const plain = good.filter((unit) => /^[\p{L}\p{N}\p{So}]$/u.test(unit))
+  const text = fc.oneof(
+    fc.constant(example),
+    fc.string({ unit: fc.constantFrom(...(good.length > 0 ? good : own)), maxLength: 12 }),
+    ...(pattern ? [fc.stringMatching(new RegExp(pattern, 'u'))] : [fc.string({ unit: 'binary' })]),
+  )
+  const sound = (made: Arbitrary<string>) => made.filter((one) => canSend(one) && fits(one))
+
+  const valid = members
+    ? fc.constantFrom(...members.map(String))
+    : sound(
+        fc.oneof(
+          { weight: 6, arbitrary: text },
+          ...anyOf(good).map((unit) => ({
+            weight: 3,
+            arbitrary: fc.tuple(text, unit).map(([one, more]) => spliced(one, 1, more)),
+          })),
+          ...anyOf(maxLength === undefined ? [] : plain).map((unit) => ({
+            weight: 1,
+            arbitrary: unit.map((one) => filled(example, one, maxLength ?? 0)),
+          })),
+        ),
+      )
+  const wrong = [
+    ...(members ?? []).flatMap((one) => misspelled(String(one))),
+    ...(maxLength === undefined ? [] : plain.map((unit) => filled(example, unit, maxLength + 1))),
+    ...(minLength > 0 ? ['', [...example].slice(0, minLength - 1).join('')] : []),
+  ].filter((one) => canSend(one) && !fits(one))
+  const misfit = anyOf(bad).map((unit) =>
+    fc
+      .tuple(unit, fc.nat(4))
+      .map(([one, at]) => spliced(example, 1 + at, one))
+      .filter((one) => canSend(one) && !fits(one)),
+  )
+  return { valid, nearly: [...anyOf(wrong), ...misfit] }
+}
+
+/** No arbitrary where there is nothing to choose from. */
+const anyOf = <T>(values: readonly T[]) => (values.length > 0 ? [fc.constantFrom(...values)] : [])
+
+const misspelled = (text: string) => [
+  ...[text.toUpperCase(), text.replace(/^./, (first) => first.toUpperCase()), ` ${text}`, `${text} `, `${text}${text}`],
+  ...[text.slice(0, -1), text.slice(1), `${text},${text}`, ''],
+]
+
+function bounds({ minimum, maximum }: Schema) {
+  if (minimum === undefined || maximum === undefined) throw new Error('a number without bounds is not attacked yet')
+  return { min: minimum, max: maximum }
+}
+
+function integersOf(schema: Schema) {
+  const { min, max } = bounds(schema)
+  return fc.oneof(
+    fc.integer({ min, max: Math.min(max, min + 200) }),
+    fc.integer({ min, max }),
+    fc.constantFrom(min, max),
+  )
+}
+
+/** Digits, where the numbers of JavaScript have no next one. */
+const beyond = (bound: number, step: 1 | -1) => String(BigInt(bound) + BigInt(step))
+
+/** A value in JSON and one that breaks a rule, with the place of it as a pointer. */
+type JsonValues = { valid: Arbitrary<unknown>; nearly: Arbitrary<{ value: unknown; at: string }>[] }
+
+const here = (value: unknown) => ({ value, at: '' })
+
+export function jsonOf(schema: Schema, known: Known = {}): JsonValues {
+  const others = (...values: unknown[]) => fc.constantFrom(...values).map(here)
+  const example = schema.example ?? null
+  switch (schema.type) {
+    case 'string': {
+      const { valid, nearly } = textsOf(schema, 'body', (text) => allows(schema, text))
+      return {
+        valid,
+        nearly: [
+          ...nearly.map((made) => made.map(here)),
+          others(null, 0, 1.5, true, [], {}, [example], { value: example }),
+        ],
+      }
+    }
+    case 'integer':
+    case 'number': {
+      const { min, max } = bounds(schema)
+      const valid = schema.type === 'integer' ? integersOf(schema) : fc.double({ min, max, noNaN: true })
+      const wrong = [min - 1, max + 1, -1e300, 1e300, null, true, [], {}, '', 'one', [min], String(min)]
+      return {
+        valid,
+        nearly: [
+          others(...wrong),
+          valid.map(String).map(here),
+          ...(schema.type === 'integer' ? [others(min + 0.5)] : []),
+        ],
+      }
+    }
+    case 'boolean':
+      return { valid: fc.boolean(), nearly: [others(null, 0, 1, 'true', '', [], {})] }
+    case 'array': {
+      const { items = {}, minItems = 0, maxItems = 10 } = schema
+      const { valid: item, nearly } = jsonOf(items, known)
+      const valid = fc.array(item, { minLength: minItems, maxLength: Math.min(maxItems, minItems + 5) })
+      const tooMany = fc.array(item, { minLength: maxItems + 1, maxLength: maxItems + 1 })
+      return {
+        valid,
+        nearly: [
+          others(null, {}, 'text', 0),
+          ...nearly.map((made) => made.map(({ value, at }) => ({ value: [value], at: `/0${at}` }))),
+          ...(schema.maxItems === undefined ? [] : [tooMany.map(here)]),
+          ...(minItems > 0 ? [others([])] : []),
+        ],
+      }
+    }
+    default:
+      return objectsOf(schema, known)
+  }
+}
+
+function objectsOf(schema: Schema, known: Known): JsonValues {
+  const { properties = {}, required = [], minProperties = 0 } = schema
+  const parts = Object.entries(properties).map(([name, part]) => ({ name, ...jsonOf(part, known) }))
+  const useful = Object.fromEntries(
+    parts.map(({ name, valid }) => [name, mixed(valid, known[name], (one) => allows(properties[name] ?? {}, one))]),
+  )
+  const valid = fc.record(useful, { requiredKeys: required }).filter((one) => Object.keys(one).length >= minProperties)
+  const withField = (name: string, value: unknown, at: string) => (one: object) => ({
+    value: { ...one, [name]: value },
+    at,
+  })
+  const names = Object.keys(properties)
+  const unknown = fc
+    .oneof(
+      fc.constantFrom(...names.flatMap((name) => [name.toUpperCase(), `${name} `, `/${name}`])),
+      fc.constantFrom(
+        '__proto__',
+        'constructor',
+        'toString',
+        '',
+        'id',
+        'status',
+        'slug',
+        '0',
+        '~0/~1',
+        '\ud800',
+        '😀'.repeat(300),
+      ),
+      fc.string({ unit: 'binary' }),
+    )
+    .filter((name) => !names.includes(name))
+  const change = [
+    ...required.map((name) => fc.constant((one: object) => ({ value: without(one, name), at: `/${segment(name)}` }))),
+    ...parts.flatMap(({ name, nearly }) =>
+      nearly.map((made) => made.map(({ value, at }) => withField(name, value, `/${segment(name)}${at}`))),
+    ),
+    ...(schema.additionalProperties === false
+      ? [fc.tuple(unknown, fc.jsonValue()).map(([name, value]) => withField(name, value, `/${segment(name)}`))]
+      : []),
+  ]
+  return {
+    valid,
+    nearly: [
+      fc.constantFrom(null, [], [{}], 'text', '', 5, true).map(here),
+      ...(minProperties > 0 ? [fc.constant(here({}))] : []),
+      ...change.map((made) => fc.tuple(valid, made).map(([one, altered]) => altered(one))),
+    ],
+  }
+}
+
+const without = (object: object, name: string) =>
+  Object.fromEntries(Object.entries(object).filter(([own]) => own !== name))
+
+/** Mostly values that are known to mean something. */
+function mixed<T>(
+  made: Arbitrary<T>,
+  known: readonly unknown[] = [],
+  fits: (value: unknown) => boolean,
+): Arbitrary<unknown> {
+  const values = known.filter(fits)
+  return values.length === 0
+    ? made
+    : fc.oneof({ weight: 4, arbitrary: fc.constantFrom(...values) }, { weight: 1, arbitrary: made })
+}
+
+/** The text of a parameter. */
+export function textOf(parameter: Parameter, known: Known = {}) {
+  const { schema, in: place, name } = parameter
+  const fits = (text: string) => allowsText(parameter, text)
+  const useful = (valid: Arbitrary<string>) =>
+    mixed(valid, known[name]?.map(String), (one) => fits(String(one))) as Arbitrary<string>
+  if (schema.type !== 'integer') {
+    const { valid, nearly } = textsOf(schema, place, fits)
+    return { valid: useful(valid), nearly }
+  }
+  const { min, max } = bounds(schema)
+  const valid = integersOf(schema).map(String)
+  const spellings = [
+    '0$',
+    '00$',
+    '+$',
+    '$.0',
+    '$.',
+    '$e0',
+    '0x$',
+    ' $',
+    '$ ',
+    '$n',
+    '"$"',
+    '$,$',
+    '$\n',
+    '$\u0660',
+    '1_$',
+    '-',
+  ]
+  const wrong = ['null', 'true', 'NaN', 'Infinity', '-0', '\u0661', '9'.repeat(400), beyond(max, 1), beyond(min, -1)]
+  return {
+    valid: useful(valid),
+    nearly: [
+      fc.tuple(valid, fc.constantFrom(...spellings)).map(([one, spelling]) => spelling.replaceAll('$', one)),
+      fc.constantFrom(...wrong, ...(place === 'path' ? [] : [''])),
+    ],
+  }
+}
