@@ -46,6 +46,11 @@ export async function createApp({
     if (isDraining()) response.set('Connection', 'close')
     next()
   })
+  app.use((request, _response, next) => {
+    // Else Express answers 200 where 304 is due (RFC 9110, section 13.1.2): `fetch` sends no-cache with every If-None-Match.
+    delete request.headers['cache-control']
+    next()
+  })
   app.use(helmet({ crossOriginResourcePolicy: { policy: 'cross-origin' } }))
   app.use((request, _response, next) => {
     // RFC 9112, section 3.2. Node would answer this by itself, outside the envelope.

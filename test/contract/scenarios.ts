@@ -232,6 +232,11 @@ export const tables: Record<string, Table> = {
       answers: 304,
     },
     {
+      name: 'answers 304 where no-cache comes with If-None-Match, as fetch sends it',
+      request: ['GET', '/apps', { headers: { 'If-None-Match': '*', 'Cache-Control': 'no-cache' } }],
+      answers: 304,
+    },
+    {
       name: 'refuses a limit of 0',
       request: ['GET', '/apps?limit=0'],
       answers: 400,
