@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { gzipSync } from 'node:zlib'
 import { Router } from 'express'
@@ -8,6 +9,7 @@ import { contentTag } from '../apps/etag.ts'
 import { getOnly } from './get-only.ts'
 
 const generated = `${import.meta.dirname}/../../generated`
+const example = `${import.meta.dirname}/../../openapi/life-cycle.arazzo.yaml`
 
 /** The contract, as it is committed. */
 export const readDocument = async (): Promise<Document> =>
@@ -20,12 +22,14 @@ export const readPage = (): Promise<string | undefined> =>
     throw error
   })
 
-/** Serves the document, which names `baseUrl` as its server, and its pages. Each is made when it is first asked for. */
+/** Serves the document, which names `baseUrl` as its server, its pages and the worked example. Each is made when it is first asked for. */
 export function docsRouter(document: Document, page: string | undefined, baseUrl: string): Router {
   const served = { ...document, servers: [{ url: baseUrl, description: 'This server' }] }
   const router = Router({ strict: true, caseSensitive: true })
   serve('/openapi.json', 'application/json', () => ({ text: JSON.stringify(served, null, 2) }))
   serve('/openapi.yaml', 'application/yaml', () => ({ text: stringify(served, { aliasDuplicateObjects: false }) }))
+  // It names the document as openapi.yaml, beside it.
+  serve('/life-cycle.arazzo.yaml', 'application/yaml', () => ({ text: readFileSync(example, 'utf8') }))
   if (page !== undefined) {
     serve('/docs', 'text/html; charset=utf-8', () => {
       const text = selfContained(page).replace(serversIn(document), () => serversIn(served))

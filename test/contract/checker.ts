@@ -21,7 +21,7 @@ type Contract = { paths: Record<string, Record<string, unknown>> }
 const methods = ['get', 'post', 'put', 'patch', 'delete']
 
 /** Paths beside the operations, which the document does not describe. */
-const beside = ['/openapi.json', '/openapi.yaml', '/docs', '/healthz', '/readyz']
+const beside = ['/openapi.json', '/openapi.yaml', '/life-cycle.arazzo.yaml', '/docs', '/healthz', '/readyz']
 
 /**
  * Holds answers against the document: an undeclared status or content type, a missing or wrong header, one that

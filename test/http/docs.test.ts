@@ -33,6 +33,18 @@ describe.for(['', '/v1', '/a/b.c'])('under the prefix "%s"', (prefix) => {
     }
   })
 
+  test('the worked example is there, beside the document that it names', async () => {
+    const service = await startService({ prefix })
+    const example = await service.get('/life-cycle.arazzo.yaml')
+    expect(example.status).toBe(200)
+    expect(example.headers).toMatchObject({ 'access-control-allow-origin': '*', 'cache-control': 'public, no-cache' })
+    expect(example.headers['content-type']).toMatch(/^application\/yaml/)
+    const [source] = parse(example.text).sourceDescriptions
+    expect((await service.get(`/${source.url}`)).status).toBe(200)
+    const headers = { 'If-None-Match': String(example.headers.etag) }
+    expect((await service.get(example.path, { headers })).status).toBe(304)
+  })
+
   test('the page is there, under a policy that runs its own scripts alone', async () => {
     const service = await startService({ prefix, docsPage: page })
     const reply = await service.get('/docs')
@@ -46,7 +58,7 @@ describe.for(['', '/v1', '/a/b.c'])('under the prefix "%s"', (prefix) => {
 
 test('the document and the page are compressed for those who take that', async () => {
   const service = await startService({ docsPage: page })
-  for (const path of ['/openapi.json', '/openapi.yaml', '/docs']) {
+  for (const path of ['/openapi.json', '/openapi.yaml', '/life-cycle.arazzo.yaml', '/docs']) {
     const plain = await service.get(path, { headers: { 'Accept-Encoding': 'identity' } })
     const packed = await service.get(path, { headers: { 'Accept-Encoding': 'gzip' } })
     expect([plain.headers['content-encoding'], packed.headers['content-encoding']]).toEqual([undefined, 'gzip'])
