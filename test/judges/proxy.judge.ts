@@ -1,0 +1,230 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer as createHttpServer } from 'node:http'
+import { type AddressInfo, connect, createServer, type Server } from 'node:net'
+import { createInterface } from 'node:readline'
+import { pipeline } from 'node:stream'
+import { setTimeout } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import type { Answer } from '../contract/checker.ts'
+import { hold, namesOf, type Scenario, scenarioOf, tables } from '../contract/scenarios.ts'
+import { check, send, startService } from '../support/service.ts'
+
+const judges = import.meta.dirname
+const document = `${judges}/../../generated/openapi.json`
+
+/** Scenarios that cannot be judged through Prism 5.16.0, whatever the service does. One that can be is red here. */
+type Limit = { reason: string; seen: RegExp; scenarios: string[] }
+
+const limits: Limit[] = [
+  {
+    reason: 'HEAD and OPTIONS are no methods of the document',
+    seen: /Prism by itself: 40[45]/,
+    scenarios: [
+      'listApps: answers HEAD without a body',
+      'getApp: answers HEAD without a body',
+      'paths and methods: answers OPTIONS of the list',
+      'paths and methods: answers OPTIONS of an app',
+      'paths and methods: tells browsers that pages may read, not write',
+      'paths and methods: answers OPTIONS of the document',
+    ],
+  },
+  {
+    reason: 'it knows the scheme Bearer in this case alone (RFC 9110, section 11.1: any)',
+    seen: /Prism by itself: 401/,
+    scenarios: ['createApp: takes the scheme in any case'],
+  },
+  {
+    reason: 'it never answers where it cannot parse the body',
+    seen: /Prism does not answer/,
+    scenarios: [
+      'createApp: asks for a key before it looks at the body',
+      'createApp: asks for a key before it minds the size of the body',
+      'createApp: refuses bad JSON',
+      'createApp: refuses JSON in another charset',
+      'updateApp: refuses bad JSON',
+    ],
+  },
+  {
+    reason: 'it fails at deep nesting',
+    seen: /Prism by itself: 500/,
+    scenarios: ['createApp: refuses what is nested without end'],
+  },
+  {
+    reason: 'it sends on what it has parsed, and two fields of one name, or one named __proto__, are lost',
+    seen: /expected 20[01] to be 400/,
+    scenarios: ['listApps: refuses a parameter named __proto__', 'createApp: refuses a field that is there twice'],
+  },
+]
+
+/** What Prism refuses by itself, without asking the service: no such path or method, or no key. */
+const refusals = ['NO_PATH_MATCHED_ERROR', 'NO_METHOD_MATCHED_ERROR', 'UNAUTHORIZED']
+
+const runs = [
+  {
+    run: 'every answer is as the document says',
+    flags: ['--errors', '--validate-request', 'false'],
+    refusals,
+    limits: [
+      ...limits,
+      {
+        reason: 'it sends on what it has decoded and parsed, which is another body',
+        seen: /expected 'invalid_request' to be 'malformed_json'|reading 'map'/,
+        scenarios: [
+          'createApp: refuses bytes that are not UTF-8',
+          'createApp: refuses a body that is text',
+          'createApp: refuses a field that is there twice, whichever way it is written',
+        ],
+      },
+    ],
+  },
+  {
+    run: 'every request that is taken is one that the document allows',
+    flags: ['--errors'],
+    refusals: [...refusals, 'UNPROCESSABLE_ENTITY', 'INVALID_CONTENT_TYPE'],
+    limits: [
+      ...limits,
+      {
+        reason: 'it ends at a path that cannot be decoded',
+        seen: /Prism does not answer/,
+        scenarios: ['getApp: refuses a path that cannot be decoded'],
+      },
+      {
+        reason: 'no schema can say that white space is removed before lengths are counted',
+        seen: /Prism by itself: 422 .*"maxLength"/,
+        scenarios: ['createApp: counts lengths in code points after trimming'],
+      },
+    ],
+  },
+]
+
+const all = Object.entries(tables).flatMap(([operation, table]) =>
+  namesOf(table).map((name) => `${operation}: ${name}`),
+)
+
+describe.for(runs)('$run', ({ run, flags, refusals, limits }) => {
+  const prism = startPrism(flags)
+  const judged = { 'answered by the service': 0, 'refused by Prism': 0, 'beyond Prism': 0 }
+
+  describe.for(Object.entries(tables))('%s', ([operation, table]) => {
+    test.for(namesOf(table))('%s', async (name) => {
+      const service = await startService()
+      const scenario = scenarioOf(table, name, service.world)
+      const limit = limits.find(({ scenarios }) => scenarios.includes(`${operation}: ${name}`))
+      if (limit) {
+        await expect(judge(scenario, service.port, 2_000), limit.reason).rejects.toThrow(limit.seen)
+        judged['beyond Prism'] += 1
+      } else judged[await judge(scenario, service.port, 60_000)] += 1
+    })
+  })
+
+  test('no scenario is left out', () => {
+    const counts = Object.entries(judged).map(([what, count]) => `${count} ${what}`)
+    console.info(`${run}: ${all.length} scenarios, ${counts.join(', ')}`)
+    expect(new Set(all).size).toBe(all.length)
+    expect(all).toEqual(expect.arrayContaining(limits.flatMap(({ scenarios }) => scenarios)))
+    expect(Object.values(judged).reduce((sum, count) => sum + count)).toBe(all.length)
+  })
+
+  const page = {
+    success: true,
+    message: '',
+    data: { apps: [], pagination: { current_page: 1, total_pages: 0, per_page: 1 } },
+  }
+  test.for([
+    { name: 'a field too many', status: 200, body: { ...page, more: 1 }, seen: /must NOT have additional properties/ },
+    { name: 'a field too few', status: 200, body: { ...page, data: {} }, seen: /required property 'apps'/ },
+    {
+      name: 'a field of a wrong type',
+      status: 200,
+      body: { ...page, success: 'yes' },
+      seen: /success must be boolean/,
+    },
+    { name: 'a header too few', status: 200, body: page, seen: /required property 'x-request-id'/ },
+    { name: 'a status that is not declared', status: 418, body: page, seen: /Unable to match the returned status/ },
+  ])('Prism sees $name', async ({ status, body, seen }) => {
+    const stub = createHttpServer((_request, response) => {
+      response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(body))
+    })
+    await once(stub.listen(0, '127.0.0.1'), 'listening')
+    onTestFinished(() => {
+      stub.close()
+    })
+    const { answer } = await prism.send(addressOf(stub).port, ['GET', '/apps'], 60_000)
+    expect(answer.headers['sl-violations']).toMatch(seen)
+  })
+
+  async function judge(scenario: Scenario, port: number, patience: number): Promise<keyof typeof judged> {
+    const { answer, reached } = await prism.send(port, scenario.request, patience)
+    if (reached) {
+      expect(answer.headers['sl-violations'], answer.text).toBeUndefined()
+      hold(scenario, check(answer))
+      return 'answered by the service'
+    }
+    const isKnown = refusals.some((refusal) => answer.text.includes(`"https://stoplight.io/prism/errors#${refusal}"`))
+    if (isKnown && scenario.answers >= 400) return 'refused by Prism'
+    throw new Error(`Prism by itself: ${answer.status} ${answer.text}`)
+  }
+})
+
+/** It listens on a port; only a pipe has another address. */
+const addressOf = (server: Server) => server.address() as AddressInfo
+
+/** Prism has one upstream, and each scenario a service of its own: a relay between them leads to that of the moment. */
+function startPrism(flags: string[]) {
+  let port = 0
+  let reached = false
+  const relay = createServer((socket) => {
+    reached = true
+    pipeline(socket, connect(port, '127.0.0.1'), socket, () => {
+      // Either end may leave; the other then sees it.
+    })
+  })
+  let running: Promise<{ url: string; stop: () => Promise<void> }> | undefined
+  beforeAll(async () => {
+    await once(relay.listen(0, '127.0.0.1'), 'listening')
+  })
+  afterAll(async () => {
+    await (await running)?.stop()
+    relay.close()
+  })
+  return {
+    send: async (
+      to: number,
+      request: Scenario['request'],
+      patience: number,
+    ): Promise<{ answer: Answer; reached: boolean }> => {
+      running ??= start(addressOf(relay).port)
+      const { url, stop } = await running
+      port = to
+      reached = false
+      const answer = await Promise.race([send(url, ...request), setTimeout(patience, undefined)]).catch(() => undefined)
+      if (answer) return { answer, reached }
+      // It hangs or has ended: the next request finds a new one.
+      running = undefined
+      await stop()
+      throw new Error('Prism does not answer')
+    },
+  }
+
+  async function start(upstream: number) {
+    const child = spawn(
+      `${judges}/node_modules/.bin/prism`,
+      ['proxy', document, `http://127.0.0.1:${upstream}`, '--port', '0', '--cors', 'false', ...flags],
+      { stdio: ['ignore', 'pipe', 'ignore'] },
+    )
+    const exited = once(child, 'exit')
+    const url = await new Promise<string>((resolve, reject) => {
+      createInterface({ input: child.stdout }).on('line', (line) => {
+        const address = line.match(/listening on (?<url>\S+)/)?.groups?.url
+        if (address !== undefined) resolve(address)
+      })
+      exited.then(([code]) => reject(new Error(`Prism ended with ${code} before it listened`)))
+    })
+    const stop = async () => {
+      child.kill('SIGKILL')
+      await exited
+    }
+    return { url, stop }
+  }
+}
