@@ -46,6 +46,10 @@ test: $(installed) ## all tests: lint, types, drift of generated/, behaviour
 judge: $(installed) $(judges_installed) generated/docs.html ## hold the contract against foreign clients and tools
 	npm run --silent judge
 
+.PHONY: diff
+diff: $(installed) $(judges_installed) ## what has changed in the document since the last release, and the version that asks for
+	@node test/judges/diff.ts
+
 .PHONY: bench
 bench: $(installed) ## time the list at 2,000 and 200,000 apps, with query plans
 	npm run --silent bench

@@ -1,0 +1,355 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import document from '../../generated/openapi.json' with { type: 'json' }
+import { temporaryFolder } from '../support/service.ts'
+import type { Bump } from './changes.ts'
+
+const root = `${import.meta.dirname}/../..`
+
+/** Any part of the document: what a change reaches into is typed as any, for it may be nonsense. */
+// biome-ignore lint/suspicious/noExplicitAny: see above
+type Contract = any
+
+const first = '1.4.2'
+const git = (folder: string, ...args: string[]) =>
+  execFileSync('git', ['-c', 'user.name=A', '-c', 'user.email=a@example.org', ...args], { cwd: folder, stdio: 'pipe' })
+
+/** A repository with one commit that holds the document, without a tag. */
+function repository(): string {
+  const folder = temporaryFolder()
+  mkdirSync(join(folder, 'generated'))
+  write(folder, first)
+  git(folder, 'init', '--quiet')
+  git(folder, 'add', '.')
+  git(folder, 'commit', '--quiet', '--message', 'A')
+  return folder
+}
+
+function released(): string {
+  const folder = repository()
+  git(folder, 'tag', `v${first}`)
+  return folder
+}
+
+function write(folder: string, version: string, change: (contract: Contract) => void = () => {}) {
+  const contract: Contract = structuredClone(document)
+  contract.info.version = version
+  change(contract)
+  writeFileSync(join(folder, 'generated/openapi.json'), JSON.stringify(contract))
+  writeFileSync(join(folder, 'CHANGELOG.md'), `# Changelog\n\n## [${version}] - 2026-11-20\n`)
+}
+
+const named: Record<Bump, string> = { none: 'no bump', patch: 'a patch', minor: 'a minor bump', major: 'a major bump' }
+
+function diff(folder: string) {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [`${root}/test/judges/diff.ts`], {
+    cwd: folder,
+    encoding: 'utf8',
+  })
+  return { code: status, stdout, stderr }
+}
+
+const list = ({ paths }: Contract) => paths['/apps'].get
+const create = ({ paths }: Contract) => paths['/apps'].post
+const read = ({ paths }: Contract) => paths['/apps/{id}'].get
+const schema = ({ components }: Contract, name: string) => components.schemas[name]
+const parameter = ({ components }: Contract, name: string) =>
+  Object.values<Contract>(components.parameters).find((one) => one.name === name)
+const header = ({ components }: Contract, name: string) => components.headers[name]
+const without = (names: string[], name: string) => names.filter((one) => one !== name)
+/** The schema that has the words of `data.code`. */
+const errors = ({ components }: Contract) =>
+  Object.values<Contract>(components.schemas).find(({ properties }) => properties?.code?.enum?.includes('not_found'))
+
+const text = { type: 'string', maxLength: 10 }
+/** A schema in the place of a reference to one, so that it changes in that place alone. */
+const own = (contract: Contract, name: string, change: object) => ({ ...schema(contract, name), ...change })
+
+describe('a change, and what it asks of info.version', () => {
+  test.for<[needed: Bump, what: string, change: (contract: Contract) => void]>([
+    ['none', 'nothing', () => {}],
+    ['patch', 'a description of an operation', (c) => (list(c).description = 'Otherwise.')],
+    ['patch', 'the introduction', (c) => (c.info.description = 'Otherwise.')],
+    ['patch', 'a description of a schema', (c) => (schema(c, 'AppName').description = 'Otherwise.')],
+    ['patch', 'an example', (c) => (c.components.examples.AppPage.value.message = 'Otherwise.')],
+    ['patch', 'an example of a header', (c) => (header(c, 'ETag').example = '"x"')],
+    ['patch', 'code samples', (c) => (list(c)['x-codeSamples'] = [])],
+    ['patch', 'the order of tags', (c) => c.tags.reverse()],
+    ['patch', 'the order of parameters', (c) => list(c).parameters.reverse()],
+
+    ['major', 'an operation goes', (c) => delete c.paths['/apps/{id}'].delete],
+    ['major', 'a path goes', (c) => delete c.paths['/apps/{id}']],
+    [
+      'minor',
+      'an operation comes',
+      (c) => (c.paths['/apps/{id}'].patch = { ...c.paths['/apps/{id}'].put, operationId: 'patchApp' }),
+    ],
+    ['minor', 'a path comes', (c) => (c.paths['/categories'] = { get: { ...list(c), operationId: 'listCategories' } })],
+    ['minor', 'an operation is deprecated', (c) => (list(c).deprecated = true)],
+    ['major', 'the operationId, which clients call functions by', (c) => (list(c).operationId = 'listAll')],
+
+    ['minor', 'an optional parameter comes', (c) => list(c).parameters.push({ name: 'a', in: 'query', schema: text })],
+    [
+      'major',
+      'a required parameter comes',
+      (c) => list(c).parameters.push({ name: 'a', in: 'query', required: true, schema: text }),
+    ],
+    ['major', 'a parameter goes', (c) => list(c).parameters.pop()],
+    ['major', 'a parameter becomes required', (c) => (parameter(c, 'If-Match').required = true)],
+    ['major', 'the type of a parameter', (c) => (parameter(c, 'search').schema = { type: 'integer' })],
+    ['major', 'a default', (c) => (parameter(c, 'limit').schema.default = 10)],
+    ['major', 'a maximum of a parameter shrinks', (c) => (parameter(c, 'limit').schema.maximum = 50)],
+    ['minor', 'a maximum of a parameter grows', (c) => (parameter(c, 'limit').schema.maximum = 200)],
+    ['minor', 'a parameter takes one more value', (c) => parameter(c, 'sort').schema.enum.push('name')],
+    ['major', 'a parameter takes one value less', (c) => parameter(c, 'sort').schema.enum.shift()],
+
+    ['minor', 'an optional field of a body comes', (c) => (schema(c, 'NewApp').properties.colour = text)],
+    [
+      'major',
+      'a required field of a body comes',
+      (c) => {
+        schema(c, 'NewApp').properties.colour = text
+        schema(c, 'NewApp').required.push('colour')
+      },
+    ],
+    ['major', 'a field of a body goes, and is refused', (c) => delete schema(c, 'NewApp').properties.version],
+    [
+      'minor',
+      'a field of a body becomes optional',
+      (c) => (schema(c, 'NewApp').required = without(schema(c, 'NewApp').required, 'description')),
+    ],
+    ['major', 'a field of a body becomes required', (c) => schema(c, 'NewApp').required.push('version')],
+    [
+      'major',
+      'a length in a body shrinks',
+      (c) => (schema(c, 'NewApp').properties.name = own(c, 'AppName', { maxLength: 50 })),
+    ],
+    [
+      'minor',
+      'a length in a body grows',
+      (c) => (schema(c, 'NewApp').properties.name = own(c, 'AppName', { maxLength: 200 })),
+    ],
+    [
+      'major',
+      'a pattern in a body',
+      (c) => (schema(c, 'NewApp').properties.name = own(c, 'AppName', { pattern: '^x$' })),
+    ],
+    [
+      'major',
+      'a body is demanded where none was',
+      (c) => (c.paths['/apps/{id}'].delete.requestBody = { ...create(c).requestBody }),
+    ],
+    [
+      'major',
+      'the media type of a body',
+      (c) => (create(c).requestBody.content = { 'text/json': create(c).requestBody.content['application/json'] }),
+    ],
+
+    ['minor', 'a field of an answer comes', (c) => (schema(c, 'App').properties.colour = text)],
+    [
+      'minor',
+      'a field of an answer comes, always there',
+      (c) => {
+        schema(c, 'App').properties.colour = text
+        schema(c, 'App').required.push('colour')
+      },
+    ],
+    [
+      'major',
+      'a field of an answer goes',
+      (c) => {
+        delete schema(c, 'App').properties.review_count
+        schema(c, 'App').required = without(schema(c, 'App').required, 'review_count')
+      },
+    ],
+    ['major', 'an optional field of an answer goes', (c) => delete schema(c, 'App').properties.package_name],
+    ['major', 'a field called description goes', (c) => delete schema(c, 'App').properties.description],
+    [
+      'major',
+      'a field of an answer may be missing',
+      (c) => (schema(c, 'App').required = without(schema(c, 'App').required, 'review_count')),
+    ],
+    ['major', 'the type of a field of an answer', (c) => (schema(c, 'App').properties.review_count = text)],
+    ['major', 'a whole number of an answer may have decimals', (c) => (schema(c, 'Downloads').type = 'number')],
+    [
+      'major',
+      'a field of an answer may be null',
+      (c) => (schema(c, 'App').properties.version = own(c, 'AppVersion', { nullable: true })),
+    ],
+    ['major', 'the format of a field of an answer', (c) => (schema(c, 'Timestamp').format = 'date')],
+    [
+      'major',
+      'the pattern of a field of an answer',
+      (c) => (schema(c, 'App').properties.slug = { ...text, pattern: '^x$' }),
+    ],
+    ['major', 'a length in an answer grows', (c) => (schema(c, 'DeveloperName').maxLength = 1000)],
+    ['minor', 'a length in an answer shrinks', (c) => (schema(c, 'DeveloperName').maxLength = 10)],
+    ['major', 'a status of an app comes', (c) => schema(c, 'AppStatus').enum.push('frozen')],
+    ['minor', 'an error code comes', (c) => errors(c).properties.code.enum.unshift('teapot')],
+    ['major', 'an error code is another', (c) => (errors(c).properties.code.enum = ['teapot'])],
+    [
+      'major',
+      'the media type of an answer',
+      (c) => (read(c).responses[200].content = { 'text/json': read(c).responses[200].content['application/json'] }),
+    ],
+
+    ['minor', 'a status of an operation comes', (c) => (list(c).responses[429] = { ...list(c).responses[503] })],
+    ['major', 'a status of an operation goes', (c) => delete read(c).responses[404]],
+    [
+      'major',
+      'success has another status',
+      (c) => {
+        create(c).responses[202] = create(c).responses[201]
+        delete create(c).responses[201]
+      },
+    ],
+    [
+      'minor',
+      'a header of an answer comes',
+      (c) => (list(c).responses[200].headers['X-Total'] = { required: true, schema: text }),
+    ],
+    ['major', 'a header of an answer goes', (c) => delete list(c).responses[200].headers.Link],
+    ['major', 'a header of an answer may be missing', (c) => (header(c, 'Link').required = false)],
+    ['major', 'the pattern of a header', (c) => (header(c, 'ETag').schema.pattern = '^x$')],
+
+    ['major', 'a key is demanded', (c) => delete list(c).security],
+    ['minor', 'a key is no longer demanded', (c) => (create(c).security = [{}, { apiKey: [] }])],
+    ['major', 'another kind of key', (c) => (c.components.securitySchemes.apiKey.scheme = 'basic')],
+    ['major', 'another server', (c) => (c.servers[0].url = '/v2')],
+    ['major', 'another version of OpenAPI', (c) => (c.openapi = '3.1.1')],
+    [
+      'major',
+      'the name of a schema, which clients call types by',
+      (c) =>
+        Object.assign(
+          c,
+          JSON.parse(JSON.stringify(c).replaceAll('/AppVersion"', '/Version"').replace('"AppVersion":', '"Version":')),
+        ),
+    ],
+    ['minor', 'a schema gets a name of its own', (c) => (c.components.schemas.Colour = text)],
+  ])('%s: %s', ([needed, , change]) => {
+    const folder = released()
+    write(folder, first, change)
+    const { code, stdout, stderr } = diff(folder)
+    expect(stdout + stderr).toContain(`Since v${first}: needed is ${named[needed]}, made is no bump`)
+    expect(code).toBe(needed === 'none' ? 0 : 1)
+  })
+})
+
+const describeOtherwise = (contract: Contract) => (list(contract).description = 'Otherwise.')
+const addField = (contract: Contract) => (schema(contract, 'App').properties.colour = text)
+const removeOperation = (contract: Contract) => delete contract.paths['/apps/{id}'].delete
+
+describe('a version, and whether it is enough', () => {
+  test.for<[version: string, change: (contract: Contract) => void, code: number, verdict: string]>([
+    ['1.4.3', describeOtherwise, 0, 'needed is a patch, made is a patch (1.4.2 → 1.4.3).'],
+    ['1.4.2', describeOtherwise, 1, 'info.version must be 1.4.3 or higher.'],
+    ['1.5.0', addField, 0, 'needed is a minor bump, made is a minor bump (1.4.2 → 1.5.0).'],
+    ['1.4.3', addField, 1, 'info.version must be 1.5.0 or higher.'],
+    ['2.0.0', addField, 0, 'needed is a minor bump, made is a major bump (1.4.2 → 2.0.0).'],
+    ['2.0.0', removeOperation, 0, 'needed is a major bump, made is a major bump (1.4.2 → 2.0.0).'],
+    ['1.9.9', removeOperation, 1, 'info.version must be 2.0.0 or higher.'],
+    ['0.9.0', removeOperation, 1, 'needed is a major bump, made is no bump (1.4.2 → 0.9.0).'],
+    ['1.4.3', () => {}, 1, 'info.version must be 1.4.2.'],
+    ['1.4.1', () => {}, 1, 'info.version must be 1.4.2.'],
+  ])('%s, %s', ([version, change, code, verdict]) => {
+    const folder = released()
+    write(folder, version, change)
+    const run = diff(folder)
+    expect(run.stdout + run.stderr).toContain(verdict)
+    expect(run.code).toBe(code)
+  })
+})
+
+test('what has changed is listed, the gravest first, and a schema that many answers have once', () => {
+  const folder = released()
+  write(folder, '2.0.0', (contract) => {
+    describeOtherwise(contract)
+    addField(contract)
+    removeOperation(contract)
+    errors(contract).properties.code.enum.push('teapot')
+    parameter(contract, 'limit').schema.maximum = 200
+  })
+  expect(diff(folder).stdout.split('\n')).toEqual([
+    'major  removed: /apps/{id} delete',
+    'minor  changed: /apps get parameters 1 maximum 100 → 200',
+    expect.stringMatching(
+      /^minor {2}added: \/apps get responses 400 data code enum \d+ "teapot" \(and in \d+ more places\)$/,
+    ),
+    'minor  added: /apps/{id} get responses 200 data app colour (and in 1 more places)',
+    'patch  changed: /apps get description "No key is needed. One page of the appr… → "Otherwise."',
+    'Since v1.4.2: needed is a major bump, made is a major bump (1.4.2 → 2.0.0).',
+    '',
+  ])
+})
+
+describe('CHANGELOG.md', () => {
+  test.for<[heading: string, code: number]>([
+    ['## [1.4.2] - 2026-11-20', 0],
+    ['## [1.4.2] - Unreleased', 0],
+    ['## [1.4.2]', 1],
+    ['## [1.4.2] - soon', 1],
+    ['## [1.4.1] - 2026-11-20', 1],
+    ['### [1.4.2] - 2026-11-20', 1],
+    ['', 1],
+  ])('"%s" exits with %i', ([heading, code]) => {
+    const folder = released()
+    writeFileSync(join(folder, 'CHANGELOG.md'), `# Changelog\n\n${heading}\n`)
+    const run = diff(folder)
+    expect(run.code).toBe(code)
+    if (code === 1) expect(run.stderr).toContain('CHANGELOG.md has no section "## [1.4.2] - DATE"')
+  })
+})
+
+describe('the last release', () => {
+  test('there is none', () => {
+    const folder = repository()
+    git(folder, 'tag', 'nightly')
+    write(folder, '0.1.0', removeOperation)
+    expect(diff(folder)).toMatchObject({ code: 0, stdout: expect.stringContaining('No release yet') })
+  })
+
+  test('is the newest tag of a version', () => {
+    const folder = released()
+    write(folder, '2.0.0', removeOperation)
+    git(folder, 'commit', '--quiet', '--all', '--message', 'B')
+    expect(diff(folder).stdout).toContain('Since v1.4.2')
+    git(folder, 'tag', 'v2.0.0')
+    git(folder, 'tag', 'nightly')
+    expect(diff(folder).stdout).toBe('Since v2.0.0: needed is no bump, made is no bump (2.0.0 → 2.0.0).\n')
+  })
+
+  test('is called as the version of its document', () => {
+    const folder = repository()
+    git(folder, 'tag', 'v1.5.0')
+    expect(diff(folder)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('v1.5.0 is on a document whose info.version is 1.4.2'),
+    })
+  })
+
+  test('is unknown in a shallow clone', () => {
+    const folder = released()
+    git(folder, 'commit', '--quiet', '--allow-empty', '--message', 'B')
+    const clone = join(temporaryFolder(), 'clone')
+    git(folder, 'clone', '--quiet', '--depth', '1', `file://${folder}`, clone)
+    expect(diff(clone)).toMatchObject({ code: 1, stderr: expect.stringContaining('git fetch --unshallow --tags') })
+    git(clone, 'fetch', '--quiet', '--unshallow', '--tags')
+    expect(diff(clone).code).toBe(0)
+  })
+
+  test('is unknown without git', () => {
+    const folder = temporaryFolder()
+    mkdirSync(join(folder, 'generated'))
+    write(folder, first)
+    expect(diff(folder)).toMatchObject({ code: 1, stderr: expect.stringContaining('no git repository') })
+  })
+})
+
+test('this document has the version that it needs', ({ skip }) => {
+  const { code, stdout, stderr } = diff(root)
+  if (stderr.includes('the last release is unknown')) skip(stderr)
+  expect({ code, stderr }, stdout).toEqual({ code: 0, stderr: '' })
+})

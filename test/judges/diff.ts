@@ -1,0 +1,95 @@
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import type { Document } from 'openapi-backend'
+import { diff as bumpBetween, gt, inc } from 'semver'
+import { type Bump, bumps, changesBetween } from './changes.ts'
+
+/**
+ * Compares the document, in the folder that it is run in, with that of the last release: the newest tag v* behind HEAD.
+ * Fails where info.version was raised by too little for what has changed, or CHANGELOG.md is silent on it.
+ */
+
+const file = 'generated/openapi.json'
+
+/** Why there is no approval, in a line. */
+class Refusal extends Error {}
+
+async function compare() {
+  const document = parse(readFileSync(file, 'utf8'))
+  const { version } = document.info
+  demandSection(version)
+  const tag = lastRelease()
+  if (tag === undefined) return console.log(`No release yet, nothing to compare with; info.version is ${version}.`)
+
+  const released = parse(fileAt(tag))
+  const before = released.info.version
+  if (tag !== `v${before}`) throw new Refusal(`The tag ${tag} is on a document whose info.version is ${before}.`)
+  const changes = await changesBetween(released, document)
+  for (const { bump, text } of changes) console.log(`${bump}  ${text}`)
+  const needed = changes[0]?.bump ?? 'none'
+  const made = bumpMade(before, version)
+  const verdict = `Since ${tag}: needed is ${named[needed]}, made is ${named[made]} (${before} → ${version}).`
+  if (needed === 'none' ? version !== before : bumps.indexOf(made) < bumps.indexOf(needed)) {
+    throw new Refusal(
+      `${verdict} info.version must be ${needed === 'none' ? before : `${inc(before, needed)} or higher`}.`,
+    )
+  }
+  console.log(verdict)
+}
+
+const named: Record<Bump, string> = { none: 'no bump', patch: 'a patch', minor: 'a minor bump', major: 'a major bump' }
+
+const parse = (text: string): Document => JSON.parse(text)
+
+function bumpMade(before: string, after: string): Bump {
+  const bump = gt(after, before) ? bumpBetween(before, after) : 'none'
+  return bumps.find((one) => one === bump) ?? 'none'
+}
+
+/** In the form of https://keepachangelog.com/en/1.1.0/, where a version that is yet to come is not dated. */
+function demandSection(version: string) {
+  const prefix = `## [${version}] - `
+  const heading = readFileSync('CHANGELOG.md', 'utf8')
+    .split('\n')
+    .find((line) => line.startsWith(prefix))
+  if (heading !== undefined && /^(\d{4}-\d\d-\d\d|Unreleased)$/.test(heading.slice(prefix.length))) return
+  throw new Refusal(`CHANGELOG.md has no section "${prefix}DATE" or "${prefix}Unreleased".`)
+}
+
+function lastRelease(): string | undefined {
+  if (git('rev-parse', '--git-dir') === undefined) {
+    throw new Refusal('There is no git repository here, so the last release is unknown.')
+  }
+  const tag = git('describe', '--tags', '--match', 'v[0-9]*', '--abbrev=0')
+  if (tag === undefined && git('rev-parse', '--is-shallow-repository') === 'true') {
+    throw new Refusal('This clone is shallow, so the last release is unknown; run: git fetch --unshallow --tags')
+  }
+  return tag
+}
+
+function fileAt(tag: string): string {
+  const text = git('show', `${tag}:${file}`)
+  if (text === undefined) throw new Refusal(`${tag} has no ${file}.`)
+  return text
+}
+
+/** What git prints; undefined where it fails. */
+function git(...args: string[]): string | undefined {
+  try {
+    return execFileSync('git', args, {
+      encoding: 'utf8',
+      maxBuffer: 2 ** 27,
+      stdio: ['ignore', 'pipe', 'ignore'],
+    }).trim()
+  } catch {
+    return undefined
+  }
+}
+
+try {
+  await compare()
+} catch (error) {
+  if (!(error instanceof Refusal)) throw error
+  console.error(error.message)
+  process.exitCode = 1
+}
