@@ -9,15 +9,17 @@ export const mockCommand = () =>
     .addHelpText(
       'after',
       `
-A request is checked as the server checks it, and refused alike. A valid one is answered with the document's first
-example of success; the header Prefer asks for another. Any key will do: Bearer anything. Nothing is kept: what was
-created, changed or deleted does not show. The environment says where, as for serve.
+A request is checked as the server checks it, and refused alike. A valid one is
+answered with the document's first example of success; the header Prefer asks
+for another. Any key will do: Bearer anything. Nothing is kept: what was
+created, changed or deleted does not show. The environment says where, as for
+serve.
 
 Examples, once it serves:
   curl http://localhost:3000/apps/42
   curl http://localhost:3000/apps/42 -H 'Prefer: code=404'
   curl http://localhost:3000/apps/42 -H 'Prefer: example=rejected'
-  curl -X DELETE http://localhost:3000/apps/42 -H 'Authorization: Bearer anything'`,
+  curl -X DELETE http://localhost:3000/apps/42 -H 'Authorization: Bearer any'`,
     )
     .action(serveMock)
 
