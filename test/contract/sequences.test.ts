@@ -11,8 +11,8 @@ import { type Caller, curl, type Keys, type Request, send } from './wire.ts'
 
 /** Many requests one after the other, by two developers and anybody, and operators' decisions between them. */
 
-/** At least, in a step: what each of three callers sees then, and two lists. */
-const requestsPerStep = 5
+/** At least: what each of three callers sees after a step, and a list. */
+const requestsPerStep = 4
 const stepsPerSequence = 25
 const unknownId = 999_999_999
 let sent = 0
@@ -72,7 +72,14 @@ test('every caller sees at every time what the document says', { timeout }, asyn
   const service = await startService()
   const slugs = new Set<string>()
   let count = 0
-  const sequence = fc.array(step, { minLength: stepsPerSequence, maxLength: stepsPerSequence + 10, size: 'max' })
+  // Steps shrink to none, so that what fails is told by the few that matter.
+  const sequence = fc
+    .array(fc.option(step, { freq: 1000 }), {
+      minLength: stepsPerSequence,
+      maxLength: stepsPerSequence + 10,
+      size: 'max',
+    })
+    .map((steps) => steps.filter((one) => one !== null))
   const property = fc.asyncProperty(sequence, async (steps) => {
     const play = await startPlay(service, `Seq${count++}x`)
     try {

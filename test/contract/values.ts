@@ -29,10 +29,10 @@ type Fits = (text: string) => boolean
 
 const spliced = (text: string, at: number, more: string) => text.slice(0, at) + more + text.slice(at)
 
-/** Text made longer within, up to so many code points. */
+/** Text made longer within by one character, up to so many. */
 const filled = (text: string, unit: string, length: number) => {
-  const more = [...unit.repeat(Math.max(0, length - [...text].length))].slice(0, Math.max(0, length - [...text].length))
-  return spliced(text, 1, more.join(''))
+  const missing = Math.max(0, length - [...text].length)
+  return spliced(text, 1, unit.repeat(missing))
 }
 
 function textsOf(schema: Schema, place: Place, fits: Fits) {
@@ -42,7 +42,7 @@ function textsOf(schema: Schema, place: Place, fits: Fits) {
   const own = units.filter((unit) => canSend(`a${unit}a`))
   const good = own.filter((unit) => fits(spliced(example, 1, unit)))
   const bad = own.filter((unit) => !fits(spliced(example, 1, unit)))
-  // A combining mark or white space might join what is around it; these count as they stand.
+  // Of one code point, of two UTF-16 units, of a byte and of several; nothing that could be taken for white space.
   const plain = good.filter((unit) => /^[\p{L}\p{N}\p{So}]$/u.test(unit))
   const text = fc.oneof(
     fc.constant(example),
