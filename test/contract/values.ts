@@ -45,6 +45,7 @@ function textsOf(schema: Schema, place: Place, fits: Fits) {
   // Of one code point, of two UTF-16 units, of a byte and of several; nothing that could be taken for white space.
   const plain = good.filter((unit) => /^[\p{L}\p{N}\p{So}]$/u.test(unit))
   const text = fc.oneof(
+    { withCrossShrink: true },
     fc.constant(example),
     fc.string({ unit: fc.constantFrom(...(good.length > 0 ? good : own)), maxLength: 12 }),
     ...(pattern ? [fc.stringMatching(new RegExp(pattern, 'u'))] : [fc.string({ unit: 'binary' })]),
@@ -55,6 +56,7 @@ function textsOf(schema: Schema, place: Place, fits: Fits) {
     ? fc.constantFrom(...members.map(String))
     : sound(
         fc.oneof(
+          { withCrossShrink: true },
           { weight: 6, arbitrary: text },
           ...anyOf(good).map((unit) => ({
             weight: 3,
