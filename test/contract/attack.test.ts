@@ -5,7 +5,7 @@ import { moderationStore } from '../../src/moderation/store.ts'
 import { type Reply, type Service, startService } from '../support/service.ts'
 import { hunt, isRerun, operations, timeout, total } from './fuzz.ts'
 import { Model, type ModelApp } from './model.ts'
-import { type Forbidden, judge, misnamed } from './oracle.ts'
+import { type Forbidden, judge, misnamed, read } from './oracle.ts'
 import { attacksOn } from './requests.ts'
 import { type Request, send } from './wire.ts'
 
@@ -129,7 +129,7 @@ function holdRefusal(verdict: Forbidden, reply: Reply) {
 
 /** The caller's own where it is sane. */
 function holdRequestId({ headers }: Request, reply: Reply) {
-  const ids = headers.filter(([name]) => name === 'X-Request-Id').map(([, value]) => value.trim())
+  const ids = headers.filter(([name]) => name === 'X-Request-Id').map(([, value]) => read.header(value))
   const [id = ''] = ids
   if (ids.length === 1 && /^[A-Za-z0-9._-]{1,128}$/.test(id)) expect(reply.headers['x-request-id']).toBe(id)
   else expect(ids).not.toContain(reply.headers['x-request-id'])

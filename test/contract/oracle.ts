@@ -38,7 +38,7 @@ function pointer({ instancePath, params }: ErrorObject): string {
 export const segment = (name: string) => name.replaceAll('~', '~0').replaceAll('/', '~1')
 
 /** White space around a text in a body, or in a header, is not part of it. */
-const read = {
+export const read = {
   body: (value: unknown) => (typeof value === 'string' ? value.trim() : value),
   header: (text: string) => text.replace(/^[ \t]+|[ \t]+$/g, ''),
 }
