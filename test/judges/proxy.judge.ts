@@ -40,8 +40,10 @@ const limits: Limit[] = [
     scenarios: [
       'createApp: asks for a key before it looks at the body',
       'createApp: asks for a key before it minds the size of the body',
+      'createApp: takes a body that ends before it begins for none',
       'createApp: refuses bad JSON',
       'createApp: refuses JSON in another charset',
+      'createApp: refuses a charset before it minds the size of the body',
       'updateApp: refuses bad JSON',
     ],
   },
@@ -87,7 +89,10 @@ const runs = [
       {
         reason: 'it ends at a path that cannot be decoded',
         seen: /Prism does not answer/,
-        scenarios: ['getApp: refuses a path that cannot be decoded'],
+        scenarios: [
+          'getApp: refuses a path that cannot be decoded',
+          'getApp: names problems of parameters beside a path that cannot be decoded',
+        ],
       },
       {
         reason: 'no schema can say that white space is removed before lengths are counted',
@@ -114,7 +119,7 @@ describe.for(runs)('$run', ({ run, flags, refusals, limits }) => {
       if (limit) {
         await expect(judge(scenario, service.port, 2_000), limit.reason).rejects.toThrow(limit.seen)
         judged['beyond Prism'] += 1
-      } else judged[await judge(scenario, service.port, 60_000)] += 1
+      } else judged[await judge(scenario, service.port, 20_000)] += 1
     })
   })
 
