@@ -69,13 +69,26 @@ function selfContained(page: string): string {
   return (
     page
       // Else the browser asks for /favicon.ico, and Redoc for the right to compile its search into a worker: eval.
-      .replace('<head>', '<head><link rel="icon" href="data:,"><script>delete globalThis.Worker</script>')
+      .replace('<head>', `<head><link rel="icon" href="data:,"><script>delete globalThis.Worker</script>${style}`)
       // Redoc draws the page by itself where it finds nothing drawn, and what was drawn names another server.
       .replace(/(?<=<div id="redoc">).*?(?=<\/div>\s*<script type="module">)/s, '')
       .replace('https://cdn.redoc.ly/redoc/logo-mini-full.svg', logo('Redocly', 44))
       .replace('https://cdn.redoc.ly/redoc/logo-mini.svg', logo('R', 12))
   )
 }
+
+const style = `<style>
+  /* Lines of box-drawing characters join, and 40 columns fit a phone. */
+  #redoc pre:not([class]) { font-size: 12px; line-height: 1.3; }
+  /* Names in tables are not broken in two. */
+  #redoc .md td code { white-space: nowrap; }
+  @media (max-width: 600px) {
+    #redoc .md :is(td, th) { padding: 8px 6px; font-size: 13px; }
+    #redoc .md td code { font-size: 11px; }
+  }
+  /* Redoc offers the examples of a request's body above samples of code, too, where they change nothing. */
+  .panel-request-samples:has(code[data-language]) div:has(> div > [aria-label="Example"]) { display: none; }
+</style>`
 
 const serversIn = ({ servers }: Pick<Document, 'servers'>) => `"servers":${JSON.stringify(servers)}`
 

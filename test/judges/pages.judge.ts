@@ -1,0 +1,288 @@
+// What evaluate and addInitScript are given runs in the page.
+/// <reference lib="dom" />
+/// <reference lib="dom.iterable" />
+
+import { existsSync } from 'node:fs'
+import { type Document, OpenAPIBackend } from 'openapi-backend'
+import { type Browser, chromium, type Locator, type Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest'
+import document from '../../generated/openapi.json' with { type: 'json' }
+import { freePort, serve } from '../support/process.ts'
+import { copyWorld } from '../support/service.ts'
+
+/** What a reader of /docs sees, in Chromium, held against the document. */
+
+type Schema = { description?: string; enum?: unknown[]; properties?: Record<string, Schema>; items?: Schema }
+type Media = { schema: Schema; example?: unknown; examples?: Record<string, { summary: string; value: unknown }> }
+type Content = { description: string; content?: { 'application/json': Media } }
+type Operation = {
+  operationId: string
+  method: string
+  path: string
+  tags: [string]
+  summary: string
+  description: string
+  parameters: { name: string; description: string }[]
+  requestBody?: Content
+  responses: Record<string, Content & { headers: Record<string, { description: string }> }>
+  'x-codeSamples': { label: string; source: string }[]
+}
+
+// openapi-backend puts what references name in their places; its types do not know.
+const definition = structuredClone(document) as Document
+const api = await new OpenAPIBackend({ definition, quick: true, validate: false }).init()
+const operations = api.getOperations() as unknown as Operation[]
+
+const headings = [...document.info.description.matchAll(/^## (.+)$/gm)].map(([, heading = '']) => heading)
+
+/** For what the page does by and by; a page that is right is never waited for so long. */
+const patience = { timeout: 20_000 }
+
+const executablePath = process.env.CHROMIUM || '/usr/bin/chromium'
+let browser: Browser
+
+beforeAll(async () => {
+  if (!existsSync(executablePath)) {
+    throw new Error(`There is no ${executablePath}. On Debian: apt-get install chromium; else name one in CHROMIUM.`)
+  }
+  const quiet = ['--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync']
+  const args = ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', ...quiet]
+  browser = await chromium.launch({ executablePath, args })
+})
+
+afterAll(() => browser?.close())
+
+const views = [
+  { view: 'wide', width: 1440, prefix: '' },
+  { view: 'narrow', width: 390, prefix: '/v1' },
+]
+
+describe.for(views)('the page, $view, under the prefix "$prefix"', ({ width, prefix }) => {
+  test('shows all of the introduction, and its links lead somewhere', async () => {
+    const { page, baseUrl } = await openDocs(width, prefix)
+    const main = page.getByRole('main')
+    await expectShown(main, [document.info.title, baseUrl, ...textsOf(document.info.description)])
+    for (const heading of headings) {
+      await followMenu(page, heading)
+      await expect.poll(() => main.getByRole('heading', { name: heading, exact: false }).count(), patience).toBe(1)
+      await expectInView(main.getByRole('heading', { name: heading }))
+    }
+    const links = await main.locator('a').evaluateAll((all) => all.map((link) => link.getAttribute('href') ?? ''))
+    const own = links.filter((link) => !/^(https?:|#)/.test(link))
+    expect(own).toEqual(expect.arrayContaining(['openapi.json', 'openapi.yaml']))
+    for (const link of own) {
+      const { status, url } = await fetch(new URL(link, page.url()))
+      expect([url, status]).toEqual([`${baseUrl}/${link}`, 200])
+    }
+  })
+
+  test.for(operations)('shows all of $operationId', async (operation) => {
+    const { page } = await openDocs(width, prefix)
+    await followMenu(page, ...operation.tags)
+    await followMenu(page, operation.summary)
+    const section = sectionOf(page, operation.summary)
+    await expectInView(section.getByRole('heading', { name: operation.summary }))
+
+    const { method, path, summary, description, parameters, requestBody } = operation
+    await expectShown(section, [summary, description, `${method.toUpperCase()} ${path}`])
+    await expectFields(section, parameters)
+    for (const { label, source } of operation['x-codeSamples']) {
+      await choose(page, section.locator('.panel-request-samples').getByRole('button').nth(1), label)
+      const code = section.locator('.panel-request-samples code')
+      await expect.poll(async () => (await code.innerText()).trim(), patience).toBe(source.trim())
+      await section.locator('.panel-request-samples').getByRole('button', { name: 'Copy' }).click()
+      expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(source.trim())
+    }
+    if (requestBody?.content) {
+      const media = requestBody.content['application/json']
+      await expectShown(section, [requestBody.description])
+      await expectFields(section, fieldsOf(media.schema))
+      await choose(page, section.locator('.panel-request-samples').getByRole('button').nth(1), 'Payload')
+      await expectExamples(page, section.locator('.panel-request-samples'), media)
+    }
+
+    for (const [status, response] of Object.entries(operation.responses)) {
+      await section.getByRole('tab', { name: status, exact: true }).click()
+      const headers = Object.entries(response.headers).map(([name, header]) => ({ ...header, name }))
+      await expectShown(section, [response.description])
+      await expectFields(section, headers)
+      if (!response.content) continue
+      const media = response.content['application/json']
+      await expectFields(section, fieldsOf(media.schema))
+      await expectExamples(page, section.locator('.panel-response-samples'), media)
+    }
+  })
+
+  test('finds what is searched for', async () => {
+    const { page } = await openDocs(width, prefix)
+    await openMenu(page)
+    await page.getByText('Search Ctrl+K').click()
+    await page.getByPlaceholder('Search docs').fill('package_name')
+    await page.getByRole('link', { name: /Update your app.*package_name/s }).click()
+    await expectInView(sectionOf(page, 'Update your app').getByText('package_name', { exact: true }).first())
+  })
+})
+
+test('the introduction has the code of every error, with its status, and no other', () => {
+  const declared = operations.flatMap(({ responses }) =>
+    Object.entries(responses).flatMap(([status, { content }]) => {
+      const { example, examples } = content?.['application/json'] ?? {}
+      const values = [example, ...Object.values(examples ?? {}).map(({ value }) => value)]
+      const codes = values.map((value) => (value as { data?: { code?: string } } | undefined)?.data?.code)
+      return codes.filter((code) => code !== undefined).map((code) => `${status} ${code}`)
+    }),
+  )
+  const told = [...document.info.description.matchAll(/^\| (\d{3}) `(\w+)` +\|/gm)].map(
+    ([, status, code]) => `${status} ${code}`,
+  )
+  expect(told).toEqual([...new Set(declared)].toSorted())
+})
+
+test('pages of another origin may read, with a key too, and not write', async () => {
+  const { port } = await serve(copyWorld())
+  const { keys, apps } = inject('world')
+  const page = await browser.newPage()
+  onTestFinished(() => page.close())
+  const ask = (method: string, path: string, body?: string) =>
+    page.evaluate(
+      async ({ url, method, body, key }) => {
+        const headers = {
+          Authorization: `Bearer ${key}`,
+          ...(body !== undefined && { 'Content-Type': 'application/json' }),
+        }
+        const answer = await fetch(url, { method, headers, ...(body !== undefined && { body }) }).catch(() => undefined)
+        return answer && [answer.status, answer.headers.has('ETag')]
+      },
+      { url: `http://127.0.0.1:${port}${path}`, method, body, key: keys.ada },
+    )
+  expect(await ask('GET', `/apps/${apps.pending}`)).toEqual([200, true])
+  expect(await ask('POST', '/apps', '{"name":"A","description":"B","category_id":1}')).toBeUndefined()
+  expect(await ask('PUT', `/apps/${apps.pending}`, '{"name":"A"}')).toBeUndefined()
+  expect(await ask('DELETE', `/apps/${apps.pending}`)).toBeUndefined()
+})
+
+/** The page in a window of its own. When the test ends, it has loaded nothing else and complained of nothing. */
+async function openDocs(width: number, prefix: string): Promise<{ page: Page; baseUrl: string }> {
+  const port = await freePort()
+  const baseUrl = `http://localhost:${port}${prefix}`
+  await serve(copyWorld(), { PORT: String(port), BASE_URL: baseUrl })
+  // Redoc draws what is in the window, so it is tall enough for any operation.
+  const context = await browser.newContext({ viewport: { width, height: 8000 } })
+  await context.grantPermissions(['clipboard-read', 'clipboard-write'])
+  await context.addInitScript(() => {
+    addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI }) => {
+      console.error(`against the policy: ${violatedDirective} ${blockedURI}`)
+    })
+  })
+  const page = await context.newPage()
+  page.setDefaultTimeout(patience.timeout)
+  const requests: string[] = []
+  const complaints: string[] = []
+  context.on('request', (request) => {
+    if (!request.url().startsWith('data:')) requests.push(request.url())
+  })
+  page.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type())) complaints.push(message.text())
+  })
+  page.on('pageerror', (error) => complaints.push(String(error)))
+  onTestFinished(async () => {
+    const widest = await page.evaluate(() => globalThis.document.documentElement.scrollWidth)
+    await context.close()
+    expect(complaints).toEqual([])
+    expect(requests).toEqual([`${baseUrl}/docs`])
+    expect(widest).toBeLessThanOrEqual(width)
+  })
+  await page.goto(`${baseUrl}/docs`)
+  return { page, baseUrl }
+}
+
+const sectionOf = (page: Page, heading: string) =>
+  page
+    .getByRole('main')
+    .locator('[id]')
+    .filter({ has: page.getByRole('heading', { name: heading }) })
+    .last()
+
+/** The menu stands open where there is room for it. */
+async function openMenu(page: Page) {
+  const opener = page.getByRole('button', { name: 'Open navigation menu' })
+  if (await opener.isVisible()) await opener.click()
+}
+
+async function followMenu(page: Page, name: string) {
+  await openMenu(page)
+  await page.getByRole('listitem').getByRole('link', { name }).first().click()
+}
+
+/** Chooses an entry of what a button opens; where there is but one, Redoc shows it without. */
+async function choose(page: Page, button: Locator, name: string) {
+  await button.click()
+  await page.getByRole('menuitem', { name, exact: true }).click()
+}
+
+/** Without white space and Markdown's marks, which a page and a text break differently. */
+const plain = (text: string) => text.replace(/[\s\u200B`*]/g, '')
+
+/** The texts of some Markdown that a reader sees, line by line and cell by cell. */
+const textsOf = (markdown: string) =>
+  markdown
+    .split('\n')
+    .filter((line) => !/^```|^\| --/.test(line))
+    .flatMap((line) => line.replace(/^(## |- )/, '').split(/^\||\|$|(?<= )\|(?= )/))
+    .map((text) => text.replace(/\[(?<text>[^\]]+)\]\([^)]+\)/g, '$<text>'))
+
+async function expectShown(place: Locator, texts: string[]) {
+  await expect
+    .poll(async () => {
+      const shown = plain(await place.innerText())
+      return texts.filter((text) => !shown.includes(plain(text)))
+    }, patience)
+    .toEqual([])
+}
+
+type Field = { name: string; description?: string; enum?: unknown[] }
+
+/** Fields are shown with their whole path on a line of their own. */
+async function expectFields(place: Locator, fields: Field[]) {
+  await expect
+    .poll(async () => {
+      const lines = new Set((await place.innerText()).split('\n').map(plain))
+      return fields.map(({ name }) => name).filter((name) => !lines.has(name))
+    }, patience)
+    .toEqual([])
+  await expectShown(
+    place,
+    fields.flatMap((field) =>
+      [field.description ?? [], field.enum?.map((value) => JSON.stringify(value)) ?? []].flat(),
+    ),
+  )
+}
+
+const fieldsOf = (schema: Schema, path = ''): Field[] =>
+  Object.entries(schema.properties ?? {}).flatMap(([property, value]) => {
+    const name = path + property
+    const inner = value.items ? fieldsOf(value.items, `${name}[].`) : fieldsOf(value, `${name}.`)
+    return [{ ...value, name }, ...inner]
+  })
+
+async function expectExamples(page: Page, panel: Locator, { example, examples }: Media) {
+  if (!examples) return expectShown(panel, [JSON.stringify(example, null, 2)])
+  const all = Object.values(examples)
+  for (const { summary, value } of all) {
+    if (all.length > 1) await choose(page, panel.getByRole('button', { name: 'Example' }), summary)
+    await expectShown(panel, [JSON.stringify(value, null, 2)])
+  }
+}
+
+async function expectInView(place: Locator) {
+  await expect
+    .poll(
+      () =>
+        place.evaluate((element) => {
+          const { top, bottom, height } = element.getBoundingClientRect()
+          return height > 0 && top >= 0 && bottom <= innerHeight
+        }),
+      patience,
+    )
+    .toBe(true)
+}
