@@ -13,7 +13,9 @@ export type Change = { bump: Bump; text: string }
  */
 export async function changesBetween(before: Document, after: Document): Promise<Change[]> {
   const [old, now] = [await comparable(before), await comparable(after)]
-  const diffs: Diff[] = apiCompare(old, now).diffs
+  const diffs = apiCompare(old, now).diffs.filter(
+    ({ path, action }: Diff) => path.at(-1) !== repeatedType || action !== 'replace',
+  )
   const changes = [...together(diffs), ...namesChanged(before, after)]
   if (changes.length === 0 && !isDeepStrictEqual(old, now)) {
     changes.push(
@@ -25,15 +27,21 @@ export async function changesBetween(before: Document, after: Document): Promise
   return changes.toSorted((a, b) => bumps.indexOf(b.bump) - bumps.indexOf(a.bump))
 }
 
-/** With references resolved, since api-smart-diff takes a component for part of a request wherever it is used; without the version. */
+/**
+ * Without the version, and with references resolved: api-smart-diff takes a component for part of a request wherever it
+ * is used. It also infers a type that is left out, so each stands there a second time.
+ */
 async function comparable(document: Document) {
   const { definition } = await new OpenAPIBackend({ definition: document, quick: true }).init()
   const { info, components, ...rest } = structuredClone(definition)
   const { version: _, ...texts } = info
-  return JSON.parse(
-    JSON.stringify({ ...rest, info: texts, components: { securitySchemes: components?.securitySchemes } }),
+  const text = JSON.stringify({ ...rest, info: texts, components: { securitySchemes: components?.securitySchemes } })
+  return JSON.parse(text, (_name, value) =>
+    typeof value?.type === 'string' ? { ...value, [repeatedType]: value.type } : value,
   )
 }
+
+const repeatedType = 'type, repeated'
 
 /** Generated clients call their types by these names. */
 function namesChanged(before: Document, after: Document): Change[] {

@@ -172,6 +172,14 @@ describe('a change, and what it asks of info.version', () => {
       (c) => (schema(c, 'App').required = without(schema(c, 'App').required, 'review_count')),
     ],
     ['major', 'the type of a field of an answer', (c) => (schema(c, 'App').properties.review_count = text)],
+    [
+      'major',
+      'a field of an answer has no type, and a text is another',
+      (c) => {
+        delete schema(c, 'AppName').type
+        list(c).description = 'Otherwise.'
+      },
+    ],
     ['major', 'a whole number of an answer may have decimals', (c) => (schema(c, 'Downloads').type = 'number')],
     [
       'major',
