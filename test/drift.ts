@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 
 /** Fails where generated/ is not what openapi/ makes. Leaves the files as they were. */
@@ -8,13 +8,16 @@ const files = ['generated/openapi.json', 'generated/openapi.d.ts']
 const read = () => files.map((file) => readFileSync(`${root}/${file}`, 'utf8'))
 
 const committed = read()
-execFileSync('npm', ['run', '--silent', 'generate'], { cwd: root, stdio: ['ignore', 'ignore', 'pipe'] })
+const { status, stdout, stderr } = spawnSync('npm', ['run', '--silent', 'generate'], { cwd: root, encoding: 'utf8' })
 const made = read()
 
 const drifted = files.filter((_, index) => committed[index] !== made[index])
 for (const [index, file] of files.entries()) writeFileSync(`${root}/${file}`, committed[index] ?? '')
 
-if (drifted.length > 0) {
+if (status !== 0) {
+  console.error(`openapi/ makes nothing:\n${stdout}${stderr}`)
+  process.exitCode = 1
+} else if (drifted.length > 0) {
   console.error(`not what openapi/ makes: ${drifted.join(', ')}; run make generate and commit what it writes`)
   process.exitCode = 1
 }
