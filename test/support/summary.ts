@@ -12,7 +12,9 @@ export default class Summary implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], errors: readonly unknown[]) {
     const tests = modules.flatMap((module) => [...module.children.allTests()])
     const count = (state: string) => tests.filter((test) => test.result().state === state).length
-    const broken = modules.filter((module) => module.errors().length > 0).length + errors.length
+    // What fails outside of tests: in a hook, for one.
+    const suites = modules.flatMap((module) => [module, ...module.children.allSuites()])
+    const broken = suites.filter((suite) => suite.errors().length > 0).length + errors.length
     const skipped = count('skipped')
     const line = `${count('passed')} passed, ${count('failed') + broken} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`
     writeFileSync(this.#file, `${line}\n`)
