@@ -97,6 +97,11 @@ describe('each kind of drift turns the checker red', () => {
       { ...page, headers: withHeaders({ location: '/apps/1' }) },
       /location is not declared here/,
     ],
+    [
+      'a header declared nowhere',
+      { ...page, headers: withHeaders({ 'set-cookie': 'a=1' }) },
+      /set-cookie is not declared here/,
+    ],
     ['a body that is not JSON', { ...page, text: '<p>' }, /not JSON/],
     ['a body where none is declared', { ...page, status: 304 }, /where none is declared/],
     ['a body in answer to HEAD', { ...page, method: 'HEAD' }, /in answer to HEAD/],
