@@ -179,5 +179,5 @@ function reasonFrom(text: string): string {
   const reason = text.trim()
   const isText = !/[^\P{Cc}\t\n\r]|\p{Cs}/u.test(reason)
   if (reason !== '' && [...reason].length <= maximumReason && isText) return reason
-  throw refused(`a reason must have 1 to ${maximumReason} characters, of control characters line breaks and tabs alone`)
+  throw refused(`a reason is 1 to ${maximumReason} characters, without control characters but line breaks and tabs`)
 }
