@@ -5,13 +5,13 @@ export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 installed := node_modules/.package-lock.json
 
 $(installed): package.json package-lock.json
-	npm ci --loglevel=error
+	npm ci
 	@touch $@
 
 judges_installed := test/judges/node_modules/.package-lock.json
 
 $(judges_installed): test/judges/package.json test/judges/package-lock.json
-	cd test/judges && npm ci --loglevel=error
+	cd test/judges && npm ci
 	@touch $@
 
 generated/docs.html: generated/openapi.json redocly.yaml $(installed)
