@@ -628,7 +628,14 @@ export interface components {
                  *       "success": false,
                  *       "message": "The package name org.example.tideclock is taken; choose another.",
                  *       "data": {
-                 *         "code": "package_name_taken"
+                 *         "code": "package_name_taken",
+                 *         "errors": [
+                 *           {
+                 *             "in": "body",
+                 *             "field": "/package_name",
+                 *             "message": "is taken by another app"
+                 *           }
+                 *         ]
                  *       }
                  *     }
                  */
