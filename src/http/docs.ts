@@ -22,9 +22,18 @@ export const readPage = (): Promise<string | undefined> =>
     throw error
   })
 
+/** The server's address in the introduction's commands, which readers copy. */
+const introduced = 'http://localhost:3000'
+
 /** Serves the document, which names `baseUrl` as its server, its pages and the worked example. Each is made when it is first asked for. */
 export function docsRouter(document: Document, page: string | undefined, baseUrl: string): Router {
-  const served = { ...document, servers: [{ url: baseUrl, description: 'This server' }] }
+  const { info } = document
+  const description = info.description?.replaceAll(introduced, baseUrl) ?? ''
+  const served = {
+    ...document,
+    info: { ...info, description },
+    servers: [{ url: baseUrl, description: 'This server' }],
+  }
   const router = Router({ strict: true, caseSensitive: true })
   serve('/openapi.json', 'application/json', () => ({ text: JSON.stringify(served, null, 2) }))
   serve('/openapi.yaml', 'application/yaml', () => ({ text: stringify(served, { aliasDuplicateObjects: false }) }))
@@ -32,7 +41,9 @@ export function docsRouter(document: Document, page: string | undefined, baseUrl
   serve('/life-cycle.arazzo.yaml', 'application/yaml', () => ({ text: readFileSync(example, 'utf8') }))
   if (page !== undefined) {
     serve('/docs', 'text/html; charset=utf-8', () => {
-      const text = selfContained(page).replace(serversIn(document), () => serversIn(served))
+      const text = selfContained(page)
+        .replaceAll(introduced, baseUrl)
+        .replace(serversIn(document), () => serversIn(served))
       return { text, headers: { 'Content-Security-Policy': pagePolicy(text) } }
     })
   }

@@ -6,6 +6,9 @@ import { startService } from '../support/service.ts'
 
 const page = '<html><script>one()</script><script type="module">two()</script></html>'
 
+/** The server in the introduction's commands. */
+const introduced = 'http://localhost:3000'
+
 describe.for(['', '/v1', '/a/b.c'])('under the prefix "%s"', (prefix) => {
   test('operations, Location and Link begin with it', async () => {
     const service = await startService({ prefix })
@@ -26,7 +29,13 @@ describe.for(['', '/v1', '/a/b.c'])('under the prefix "%s"', (prefix) => {
     const yaml = await service.get('/openapi.yaml')
     expect(yaml.headers['content-type']).toMatch(/^application\/yaml/)
     expect(parse(yaml.text)).toEqual(json.body)
-    expect(json.body).toEqual({ ...document, servers: [expect.objectContaining({ url: `http://apps.test${prefix}` })] })
+    const { info } = document
+    expect(json.body).toEqual({
+      ...document,
+      info: { ...info, description: info.description.replace(introduced, `http://apps.test${prefix}`) },
+      servers: [expect.objectContaining({ url: `http://apps.test${prefix}` })],
+    })
+    expect(json.text).not.toContain(introduced)
     for (const { headers, path } of [json, yaml]) {
       expect(headers).toMatchObject({ 'access-control-allow-origin': '*', 'cache-control': 'public, no-cache' })
       expect((await service.get(path, { headers: { 'If-None-Match': String(headers.etag) } })).status).toBe(304)

@@ -61,7 +61,8 @@ describe.for(views)('the page, $view, under the prefix "$prefix"', ({ width, pre
   test('shows all of the introduction, and its links lead somewhere', async () => {
     const { page, baseUrl } = await openDocs(width, prefix)
     const main = page.getByRole('main')
-    await expectShown(main, [document.info.title, baseUrl, ...textsOf(document.info.description)])
+    const introduction = document.info.description.replace('http://localhost:3000', baseUrl)
+    await expectShown(main, [document.info.title, baseUrl, ...textsOf(introduction)])
     for (const heading of headings) {
       await followMenu(page, heading)
       await expect.poll(() => main.getByRole('heading', { name: heading, exact: false }).count(), patience).toBe(1)
