@@ -217,7 +217,7 @@ export interface components {
          */
         ShortDescription: string;
         /**
-         * @description Version of the app, in whatever scheme its publisher uses, without white space.
+         * @description Version of the app, in whatever scheme its developer uses, without white space.
          * @example 2.4.1
          */
         AppVersion: string;
@@ -227,7 +227,7 @@ export interface components {
          * @example org.example.tideclock
          */
         PackageName: string;
-        /** @description What a publisher says of a new app. */
+        /** @description What a developer says of a new app. */
         NewApp: {
             name: components["schemas"]["AppName"];
             description: components["schemas"]["AppDescription"];
@@ -813,14 +813,14 @@ export interface components {
         Limit: number;
         /**
          * @description Slug of the one category to list. An unknown one matches nothing; an empty one is no filter.
-         * @example productivity
+         * @example travel
          */
         Category: string;
         /**
          * @description Words to look for. Each must begin a word of the name, the descriptions, the developer's name or the package name; case,
          *     diacritics and width do not matter. In scripts without spaces (`日本`) they are found anywhere in the text. There are
          *     no operators: any text is safe. Text without a letter or digit matches nothing; empty text is no filter.
-         * @example weather radar
+         * @example tide clock
          */
         Search: string;
         /**
@@ -920,14 +920,14 @@ export interface operations {
                 limit?: components["parameters"]["Limit"];
                 /**
                  * @description Slug of the one category to list. An unknown one matches nothing; an empty one is no filter.
-                 * @example productivity
+                 * @example travel
                  */
                 category?: components["parameters"]["Category"];
                 /**
                  * @description Words to look for. Each must begin a word of the name, the descriptions, the developer's name or the package name; case,
                  *     diacritics and width do not matter. In scripts without spaces (`日本`) they are found anywhere in the text. There are
                  *     no operators: any text is safe. Text without a letter or digit matches nothing; empty text is no filter.
-                 * @example weather radar
+                 * @example tide clock
                  */
                 search?: components["parameters"]["Search"];
                 /**

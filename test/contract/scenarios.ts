@@ -738,13 +738,13 @@ export const tables: Record<string, Table> = {
       problems: ['body /__proto__'],
     },
     {
-      name: 'does not let a publisher set the status',
+      name: 'does not let an owner set the status',
       request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, status: 'approved' } }],
       answers: 400,
       problems: ['body /status'],
     },
     {
-      name: 'does not let a publisher set downloads, rating and slug',
+      name: 'does not let an owner set downloads, rating and slug',
       request: [
         'POST',
         '/apps',
