@@ -20,3 +20,15 @@ test('pages may read each header that the document declares of reads', async () 
   for (const name of needless) declared.delete(name)
   expect(String(headers['access-control-expose-headers']).split(',').toSorted()).toEqual([...declared].toSorted())
 })
+
+test('pages may send each header that the document declares of reads, a key, and what the mock prefers', async () => {
+  const service = await startService()
+  const { headers } = await service.request('OPTIONS', '/apps', { headers: { Origin: 'https://shop.example' } })
+  const parameters: Record<string, { in: string; name: string }> = document.components.parameters
+  const declared = Object.values(document.paths)
+    .flatMap(({ get }) => get.parameters)
+    .map(({ $ref }) => parameters[$ref.split('/').at(-1) ?? ''])
+    .flatMap((parameter) => (parameter?.in === 'header' ? [parameter.name] : []))
+  const wanted = new Set([...declared, 'Authorization', 'Prefer', 'X-Request-Id'])
+  expect(String(headers['access-control-allow-headers']).split(',').toSorted()).toEqual([...wanted].toSorted())
+})
