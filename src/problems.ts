@@ -42,19 +42,21 @@ function problemOf(error: ErrorObject, locate: Locate): Problem {
 /** Texts with half a surrogate pair: no pattern that every client's engine reads alike can forbid them. */
 export function illFormed(value: unknown, field = '', depth = 0): Problem[] {
   if (typeof value === 'string') {
-    return value.isWellFormed() ? [] : [{ in: 'body', field: fitting(field), message: 'must be well-formed Unicode' }]
+    return value.isWellFormed() ? [] : [{ in: 'body', field, message: 'must be well-formed Unicode' }]
   }
   // No schema has anything so deep, and what a stranger nests must not fill the stack.
   if (typeof value !== 'object' || value === null || depth > 8) return []
-  return Object.entries(value).flatMap(([name, part]) => illFormed(part, `${field}/${escaped(name)}`, depth + 1))
+  return Object.entries(value).flatMap(([name, part]) =>
+    illFormed(part, fitting(`${field}/${escaped(name)}`), depth + 1),
+  )
 }
 
 /** RFC 6901, section 3. */
 const escaped = (name: string) => name.replaceAll('~', '~0').replaceAll('/', '~1')
 const unescaped = (segment: string) => segment.replaceAll('~1', '/').replaceAll('~0', '~')
 
-/** As much of it as the contract has room for: whoever sent the request chose its names. */
-const fitting = (field: string) => [...field.toWellFormed()].slice(0, 200).join('')
+/** As much of it as the contract has room for: whoever sent the request chose its names. No character is over two units. */
+const fitting = (field: string) => [...field.slice(0, 2 * 200).toWellFormed()].slice(0, 200).join('')
 
 function messageOf({ keyword, params, parentSchema, message }: ErrorObject, place: Problem['in']): string {
   switch (keyword) {
@@ -90,7 +92,8 @@ export function repeatedField(json: string): Problem | undefined {
   const names = new Set<string>()
   let depth = 0
   let before = ''
-  for (const [token] of json.matchAll(/"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]:]/gs)) {
+  // A string that does not end is a token, too: else each quote in it would be tried for the beginning of one.
+  for (const [token] of json.matchAll(/"[^"\\]*(?:\\.[^"\\]*)*"?|[{}[\]:]/gs)) {
     if (token === '{' || token === '[') depth++
     else if (token === '}' || token === ']') depth--
     else if (token === ':' && depth === 1) {

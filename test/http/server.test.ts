@@ -120,6 +120,15 @@ test('cuts off a body that is far too large, without waiting for it', async () =
   expect(growing.status).toBe(413)
 })
 
+test.for<[name: string, body: string]>([
+  ['a text that does not end, full of quotes', `"${'\\"'.repeat(120_000)}`],
+  ['a long name over many broken texts', `{"${'n'.repeat(120_000)}":[${Array(13_000).fill('"\\ud800"')}]}`],
+])('is soon done with %s', { timeout: 10_000 }, async ([, body]) => {
+  const service = await startService()
+  const headers = { 'Content-Type': 'application/json' }
+  expect((await service.request('POST', '/apps', { key: service.world.keys.ada, headers, body })).status).toBe(400)
+})
+
 test('asks for a body only when it is wanted', async () => {
   const service = await startService()
   const head = (key: string) =>
