@@ -1,4 +1,9 @@
+import type { OperationId } from '../../../src/contract.ts'
+
 /** The contract in types, written by hand: no generator may be the measure of itself. */
+
+/** Leaves out no operation that the document has. */
+type Whole<Operations extends Record<OperationId, unknown>> = Operations
 
 type Success<Data> = { success: true; message: string; data: Data }
 type Failure<Data> = { success: false; message: string; data: Data }
@@ -82,7 +87,7 @@ type WithBody = 409 | 413 | 415 | 422
 type Errors<Status extends number> = { [S in Status]: S extends 422 ? UnknownCategory : AnyError }
 
 /** Each operation's arguments, and its answers by status; one without a body is undefined. */
-export type Contract = {
+export type Contract = Whole<{
   listApps: { query: Query; header: IfNoneMatch; answers: { 200: Success<Page>; 304: undefined } & Errors<Always> }
   createApp: {
     body: NewApp
@@ -104,7 +109,7 @@ export type Contract = {
     header: IfMatch
     answers: { 200: Success<{ app_id: number }> } & Errors<Always | 403 | 404 | 412>
   }
-}
+}>
 
 type Successes<Answers> = Answers[keyof Answers & (200 | 201)]
 type Failures<Answers> = Answers[Exclude<keyof Answers, 200 | 201 | 304>]
@@ -125,13 +130,13 @@ export type Answer<Id extends keyof Contract> = {
 }
 
 /** The life cycle's calls. An adapter translates them into its client's and adds nothing. */
-export type Client = {
+export type Client = Whole<{
   listApps: (query: Query) => Promise<Answer<'listApps'>>
   createApp: (app: NewApp) => Promise<Answer<'createApp'>>
   getApp: (id: number) => Promise<Answer<'getApp'>>
   updateApp: (id: number, changes: Partial<NewApp>, etag: string) => Promise<Answer<'updateApp'>>
   deleteApp: (id: number) => Promise<Answer<'deleteApp'>>
-}
+}>
 
 /** A client of the service at an address; without a key it is anonymous. */
 export type Connect = (baseUrl: string, key?: string) => Client | Promise<Client>
