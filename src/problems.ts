@@ -55,8 +55,10 @@ export function illFormed(value: unknown, field = '', depth = 0): Problem[] {
 const escaped = (name: string) => name.replaceAll('~', '~0').replaceAll('/', '~1')
 const unescaped = (segment: string) => segment.replaceAll('~1', '/').replaceAll('~0', '~')
 
+const longestField = 200
+
 /** As much of it as the contract has room for: whoever sent the request chose its names. No character is over two units. */
-const fitting = (field: string) => [...field.slice(0, 2 * 200).toWellFormed()].slice(0, 200).join('')
+const fitting = (field: string) => [...field.slice(0, 2 * longestField).toWellFormed()].slice(0, longestField).join('')
 
 function messageOf({ keyword, params, parentSchema, message }: ErrorObject, place: Problem['in']): string {
   switch (keyword) {
