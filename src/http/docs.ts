@@ -28,7 +28,7 @@ const introduced = 'http://localhost:3000'
 /** Serves the document, which names `baseUrl` as its server, its pages and the worked example. Each is made when it is first asked for. */
 export function docsRouter(document: Document, page: string | undefined, baseUrl: string): Router {
   const { info } = document
-  const description = info.description?.replaceAll(introduced, baseUrl) ?? ''
+  const description = info.description?.replaceAll(introduced, () => baseUrl) ?? ''
   const served = {
     ...document,
     info: { ...info, description },
@@ -42,7 +42,7 @@ export function docsRouter(document: Document, page: string | undefined, baseUrl
   if (page !== undefined) {
     serve('/docs', 'text/html; charset=utf-8', () => {
       const text = selfContained(page)
-        .replaceAll(introduced, baseUrl)
+        .replaceAll(introduced, () => baseUrl)
         .replace(serversIn(document), () => serversIn(served))
       return { text, headers: { 'Content-Security-Policy': pagePolicy(text) } }
     })
