@@ -19,7 +19,9 @@ const parse = promisify(
     // Values other than objects are the schema's to refuse, with the other problems.
     strict: false,
     // RFC 8259, section 8.1: JSON is UTF-8. Decoding would put U+FFFD where it is not, and so change what was sent.
-    verify: (request, _response, bytes) => {
+    verify: (request, _response, bytes, encoding) => {
+      // What body-parser decodes by, whatever isUtf8Declared made of the header.
+      if (!/^utf-?8$/i.test(encoding)) throw unsupportedMediaType()
       if (bytes.length === 0) empty.add(request)
       if (!isUtf8(bytes)) throw malformed('The body is not valid UTF-8.')
       const repeated = repeatedField(bytes.toString())
@@ -47,7 +49,7 @@ export async function readBody(request: Request, response: Response): Promise<un
 
 /** body-parser would look at the charset when it has read the body, and refuse its size first. */
 const isUtf8Declared = ({ headers }: Request) =>
-  [...(headers['content-type'] ?? '').matchAll(/\bcharset="?([^\s;"]*)/gi)].every(([, name = '']) =>
+  [...(headers['content-type'] ?? '').matchAll(/\bcharset\s*=\s*"?([^\s;"]*)/gi)].every(([, name = '']) =>
     /^utf-?8$/i.test(name),
   )
 

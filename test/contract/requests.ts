@@ -227,6 +227,7 @@ const mistyped = [
   ...[
     `${json}; charset=latin1`,
     `${json}; charset=utf-16`,
+    `${json}; charset = utf-16`,
     'application/vnd.api+json',
     'application/jsonp',
     'text/json',

@@ -912,6 +912,19 @@ export const tables: Record<string, Table> = {
       answers: 415,
     },
     {
+      name: 'refuses JSON in another charset, whatever white space there is in its name',
+      request: [
+        'POST',
+        '/apps',
+        {
+          key: keys.ada,
+          headers: { 'Content-Type': 'application/json; charset = utf-16le' },
+          body: Buffer.from(JSON.stringify(newApp), 'utf16le'),
+        },
+      ],
+      answers: 415,
+    },
+    {
       name: 'refuses an unknown content encoding',
       request: [
         'POST',
