@@ -74,8 +74,8 @@ export async function createApi(document: Document, { authenticate, respond }: R
   })
   await api.init()
   api.validator.preCompileRequestValidators()
-  assertKeyedOperations(api)
   const operations = api.getOperations()
+  assertKeyedOperations(operations)
   for (const { operationId = '' } of operations) {
     api.register(operationId, (context: Context, _request, _response, raw: RawRequest) => {
       const problems = problemsOf(context, raw)
@@ -126,9 +126,8 @@ function allowedMethods(api: OpenAPIBackend, raw: RawRequest): string[] {
 }
 
 /** contract.ts types the callers of these as there; that is true only while the document demands a key of the same operations. */
-function assertKeyedOperations(api: OpenAPIBackend) {
-  const demanded = api
-    .getOperations()
+function assertKeyedOperations(operations: ReturnType<OpenAPIBackend['getOperations']>) {
+  const demanded = operations
     .filter(
       ({ security = [] }) =>
         security.length > 0 && security.every((requirement) => Object.keys(requirement).length > 0),
