@@ -1,9 +1,8 @@
 import { readFile } from 'node:fs/promises'
-import type { Knex } from 'knex'
 import { accountStore } from '../src/accounts/store.ts'
 import { categoryStore } from '../src/apps/categories.ts'
 import { appStore } from '../src/apps/store.ts'
-import { connectionOf } from '../src/db/open.ts'
+import type { Connection } from '../src/db/dialect.ts'
 import type { AppStatus } from '../src/db/tables.ts'
 
 type DemoApp = {
@@ -26,32 +25,29 @@ type DemoCatalogue = { categories: { slug: string; name: string }[]; apps: DemoA
 const seeder = { operator: 'seed' }
 
 /** Puts the demo catalogue into an empty database: all of it, or nothing. The same every time. */
-export async function seed(knex: Knex) {
+export async function seed(connection: Connection) {
   const catalogue: DemoCatalogue = JSON.parse(await readFile(`${import.meta.dirname}/demo-catalogue.json`, 'utf8'))
-  await knex.transaction(async (sql) => {
-    const connection = connectionOf(sql)
-    const categories = new Map<string, number>()
-    for (const { slug, name } of catalogue.categories) {
-      categories.set(slug, (await categoryStore(connection).add(slug, name, seeder)).id)
-    }
-    for (const app of catalogue.apps) await insert(app)
+  const categories = new Map<string, number>()
+  for (const { slug, name } of catalogue.categories) {
+    categories.set(slug, (await categoryStore(connection).add(slug, name, seeder)).id)
+  }
+  for (const app of catalogue.apps) await insert(app)
 
-    async function insert({ category, developer_name, reviews, ...app }: DemoApp) {
-      const developer = await accountStore(connection).developerNamed(developer_name)
-      const category_id = categories.get(category)
-      if (category_id === undefined) throw new Error(`the demo catalogue has no category ${category}`)
-      const row = {
-        ...app,
-        developer_id: developer.id,
-        category_id,
-        short_description: app.short_description ?? null,
-        package_name: app.package_name ?? null,
-        rejection_reason: app.rejection_reason ?? null,
-        approved_at: app.approved_at ?? null,
-        updated_at: app.approved_at ?? app.created_at,
-      }
-      const { id } = await appStore(connection).insert(row, seeder)
-      await appStore(connection).addReviews(reviews.map((review) => ({ ...review, app_id: id })))
+  async function insert({ category, developer_name, reviews, ...app }: DemoApp) {
+    const developer = await accountStore(connection).findOrAddDeveloper(developer_name)
+    const category_id = categories.get(category)
+    if (category_id === undefined) throw new Error(`the demo catalogue has no category ${category}`)
+    const row = {
+      ...app,
+      developer_id: developer.id,
+      category_id,
+      short_description: app.short_description ?? null,
+      package_name: app.package_name ?? null,
+      rejection_reason: app.rejection_reason ?? null,
+      approved_at: app.approved_at ?? null,
+      updated_at: app.approved_at ?? app.created_at,
     }
-  })
+    const { id } = await appStore(connection).insert(row, seeder)
+    await appStore(connection).addReviews(reviews.map((review) => ({ ...review, app_id: id })))
+  }
 }

@@ -1,3 +1,5 @@
+import { addressForms, isAddress } from './db/open.ts'
+
 export type Config = Readonly<{
   host: string
   port: number
@@ -5,7 +7,8 @@ export type Config = Readonly<{
   baseUrl: string
   /** Path of `baseUrl`, under which everything but the health checks lives: empty, or `/` and more. */
   prefix: string
-  database: Readonly<{ filename: string }>
+  /** Which db/ reads; it may hold a password. */
+  databaseUrl: string
   logLevel: string
 }>
 
@@ -34,11 +37,11 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     parseBaseUrl,
     'an http or https address whose path, if any, is made of letters, digits, ".", "_", "~" and "-", without query and fragment',
   )
-  const filename = variable(
+  const databaseUrl = variable(
     'DATABASE_URL',
     'sqlite:data/apps.sqlite',
-    parseDatabaseUrl,
-    'sqlite:PATH, the path of a file (postgres:// is not supported yet)',
+    (text) => (isAddress(text) ? text : undefined),
+    `${addressForms} (postgres:// is not supported yet)`,
   )
   const logLevel = variable(
     'LOG_LEVEL',
@@ -47,10 +50,10 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     `one of ${logLevels.join(', ')}`,
   )
 
-  if (host === undefined || port === undefined || !baseUrl || filename === undefined || logLevel === undefined) {
+  if (host === undefined || port === undefined || !baseUrl || databaseUrl === undefined || logLevel === undefined) {
     throw new ConfigError(`bad environment: ${problems.join('; ')}`)
   }
-  return Object.freeze({ host, port, ...baseUrl, database: Object.freeze({ filename }), logLevel })
+  return Object.freeze({ host, port, ...baseUrl, databaseUrl, logLevel })
 }
 
 const parsePort = (text: string) => (/^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : undefined)
@@ -61,9 +64,4 @@ function parseBaseUrl(text: string) {
   const prefix = url.pathname.replace(/\/$/, '')
   if (!/^(\/[A-Za-z0-9._~-]+)*$/.test(prefix)) return undefined
   return { baseUrl: url.origin + prefix, prefix }
-}
-
-const parseDatabaseUrl = (text: string) => {
-  const path = text.match(/^sqlite:(?:\/\/)?(?<path>.+)$/)?.groups?.path
-  return path === ':memory:' ? undefined : path
 }

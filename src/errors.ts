@@ -2,8 +2,7 @@ import type { components } from '../generated/openapi.d.ts'
 
 type Schemas = components['schemas']
 
-/** `refused` is the operators' own: a command that the state of things does not allow. No HTTP operation throws it. */
-export type ErrorCode = Schemas['Error']['code'] | Schemas['UnknownCategoryError']['code'] | 'refused'
+export type ErrorCode = Schemas['Error']['code'] | Schemas['UnknownCategoryError']['code']
 
 export type ErrorDetails = {
   errors?: Schemas['Problem'][]
@@ -16,7 +15,7 @@ export type ErrorDetails = {
 }
 
 /**
- * The one error that anything below http/ throws on purpose. Its message is shown to the caller as it is, so it
+ * The one error that anything below http/ throws on purpose at a caller. Its message is shown to the caller as it is, so it
  * never holds anything of the inside; `cause` is for the log alone.
  */
 export class ServiceError extends Error {
@@ -29,6 +28,14 @@ export class ServiceError extends Error {
     this.code = code
     this.details = details
   }
+}
+
+/**
+ * What the state of things does not allow an operator to do, in a line that says why. The command line prints it; over HTTP,
+ * where nothing throws it, it would be an error of the inside.
+ */
+export class Refusal extends Error {
+  override readonly name = 'Refusal'
 }
 
 export const notFound = () => new ServiceError('not_found', 'There is nothing here.')

@@ -14,7 +14,7 @@ import { mockCommand } from './cli/mock.ts'
 import { moderationCommand } from './cli/moderation.ts'
 import { serveCommand } from './cli/serve.ts'
 import { ConfigError } from './config.ts'
-import { ServiceError } from './errors.ts'
+import { Refusal, ServiceError } from './errors.ts'
 
 /** Exit codes: 0 done, 1 failed, 2 misused. */
 const program = new Command('apps-service')
@@ -52,7 +52,7 @@ try {
 }
 
 function messageOf(error: unknown): string {
-  if (error instanceof ServiceError || error instanceof ConfigError) return error.message
+  if (error instanceof Refusal || error instanceof ServiceError || error instanceof ConfigError) return error.message
   const message = error instanceof Error ? error.message : String(error)
   return message.split('\n', 1).join()
 }

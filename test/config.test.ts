@@ -6,7 +6,7 @@ const defaults: Config = {
   port: 3000,
   baseUrl: 'http://localhost:3000',
   prefix: '',
-  database: { filename: 'data/apps.sqlite' },
+  databaseUrl: 'sqlite:data/apps.sqlite',
   logLevel: 'info',
 }
 
@@ -27,13 +27,9 @@ test.for<[what: string, environment: NodeJS.ProcessEnv, config: Partial<Config>]
   [
     'a path of a database',
     { DATABASE_URL: 'sqlite:/var/lib/apps.sqlite' },
-    { database: { filename: '/var/lib/apps.sqlite' } },
+    { databaseUrl: 'sqlite:/var/lib/apps.sqlite' },
   ],
-  [
-    'a relative path of a database',
-    { DATABASE_URL: 'sqlite:./a b.sqlite' },
-    { database: { filename: './a b.sqlite' } },
-  ],
+  ['a relative path of a database', { DATABASE_URL: 'sqlite:./a b.sqlite' }, { databaseUrl: 'sqlite:./a b.sqlite' }],
 ])('%s', ([, environment, config]) => {
   expect(readConfig(environment)).toEqual({ ...defaults, ...config })
 })

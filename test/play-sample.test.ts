@@ -87,7 +87,7 @@ describe.skipIf(!existsSync(file))('a file of real listings with their reviews (
 
 /** A service on an empty database. */
 async function emptyService(): Promise<Service> {
-  const database = openDatabase({ filename: `${temporaryFolder()}/empty.sqlite` })
+  const database = openDatabase(`sqlite:${temporaryFolder()}/empty.sqlite`)
   await database.migrate()
   onTestFinished(() => database.close())
   return { ...(await startService({ database: () => database })), database }

@@ -1,9 +1,10 @@
 import type { Actor, Caller } from '../actor.ts'
 import { appStore, noApps, type StateCounts } from '../apps/store.ts'
 import { auditStore } from '../audit/store.ts'
-import { type Connection, type Database, rethrowViolation } from '../db/open.ts'
-import { ServiceError } from '../errors.ts'
-import { nameFrom } from '../names.ts'
+import type { Connection } from '../db/dialect.ts'
+import type { Database } from '../db/open.ts'
+import { Refusal, ServiceError } from '../errors.ts'
+import { developerNameFrom, keyNameFrom } from '../rules.ts'
 import { generateKey, isSameKey, type KeyState, keyId, keyPrefix, keyState } from './keys.ts'
 
 export type Developer = { id: number; name: string; isNew: boolean }
@@ -65,12 +66,12 @@ export function authenticator(database: Database): (key: string) => Promise<Call
 
 const unauthorized = (message: string) => new ServiceError('unauthorized', message, { refusedKey: true })
 
-const refused = (message: string) => new ServiceError('refused', message)
+const refused = (message: string) => new Refusal(message)
 
 export const accountStore = (connection: Connection) => {
   const { sql } = connection
 
-  /** Throws `refused` where there is none of exactly this name. */
+  /** Refuses where there is none of exactly this name. */
   async function demandDeveloper(name: string): Promise<{ id: number; name: string }> {
     const developer = await sql('developers').where({ name: name.trim() }).first('id', 'name')
     if (!developer) throw refused(`there is no developer ${JSON.stringify(name.trim())}`)
@@ -97,14 +98,15 @@ export const accountStore = (connection: Connection) => {
     demandDeveloper,
     accounts,
 
-    /** The developer of exactly this name, made where there is none. Throws `refused` for a name that cannot be one. */
-    async developerNamed(text: string): Promise<Developer> {
-      const name = nameFrom(text, 'a developer name')
-      const known = await sql('developers').where({ name }).first('id')
-      if (known) return { id: known.id, name, isNew: false }
-      const [row] = await sql('developers').insert({ name, created_at: new Date().toISOString() }).returning('id')
-      if (!row) throw new Error('the insert returned no developer')
-      return { id: row.id, name, isNew: true }
+    /** The developer of exactly this name, made where there is none. Refuses a name that cannot be one. */
+    async findOrAddDeveloper(text: string): Promise<Developer> {
+      const name = developerNameFrom(text)
+      const added = await sql('developers')
+        .insert({ name, created_at: new Date().toISOString() })
+        .onConflict('name')
+        .ignore()
+        .returning('id')
+      return { ...(await demandDeveloper(name)), isNew: added.length > 0 }
     },
 
     /** A page of the developers by name, and how many there are. */
@@ -114,19 +116,14 @@ export const accountStore = (connection: Connection) => {
       return { developers: await accounts(ids), total: Number(all?.total ?? 0) }
     },
 
-    /** Search finds the developer's apps by the new name. Throws `refused` where there is no such developer, or the name cannot be theirs. */
+    /** Search finds the developer's apps by the new name. Refuses where there is no such developer, or the name cannot be theirs. */
     async rename(from: string, text: string, actor: Actor): Promise<{ id: number; name: string; listed_apps: number }> {
       const developer = await demandDeveloper(from)
-      const name = nameFrom(text, 'a developer name')
+      const name = developerNameFrom(text)
       if (name === developer.name) throw refused(`the developer is named ${JSON.stringify(name)} already`)
-      await sql('developers')
-        .where({ id: developer.id })
-        .update({ name })
-        .catch((error: unknown) =>
-          rethrowViolation(error, {
-            'developers.name': () => refused(`there is already a developer ${JSON.stringify(name)}`),
-          }),
-        )
+      await connection.attempt(() => sql('developers').where({ id: developer.id }).update({ name }), {
+        'developers.name': () => refused(`there is already a developer ${JSON.stringify(name)}`),
+      })
       const listed_apps = await appStore(connection).indexAgain(developer.id)
       await auditStore(connection).record(
         [
@@ -151,7 +148,7 @@ export const accountStore = (connection: Connection) => {
     ): Promise<IssuedKey> {
       const { id, key, sha256 } = generateKey()
       const now = Date.now()
-      const name = options.name === undefined ? null : nameFrom(options.name, 'the name of a key')
+      const name = options.name === undefined ? null : keyNameFrom(options.name)
       const expires_at = options.expiresAt ?? new Date(now + lifetime).toISOString()
       const created_at = new Date(now).toISOString()
       await sql('api_keys').insert({ id, sha256, name, developer_id: developer.id, created_at, expires_at })
@@ -196,11 +193,12 @@ export const accountStore = (connection: Connection) => {
       return { keys: rows.map((row) => ({ ...row, state: keyState(row, now) })), total: Number(all?.total ?? 0) }
     },
 
-    /** Holds from the next request on. Throws `refused` where there is no such key, or it is revoked already. */
+    /** Holds from the next request on. Refuses where there is no such key, or it is revoked already. */
     async revoke(id: string, actor: Actor): Promise<{ id: string; developer_name: string; revoked_at: string }> {
       const key = await sql('api_keys')
         .join('developers', 'developers.id', 'api_keys.developer_id')
         .where('api_keys.id', id)
+        .forUpdate('api_keys')
         .first('api_keys.developer_id', 'developers.name as developer_name', 'api_keys.revoked_at')
       if (!key) throw refused(`there is no key ${keyPrefix(id)}`)
       if (key.revoked_at) throw refused(`the key ${keyPrefix(id)} was revoked at ${key.revoked_at} already`)

@@ -1,7 +1,9 @@
 import type { Knex } from 'knex'
 import type { AppSummary, Sort } from '../contract.ts'
-import type { Connection } from '../db/open.ts'
-import type { AppRow } from '../db/tables.ts'
+import type { Connection, Order } from '../db/dialect.ts'
+import type { Database } from '../db/open.ts'
+import { idsOf, ordered, sliceOf } from '../db/page.ts'
+import { listed } from '../db/tables.ts'
 import { nameKey, queryTerms } from './terms.ts'
 
 /** The public list: pages of the listed apps, in an order or by what a search finds. */
@@ -15,113 +17,116 @@ export type AppFilter = Readonly<{
   sort?: Sort | undefined
 }>
 
-/** Where a list looks, and how many listed apps there are. */
-type Scope = { categoryId: number | undefined; listed: number }
+/** A page of the listed apps, and how many the filter lets through in all. */
+export type AppPage = { apps: AppSummary[]; total: number }
 
-/** Each order is an index of the first migration, read backwards. */
-const orders: Record<Sort, readonly (keyof AppRow)[]> = {
+/** Each is an index of the first migration, read backwards. */
+const orders: Record<Sort, Order> = {
   latest: ['approved_at', 'id'],
   popular: ['total_downloads', 'id'],
   rating: ['average_rating', 'review_count', 'id'],
 }
 
-const ordered = (sort: Sort, order: 'asc' | 'desc') =>
-  orders[sort].map((column) => ({ column: `apps.${column}`, order }))
+/** Up to here a page is reached from the front, whatever there is behind it: passing so few ids costs less than a statement. */
+const near = 1000
 
-/** Passing an app on the way costs about a sixteenth of fetching and sorting a match: measured by the benchmark in test/bench. */
-const walkedForFetched = 16
-
-/** Part of an ordered whole, from the end that is nearer: no page skips more than half. */
-type Slice = { direction: 'asc' | 'desc'; skip: number; take: number }
-
-function sliceOf(total: number, limit: number, offset: number): Slice {
-  const take = Math.min(limit, total - offset)
-  const behind = total - offset - take
-  return behind < offset ? { direction: 'asc', skip: behind, take } : { direction: 'desc', skip: offset, take }
+/** All of a page is of one moment. */
+export function listApps(database: Database, { page, limit, category, search, sort }: AppFilter): Promise<AppPage> {
+  const offset = (page - 1) * limit
+  if (search) return database.snapshot((connection) => foundPage(connection, search, category, sort, limit, offset))
+  const order = orders[sort ?? 'latest']
+  return offset <= near
+    ? database.read((connection) => nearPage(connection, category, order, limit, offset))
+    : database.snapshot((connection) => farPage(connection, category, order, limit, offset))
 }
 
-export const catalogueStore = ({ sql, search }: Connection) => {
-  /** How many apps a filter's category lists; undefined where there is no such category. Counts are kept, never counted. */
-  async function listedIn(slug: string | undefined): Promise<Scope | undefined> {
-    if (slug) {
-      const category = await sql('categories').where({ slug }).first('id', 'listed_apps')
-      return category && { categoryId: category.id, listed: category.listed_apps }
-    }
-    const [all] = await sql('categories').sum({ listed: 'listed_apps' })
-    return { categoryId: undefined, listed: Number(all?.listed ?? 0) }
-  }
-
-  /** Literals, not bound values: only so does SQLite see that the partial indexes apply (https://sqlite.org/partialindex.html). */
-  function listedApps(categoryId: number | undefined) {
-    const query = sql('apps').whereRaw("apps.status = 'approved' and apps.deleted_at is null")
-    return categoryId === undefined ? query : query.where('apps.category_id', categoryId)
-  }
-
-  /** The ids of a page, from the index of its order alone. */
-  function pageOf(query: Knex.QueryBuilder, sort: Sort, { direction, skip, take }: Slice) {
-    return query.select('apps.id').orderBy(ordered(sort, direction)).limit(take).offset(skip)
-  }
-
-  async function listedPage({ categoryId, listed }: Scope, sort: Sort, limit: number, offset: number) {
-    if (offset >= listed) return []
-    return summaries(pageOf(listedApps(categoryId), sort, sliceOf(listed, limit, offset)), sort)
-  }
-
-  /** A page of what a search finds, and how much that is: each rank's matches stand before the next one's. */
-  async function foundPage(text: string, scope: Scope, sort: Sort | undefined, limit: number, offset: number) {
-    const { categoryId, listed } = scope
-    const terms = queryTerms(text)
-    const ranks = terms.length === 0 ? [] : search.ranks({ terms, nameKey: nameKey(text), categoryId }, !sort)
-    const order = sort ?? 'popular'
-    const apps: AppSummary[] = []
-    let total = 0
-    for (const { match, upTo } of ranks) {
-      const matches = (await search.count(upTo)) - total
-      const skipped = Math.max(0, offset - total)
-      if (apps.length < limit && skipped < matches) {
-        const slice = sliceOf(matches, limit - apps.length, skipped)
-        const walked = ((slice.skip + slice.take) * listed) / matches
-        const query = search.narrow(listedApps(categoryId), match, walked < matches * walkedForFetched)
-        apps.push(...(await summaries(pageOf(query, order, slice), order)))
-      }
-      total += matches
-    }
-    return { apps, total }
-  }
-
-  /** Joins only the rows of the page: skipping joined rows is what makes late pages slow. */
-  function summaries(page: Knex.QueryBuilder, sort: Sort): Promise<AppSummary[]> {
-    return sql(page.as('page'))
-      .join('apps', 'apps.id', 'page.id')
-      .join('developers', 'developers.id', 'apps.developer_id')
-      .join('categories', 'categories.id', 'apps.category_id')
-      .orderBy(ordered(sort, 'desc'))
-      .select(
-        'apps.id',
-        'apps.name',
-        'apps.slug',
-        'apps.description',
-        'developers.name as developer_name',
-        'categories.name as category_name',
-        'apps.total_downloads',
-        'apps.average_rating',
-      )
-  }
-
-  return {
-    /** A page of the listed apps, and how many the filter lets through in all. */
-    async list({
-      page,
-      limit,
-      category,
-      search: text,
-      sort,
-    }: AppFilter): Promise<{ apps: AppSummary[]; total: number }> {
-      const scope = await listedIn(category)
-      if (!scope) return { apps: [], total: 0 }
-      const offset = (page - 1) * limit
-      if (text) return foundPage(text, scope, sort, limit, offset)
-      return { apps: await listedPage(scope, sort ?? 'latest', limit, offset), total: scope.listed }
-    },
-  }
+/** How many apps a filter's category lists, or all do; no row where there is no such category. Counts are kept, never counted. */
+function scopeOf({ sql }: Connection, category: string | undefined): Knex.QueryBuilder {
+  return category
+    ? sql('categories').where({ slug: category }).select('id', 'listed_apps as listed')
+    : sql('categories').select(sql.raw('null as id'), sql.raw('coalesce(sum(listed_apps), 0) as listed'))
 }
+
+type Scope = { id: number | null; listed: number }
+
+function listedApps({ sql }: Connection, categoryId: number | Knex.QueryBuilder | null): Knex.QueryBuilder {
+  const query = sql('apps').whereRaw(listed)
+  return categoryId === null ? query : query.where('apps.category_id', categoryId)
+}
+
+/** The page and the total by one statement. */
+async function nearPage(
+  connection: Connection,
+  category: string | undefined,
+  order: Order,
+  limit: number,
+  offset: number,
+): Promise<AppPage> {
+  const { sql } = connection
+  const inCategory = category ? sql('categories').where({ slug: category }).select('id') : null
+  const ids = idsOf(listedApps(connection, inCategory), order, { direction: 'desc', skip: offset, take: limit })
+  const shown = summaries(connection, ids).select(order.map((column) => `apps.${column} as order_${column}`))
+  const rows: ({ listed: number } & (AppSummary | { id: null }))[] = await sql(
+    scopeOf(connection, category).as('scope'),
+  )
+    .leftJoin(shown.as('shown'), sql.raw('true'))
+    .orderBy(order.map((column) => ({ column: `shown.order_${column}`, order: 'desc' })))
+    .select('scope.listed', ...summaryFields.map((field) => `shown.${field}`))
+  const apps = rows.flatMap(({ listed: _, ...app }) => (app.id === null ? [] : [app]))
+  return { apps, total: Number(rows[0]?.listed ?? 0) }
+}
+
+async function farPage(
+  connection: Connection,
+  category: string | undefined,
+  order: Order,
+  limit: number,
+  offset: number,
+): Promise<AppPage> {
+  const scope: Scope | undefined = await scopeOf(connection, category).first()
+  const total = Number(scope?.listed ?? 0)
+  if (!scope || offset >= total) return { apps: [], total }
+  const ids = idsOf(listedApps(connection, scope.id), order, sliceOf(total, limit, offset))
+  return { apps: await summaries(connection, ids).orderBy(ordered(order, 'desc')), total }
+}
+
+/** Where no sort is asked for, apps are ranked by how well they match. */
+async function foundPage(
+  connection: Connection,
+  text: string,
+  category: string | undefined,
+  sort: Sort | undefined,
+  limit: number,
+  offset: number,
+): Promise<AppPage> {
+  const terms = queryTerms(text)
+  const scope: Scope | undefined = terms.length === 0 ? undefined : await scopeOf(connection, category).first()
+  if (!scope) return { apps: [], total: 0 }
+  const question = { terms, nameKey: nameKey(text), categoryId: scope.id ?? undefined, listed: Number(scope.listed) }
+  const order = orders[sort ?? 'popular']
+  const { ids, total } = await connection.search.page(question, order, sort === undefined, limit, offset)
+  if (ids.length === 0) return { apps: [], total }
+  const found = await summaries(connection, connection.sql('apps').whereIn('apps.id', ids).select('apps.id'))
+  const apps = new Map(found.map((app) => [app.id, app]))
+  return { apps: ids.flatMap((id) => apps.get(id) ?? []), total }
+}
+
+/** What the list shows of the apps whose ids a query gives. Only the rows of the page join: skipping joined rows makes late pages slow. */
+const summaries = ({ sql }: Connection, ids: Knex.QueryBuilder): Knex.QueryBuilder<AppSummary, AppSummary[]> =>
+  sql(ids.as('page'))
+    .join('apps', 'apps.id', 'page.id')
+    .join('developers', 'developers.id', 'apps.developer_id')
+    .join('categories', 'categories.id', 'apps.category_id')
+    .select(Object.entries(summaryColumns).map(([field, column]) => `${column} as ${field}`))
+
+const summaryColumns: Record<keyof AppSummary, string> = {
+  id: 'apps.id',
+  name: 'apps.name',
+  slug: 'apps.slug',
+  description: 'apps.description',
+  developer_name: 'developers.name',
+  category_name: 'categories.name',
+  total_downloads: 'apps.total_downloads',
+  average_rating: 'apps.average_rating',
+}
+const summaryFields = Object.keys(summaryColumns)

@@ -1,9 +1,9 @@
 import type { Actor } from '../actor.ts'
 import { auditStore } from '../audit/store.ts'
 import type { Category } from '../contract.ts'
-import { type Connection, rethrowViolation } from '../db/open.ts'
-import { ServiceError } from '../errors.ts'
-import { nameFrom } from '../names.ts'
+import type { Connection } from '../db/dialect.ts'
+import { Refusal } from '../errors.ts'
+import { categoryNameFrom, demandSlug, mostCategories } from '../rules.ts'
 
 export const categoryStore = (connection: Connection) => ({
   /** By name. */
@@ -25,17 +25,20 @@ export const categoryStore = (connection: Connection) => ({
     return (await connection.sql('categories').where({ id }).first('id')) !== undefined
   },
 
-  /** Throws `refused` where the slug or the name cannot be one or is another category's. */
+  /** Refuses a slug or a name that cannot be one or is another category's, and one category more than an answer can list. */
   async add(slug: string, text: string, actor: Actor, id?: number): Promise<Category> {
-    const name = nameFrom(text, 'a category name')
+    const name = categoryNameFrom(text)
     demandSlug(slug)
-    const rows = await connection
-      .sql('categories')
-      .insert({ slug, name, ...(id !== undefined && { id }) })
-      .returning(['id', 'slug', 'name'])
-      .catch((error: unknown) => taken(error, { slug, name }))
-    const [category] = rows
-    if (!category) throw new Error('the insert returned no category')
+    const { sql } = connection
+    const [all] = await sql('categories').count({ count: '*' })
+    if (Number(all?.count) >= mostCategories) {
+      throw new Refusal(
+        `there are ${mostCategories} categories, and there can be no more; rename one that is not needed`,
+      )
+    }
+    const row = { id, slug, name }
+    const ids = await connection.attempt(() => connection.insertRows('categories', [row], 'slug'), meanings(row))
+    const category = { id: ids.get(slug) ?? 0, slug, name }
     await auditStore(connection).record(
       [
         {
@@ -50,19 +53,16 @@ export const categoryStore = (connection: Connection) => ({
     return category
   },
 
-  /** The slug stays where no other is given. Throws `refused` as `add` does, and where nothing would change. */
+  /** The slug stays where no other is given. Refuses as `add` does, and where nothing would change. */
   async rename(slug: string, changes: { name: string; slug?: string | undefined }, actor: Actor): Promise<Category> {
     const { sql } = connection
-    const before = await sql('categories').where({ slug }).first('id', 'slug', 'name')
-    if (!before) throw new ServiceError('refused', `there is no category with the slug ${slug}`)
-    const after = { slug: changes.slug ?? slug, name: nameFrom(changes.name, 'a category name') }
+    const before = await sql('categories').where({ slug }).forUpdate().first('id', 'slug', 'name')
+    if (!before) throw new Refusal(`there is no category with the slug ${slug}`)
+    const after = { slug: changes.slug ?? slug, name: categoryNameFrom(changes.name) }
     demandSlug(after.slug)
     const columns = (['slug', 'name'] as const).filter((column) => before[column] !== after[column])
-    if (columns.length === 0) throw new ServiceError('refused', `the category ${slug} is named so already`)
-    await sql('categories')
-      .where({ id: before.id })
-      .update(after)
-      .catch((error: unknown) => taken(error, after))
+    if (columns.length === 0) throw new Refusal(`the category ${slug} is named so already`)
+    await connection.attempt(() => sql('categories').where({ id: before.id }).update(after), meanings(after))
     const pick = (row: typeof after) => Object.fromEntries(columns.map((column) => [column, row[column]]))
     await auditStore(connection).record(
       [
@@ -80,18 +80,7 @@ export const categoryStore = (connection: Connection) => ({
   },
 })
 
-function demandSlug(slug: string) {
-  if (/^[a-z0-9]+(-[a-z0-9]+)*$/.test(slug) && slug.length <= 80) return
-  throw new ServiceError(
-    'refused',
-    `the slug must be lower-case letters and digits with single hyphens between, not ${JSON.stringify(slug)}`,
-  )
-}
-
-function taken(error: unknown, { slug, name }: { slug: string; name: string }): never {
-  const meaning = (what: string) => () => new ServiceError('refused', `there is already a category with ${what}`)
-  return rethrowViolation(error, {
-    'categories.slug': meaning(`the slug ${slug}`),
-    'categories.name': meaning(`the name ${name}`),
-  })
+function meanings({ slug, name }: { slug: string; name: string }) {
+  const another = (what: string) => () => new Refusal(`there is already a category with ${what}`)
+  return { 'categories.slug': another(`the slug ${slug}`), 'categories.name': another(`the name ${name}`) }
 }

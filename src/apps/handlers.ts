@@ -1,7 +1,9 @@
 import type { App, AppChanges, Handlers } from '../contract.ts'
-import type { Connection, Database } from '../db/open.ts'
+import type { Connection } from '../db/dialect.ts'
+import type { Database } from '../db/open.ts'
 import { notFound, ServiceError } from '../errors.ts'
-import { catalogueStore } from './catalogue.ts'
+import { onlySet } from '../only-set.ts'
+import { listApps } from './catalogue.ts'
 import { categoryStore } from './categories.ts'
 import { etagOf, holds } from './etag.ts'
 import { canSee, demandOwner, statusAfterUpdate } from './policy.ts'
@@ -10,7 +12,7 @@ import { type AppRowChanges, appStore, differs, type FoundApp } from './store.ts
 /** The five operations. `baseUrl` is the public address that `Location` and `Link` begin with. */
 export const appHandlers = (database: Database, baseUrl: string): Handlers => ({
   async listApps({ query }) {
-    const { apps, total } = await database.read((connection) => catalogueStore(connection).list(query))
+    const { apps, total } = await listApps(database, query)
     const pagination = {
       current_page: query.page,
       total_pages: Math.ceil(total / query.limit),
@@ -61,7 +63,7 @@ export const appHandlers = (database: Database, baseUrl: string): Handlers => ({
   async updateApp({ caller, path, header, body }) {
     const data = await database.write(async (connection) => {
       const apps = appStore(connection)
-      const app = await apps.find(path.id)
+      const app = await apps.find(path.id, { toChange: true })
       if (!app) throw notFound()
       demandOwner(caller, app)
       demandUnchanged(app, header['If-Match'])
@@ -77,7 +79,7 @@ export const appHandlers = (database: Database, baseUrl: string): Handlers => ({
   async deleteApp({ caller, path, header }) {
     await database.write(async (connection) => {
       const apps = appStore(connection)
-      const app = await apps.find(path.id)
+      const app = await apps.find(path.id, { toChange: true })
       if (!app) throw notFound()
       demandOwner(caller, app)
       demandUnchanged(app, header['If-Match'])
@@ -88,8 +90,8 @@ export const appHandlers = (database: Database, baseUrl: string): Handlers => ({
 })
 
 /** The app as its page shows it; what is not set is left out. */
-function detail(app: FoundApp): App {
-  return {
+const detail = (app: FoundApp): App =>
+  onlySet<App>({
     id: app.id,
     name: app.name,
     slug: app.slug,
@@ -98,20 +100,19 @@ function detail(app: FoundApp): App {
     category_name: app.category_name,
     total_downloads: app.total_downloads,
     average_rating: app.average_rating,
-    ...(app.short_description !== null && { short_description: app.short_description }),
+    short_description: app.short_description,
     version: app.version,
-    ...(app.package_name !== null && { package_name: app.package_name }),
+    package_name: app.package_name,
     status: app.status,
-    ...(app.rejection_reason !== null && { rejection_reason: app.rejection_reason }),
+    rejection_reason: app.rejection_reason,
     category_id: app.category_id,
     category_slug: app.category_slug,
     created_at: app.created_at,
     updated_at: app.updated_at,
-    ...(app.approved_at !== null && { approved_at: app.approved_at }),
+    approved_at: app.approved_at,
     review_count: app.review_count,
     reviews: app.reviews,
-  }
-}
+  })
 
 function rowChanges(app: FoundApp, { short_description, ...named }: AppChanges): AppRowChanges {
   const status = statusAfterUpdate(app.status)

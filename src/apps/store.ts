@@ -1,9 +1,18 @@
 import type { Actor } from '../actor.ts'
 import { type Action, auditStore } from '../audit/store.ts'
-import { type Connection, insertRows, jsonRows, rethrowViolation, type SearchDocument } from '../db/open.ts'
-import type { AppRow, AppStatus, ReviewRow } from '../db/tables.ts'
+import type { Connection, SearchDocument } from '../db/dialect.ts'
+import {
+  type AppRow,
+  type AppStatus,
+  auditedColumns,
+  isListed,
+  listed,
+  type ReviewRow,
+  type SearchedColumn,
+  searchedColumns,
+} from '../db/tables.ts'
 import { ServiceError } from '../errors.ts'
-import { numbered, slugOf } from './slug.ts'
+import { freeSlugs } from './free-slugs.ts'
 import { indexTokens, nameKey } from './terms.ts'
 
 /** An app with the names that its ids stand for, and its newest reviews. */
@@ -27,23 +36,6 @@ export type AppRowChanges = Partial<Omit<AppRow, 'id' | 'slug' | 'package_key'>>
 
 export type NewReviewRow = Omit<ReviewRow, 'id'> & { id?: number }
 
-/** Columns whose changes the audit keeps. */
-const auditedColumns = [
-  'name',
-  'short_description',
-  'description',
-  'version',
-  'package_name',
-  'category_id',
-  'status',
-  'rejection_reason',
-  'deleted_at',
-  'developer_id',
-  'approved_at',
-  'total_downloads',
-  'average_rating',
-] as const satisfies (keyof AppRow)[]
-
 type AppChange = {
   before?: AppRow
   after: AppRow
@@ -52,76 +44,14 @@ type AppChange = {
   document?: SearchDocument | undefined
 }
 
-/** Columns whose text search knows, or that its index keeps beside. */
-const indexedColumns = [
-  'name',
-  'short_description',
-  'description',
-  'package_name',
-  'category_id',
-  'developer_id',
-] as const
-
 /** How many apps are told to search at a time. */
 const batchSize = 500
 
 /** What an app has that its insert does not name. */
-const defaults = { id: null, deleted_at: null, unreviewed_since: null, average_rating: 0, review_count: 0 }
-
-const isListed = (app: AppRow | undefined) => app?.status === 'approved' && app.deleted_at === null
+const defaults = { deleted_at: null, unreviewed_since: null, average_rating: 0, review_count: 0 }
 
 export const appStore = (connection: Connection) => {
   const { sql, search } = connection
-
-  /** Those of the slugs that an app has, a deleted one too. */
-  async function takenSlugs(slugs: string[]): Promise<Set<string>> {
-    return new Set(await sql('apps').whereIn('slug', slugs).pluck('slug'))
-  }
-
-  /** A slug for each name, shared by no app and no other of them. */
-  async function freeSlugs(names: string[], given: Set<string>): Promise<string[]> {
-    const wanted = names.map(slugOf)
-    const taken = new Set([...given, ...(await takenSlugs(wanted))])
-    const slugs = wanted.map((slug) => {
-      if (taken.has(slug)) return undefined
-      taken.add(slug)
-      return slug
-    })
-    const clashing = wanted.filter((_, index) => slugs[index] === undefined)
-    const free = await numberedSlugs(clashing, taken)
-    return slugs.map((slug) => slug ?? free.shift() ?? '')
-  }
-
-  async function numberedSlugs(clashing: string[], taken: Set<string>): Promise<string[]> {
-    if (clashing.length === 0) return []
-    const next = await reserveNumbers(clashing)
-    const candidates = clashing.map((slug) => {
-      const number = next.get(slug) ?? 0
-      next.set(slug, number + 1)
-      return numbered(slug, number)
-    })
-    // A name may itself end in a number, so one that is next may be taken.
-    const passed = new Set([...taken, ...(await takenSlugs(candidates))])
-    const slugs: string[] = []
-    for (const [index, candidate] of candidates.entries()) {
-      const [free] = passed.has(candidate) ? await numberedSlugs([clashing[index] ?? ''], passed) : [candidate]
-      passed.add(free ?? '')
-      slugs.push(free ?? '')
-    }
-    return slugs
-  }
-
-  /** The first of the numbers, one for each time that a slug is there, which are given to nobody else from now on. */
-  async function reserveNumbers(slugs: string[]): Promise<Map<string, number>> {
-    const groups = [...Map.groupBy(slugs, (slug) => slug)]
-    const rows: { slug: string; last: number }[] = await sql('slug_numbers')
-      .insert(groups.map(([slug, all]) => ({ slug, last: 1 + all.length })))
-      .onConflict('slug')
-      .merge({ last: sql.raw('slug_numbers.last + excluded.last - 1') })
-      .returning(['slug', 'last'])
-    const last = new Map(rows.map((row) => [row.slug, row.last]))
-    return new Map(groups.map(([slug, all]) => [slug, (last.get(slug) ?? 0) - all.length + 1]))
-  }
 
   async function keepCounts(changes: AppChange[]) {
     const differences = new Map<number, number>()
@@ -133,16 +63,16 @@ export const appStore = (connection: Connection) => {
       count(before, -1)
       count(after, 1)
     }
-    for (const [id, difference] of differences) {
+    // In one order, so that of two who count in the same categories none waits for the other in a circle.
+    for (const [id, difference] of [...differences].toSorted(([a], [b]) => a - b)) {
       if (difference !== 0) await sql('categories').where({ id }).increment('listed_apps', difference)
     }
   }
 
   async function keepIndex(changes: AppChange[]) {
-    const gone = changes.filter(({ before, after }) => isListed(before) && !isListed(after))
+    const gone = changes.filter(({ before, after }) => before && isListed(before) && !isListed(after))
     const stale = changes.filter(
-      ({ before, after }) =>
-        isListed(after) && !(isListed(before) && indexedColumns.every((column) => before?.[column] === after[column])),
+      ({ before, after }) => isListed(after) && !(before && isListed(before) && isSearchedAlike(before, after)),
     )
     const names = await developerNames(stale.filter(({ document }) => !document).map(({ after }) => after.developer_id))
     await search.remove(gone.map(({ after }) => after.id))
@@ -170,19 +100,11 @@ export const appStore = (connection: Connection) => {
         action,
         at,
         subject: { app_id: after.id, developer_id: after.developer_id },
-        ...difference(before, after),
+        ...auditedDifference(before, after),
       })),
       actor,
     )
   }
-
-  const packageNameTaken = (error: unknown, name: string | null | undefined) =>
-    rethrowViolation(error, {
-      'apps.package_key': () =>
-        new ServiceError('package_name_taken', `The package name ${name} is taken; choose another.`, {
-          errors: [{ in: 'body', field: '/package_name', message: 'is taken by another app' }],
-        }),
-    })
 
   /** Puts apps into their table, and returns them in the same order. Throws `package_name_taken`, and writes none then. */
   async function insertAll(
@@ -190,35 +112,39 @@ export const appStore = (connection: Connection) => {
     apps: { app: NewAppRow; at: string; document?: SearchDocument | undefined }[],
     actor: Actor,
   ): Promise<AppRow[]> {
-    const unnamed = apps.filter(({ app }) => app.slug === undefined).map(({ app }) => app.name)
-    const given = apps.flatMap(({ app }) => app.slug ?? [])
-    const slugs = await freeSlugs(unnamed, new Set(given))
-    const rows = apps.map(({ app }) => ({
-      ...defaults,
-      ...app,
-      slug: app.slug ?? slugs.shift() ?? '',
-      package_key: packageKey(app.package_name),
-    }))
-    const ids = await insertRows(sql, 'apps', namedIdsFirst(rows), 'slug').catch((error: unknown) =>
-      packageNameTaken(error, apps[0]?.app.package_name),
-    )
-    const inserted = rows.map((row) => ({ ...row, id: ids.get(row.slug) ?? 0 }))
+    const inserted = await insertRowsOf(apps.map(({ app }) => app))
     const changes = inserted.map((after, index) => ({ at: after.created_at, ...apps[index], after }))
     await follow(action, changes, actor)
     return inserted
   }
 
-  async function insertReviews(reviews: NewReviewRow[]) {
-    await insertRows(sql, 'reviews', namedIdsFirst(reviews.map((review) => ({ id: null, ...review }))))
+  /** Where another transaction has meanwhile taken a slug that was found free, it is not free any more when it is looked for again. */
+  async function insertRowsOf(apps: NewAppRow[]): Promise<AppRow[]> {
+    const unnamed = apps.filter(({ slug }) => slug === undefined).map(({ name }) => name)
+    const given = apps.flatMap(({ slug }) => slug ?? [])
+    const meanings = { ...packageNameTaken(apps[0]?.package_name), 'apps.slug': () => new SlugTaken() }
+    for (let attempts = 1; ; attempts++) {
+      const slugs = await freeSlugs(connection, unnamed, given)
+      const rows = apps.map((app) => ({
+        ...defaults,
+        ...app,
+        slug: app.slug ?? slugs.shift() ?? '',
+        package_key: packageKey(app.package_name),
+      }))
+      try {
+        const ids = await connection.attempt(() => connection.insertRows('apps', rows, 'slug'), meanings)
+        return rows.map((row) => ({ ...row, id: ids.get(row.slug) ?? 0 }))
+      } catch (error) {
+        if (!(error instanceof SlugTaken) || attempts === mostAttempts) throw error
+      }
+    }
   }
 
-  async function rate(appIds: Set<number>) {
-    for (const id of appIds) {
-      const [found] = await sql('reviews').where({ app_id: id }).sum({ sum: 'rating' }).count({ count: '*' })
-      const review_count = Number(found?.count ?? 0)
-      const average_rating = averageRating(Number(found?.sum ?? 0), review_count)
-      await sql('apps').where({ id }).update({ average_rating, review_count })
-    }
+  async function rate(id: number) {
+    const [found] = await sql('reviews').where({ app_id: id }).sum({ sum: 'rating' }).count({ count: '*' })
+    const review_count = Number(found?.count ?? 0)
+    const average_rating = averageRating(Number(found?.sum ?? 0), review_count)
+    await sql('apps').where({ id }).update({ average_rating, review_count })
   }
 
   return {
@@ -227,8 +153,11 @@ export const appStore = (connection: Connection) => {
       return (await sql('apps').first('id')) === undefined
     },
 
-    /** An app that is not deleted, unless told otherwise, whatever its status; with its newest 100 reviews. */
-    async find(id: number, { evenDeleted = false } = {}): Promise<FoundApp | undefined> {
+    /**
+     * An app that is not deleted, unless told otherwise, whatever its status; with its newest 100 reviews. One that is to be
+     * changed is kept from others until the transaction ends.
+     */
+    async find(id: number, { evenDeleted = false, toChange = false } = {}): Promise<FoundApp | undefined> {
       const newest = [
         { column: 'created_at', order: 'desc' },
         { column: 'id', order: 'desc' },
@@ -240,14 +169,15 @@ export const appStore = (connection: Connection) => {
         .join('categories', 'categories.id', 'apps.category_id')
         .where('apps.id', id)
         .modify((query) => evenDeleted || query.whereNull('apps.deleted_at'))
+        .modify((query) => toChange && query.forUpdate('apps'))
         .first(
           'apps.*',
           'developers.name as developer_name',
           'categories.name as category_name',
           'categories.slug as category_slug',
-          jsonRows(sql, reviews, columns, 'created_at desc, id desc', 'reviews'),
+          connection.jsonRows(reviews, columns, 'created_at desc, id desc', 'reviews'),
         )
-      return row && { ...row, reviews: JSON.parse(row.reviews) }
+      return row && { ...row, reviews: connection.rowsOf(row.reviews) }
     },
 
     /** How many apps each of the developers has in each state; nothing of those who have none. */
@@ -272,12 +202,12 @@ export const appStore = (connection: Connection) => {
       for (;;) {
         // In the order of the index by developer, so that each batch is found without those before it.
         const apps = await sql('apps')
-          .where({ developer_id: developerId, status: 'approved' })
-          .whereNull('deleted_at')
+          .where({ developer_id: developerId })
+          .whereRaw(listed)
           .whereRaw('(apps.name, apps.id) > (?, ?)', [last.name, last.id])
           .orderBy(['apps.name', 'apps.id'])
           .limit(batchSize)
-          .select('id', 'category_id', 'name', 'short_description', 'description', 'package_name')
+          .select('id', ...searchedColumns)
         await search.put(
           apps.map((app) => ({ id: app.id, categoryId: app.category_id, ...searchDocument(app, developerName) })),
         )
@@ -302,23 +232,23 @@ export const appStore = (connection: Connection) => {
       const at = laterThan(before.updated_at)
       const after: AppRow = { ...before, updated_at: at, ...changes }
       after.package_key = packageKey(after.package_name)
-      await sql('apps')
-        .where({ id: after.id })
-        .update({ ...changes, package_key: after.package_key, updated_at: after.updated_at })
-        .catch((error: unknown) => packageNameTaken(error, after.package_name))
+      const { package_key, updated_at } = after
+      await connection.attempt(
+        () =>
+          sql('apps')
+            .where({ id: after.id })
+            .update({ ...changes, package_key, updated_at }),
+        packageNameTaken(after.package_name),
+      )
       await follow(action, [{ before, after, at }], actor)
     },
 
     /** Adds reviews and keeps the average and number of their apps. */
     async addReviews(reviews: NewReviewRow[]) {
-      await insertReviews(reviews)
-      await rate(new Set(reviews.map(({ app_id }) => app_id)))
-    },
-
-    insertReviews,
-
-    async removeReviews(appId: number) {
-      await sql('reviews').where({ app_id: appId }).delete()
+      const ids = [...new Set(reviews.map(({ app_id }) => app_id))]
+      await sql('apps').whereIn('id', ids).orderBy('id').forUpdate().select('id')
+      await connection.insertRows('reviews', reviews)
+      for (const id of ids) await rate(id)
     },
   }
 }
@@ -331,29 +261,43 @@ export const differs = (row: AppRow, changes: AppRowChanges) =>
   Object.entries(changes).some(([column, value]) => row[column as keyof AppRow] !== value)
 
 /** The audited columns in which two states of an app differ. */
-function difference(before: AppRow | undefined, after: AppRow) {
+function auditedDifference(before: AppRow | undefined, after: AppRow) {
   const columns = auditedColumns.filter((column) => before?.[column] !== after[column])
   const pick = (row: AppRow) => Object.fromEntries(columns.map((column) => [column, row[column]]))
   return { ...(before && { before: pick(before) }), after: pick(after) }
 }
 
-type SearchedTexts = { name: string; description: string } & {
-  [Column in 'short_description' | 'package_name']?: string | null
-}
+const isSearchedAlike = (before: AppRow, after: AppRow) =>
+  searchedColumns.every((column) => before[column] === after[column])
+
+type SearchedText = Exclude<SearchedColumn, 'category_id' | 'developer_id'>
+type SearchedTexts = { name: string } & { [Column in Exclude<SearchedText, 'name'>]?: string | null }
 
 /** What the search index is told of an app. */
 export function searchDocument(app: SearchedTexts, developerName: string): SearchDocument {
-  const texts = [app.short_description, app.description, developerName, app.package_name]
-  return {
-    name: indexTokens(app.name).join(' '),
-    text: texts.map((text) => indexTokens(text ?? '').join(' ')).join(' '),
-    nameKey: nameKey(app.name),
+  const { name, ...others }: Record<SearchedText | 'developer_name', string> = {
+    name: tokensOf(app.name),
+    short_description: tokensOf(app.short_description),
+    description: tokensOf(app.description),
+    developer_name: tokensOf(developerName),
+    package_name: tokensOf(app.package_name),
   }
+  return { name, text: Object.values(others).join(' '), nameKey: nameKey(app.name) }
 }
 
-/** An id that the table gives could be one that a later row names. */
-const namedIdsFirst = <Row extends { id: number | null }>(rows: Row[]) =>
-  rows.toSorted((a, b) => Number(a.id === null) - Number(b.id === null))
+const tokensOf = (text: string | null | undefined) => indexTokens(text ?? '').join(' ')
+
+const packageNameTaken = (name: string | null | undefined) => ({
+  'apps.package_key': () =>
+    new ServiceError('package_name_taken', `The package name ${name} is taken; choose another.`, {
+      errors: [{ in: 'body', field: '/package_name', message: 'is taken by another app' }],
+    }),
+})
+
+class SlugTaken extends Error {}
+
+/** How often a free slug is looked for: each time but the last another transaction was quicker. */
+const mostAttempts = 100
 
 const packageKey = (name: string | null) => name?.toLowerCase() ?? null
 

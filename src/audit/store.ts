@@ -1,5 +1,5 @@
 import type { Actor } from '../actor.ts'
-import { type Connection, insertRows } from '../db/open.ts'
+import type { Connection } from '../db/dialect.ts'
 
 /** What was done, in the words of the command or operation that did it. */
 export type Action =
@@ -45,7 +45,7 @@ export type AuditFilter = { appId?: number | undefined; developerId?: number | u
 /** How many entries are looked through at a time: an owner may have made many, with long texts. */
 const batchSize = 20
 
-export const auditStore = ({ sql }: Connection) => ({
+export const auditStore = ({ sql, insertRows }: Connection) => ({
   /** Says what changed, in the transaction that changes it. */
   async record(entries: AuditEntry[], actor: Actor) {
     const who =
@@ -60,7 +60,7 @@ export const auditStore = ({ sql }: Connection) => ({
       before: before === undefined ? null : JSON.stringify(before),
       after: JSON.stringify(after),
     }))
-    await insertRows(sql, 'audit', rows)
+    await insertRows('audit', rows)
   },
 
   /** The newest entries, oldest first, and whether there are older ones. */

@@ -32,7 +32,7 @@ type Options = { app?: number; developer?: string; since?: string; limit: number
 
 async function audit(options: Options) {
   const { entries, hasOlder } = await withDatabase((database) =>
-    database.read(async (connection) => {
+    database.snapshot(async (connection) => {
       const { app: appId, developer: name, since, limit } = options
       const developer = name === undefined ? undefined : await accountStore(connection).demandDeveloper(name)
       return auditStore(connection).list({ appId, developerId: developer?.id, since }, limit)

@@ -3,7 +3,7 @@ import { lstat, mkdtemp, open, readdir, rm, stat } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
 import { Command } from 'commander'
-import { ServiceError } from '../errors.ts'
+import { Refusal } from '../errors.ts'
 import { note, print, printJson, withDatabase } from './command.ts'
 
 export const backupCommand = () =>
@@ -67,7 +67,7 @@ async function refuseTaken(target: string) {
   }
 }
 
-const taken = (path: string) => new ServiceError('refused', `${path} is there already, and stays as it is`)
+const taken = (path: string) => new Refusal(`${path} is there already, and stays as it is`)
 
 async function flush(path: string, flags: 'r' | 'r+') {
   const handle = await open(path, flags)
@@ -140,16 +140,16 @@ function explained(error: unknown, target: string): unknown {
     case 'EEXIST':
       return taken(target)
     case 'ENOENT':
-      return new ServiceError('refused', `${folder} does not exist`)
+      return new Refusal(`${folder} does not exist`)
     case 'ENOTDIR':
-      return new ServiceError('refused', `${folder} is no folder`)
+      return new Refusal(`${folder} is no folder`)
     case 'ENOSPC':
     case 'EDQUOT':
-      return new ServiceError('refused', `no space is left in ${folder}`)
+      return new Refusal(`no space is left in ${folder}`)
     default: {
       // Some file systems, FAT for one, have no links; they say EPERM.
       const reason = error.syscall === 'link' ? `${basename(target)} cannot be linked there` : 'it cannot be written to'
-      return new ServiceError('refused', `${folder}: ${reason} (${error.code})`)
+      return new Refusal(`${folder}: ${reason} (${error.code})`)
     }
   }
 }

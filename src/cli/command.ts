@@ -8,7 +8,7 @@ import { tableLines, terminalWidth } from './text.ts'
 
 /** Opens the database that `DATABASE_URL` names, and closes it whatever happens. */
 export async function withDatabase<T>(work: (database: Database) => Promise<T>): Promise<T> {
-  const database = await openMigratedDatabase(readConfig(process.env).database)
+  const database = await openMigratedDatabase(readConfig(process.env).databaseUrl)
   try {
     return await work(database)
   } finally {

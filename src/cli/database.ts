@@ -16,7 +16,7 @@ export const seedCommand = () =>
     .action(seed)
 
 async function migrate() {
-  const database = openDatabase(readConfig(process.env).database)
+  const database = openDatabase(readConfig(process.env).databaseUrl)
   try {
     const names = await database.migrate()
     print(names.length === 0 ? 'The database is up to date.' : `Migrated: ${names.join(', ')}.`)
@@ -34,7 +34,7 @@ async function seed() {
     await database.seed(`${import.meta.dirname}/../../seeds`)
     const { key } = await database.write(async (connection) => {
       const accounts = accountStore(connection)
-      return accounts.issueKey(await accounts.developerNamed('Demo Developer'), operator())
+      return accounts.issueKey(await accounts.findOrAddDeveloper('Demo Developer'), operator())
     })
     print(`The demo catalogue is in. A key of Demo Developer, not shown again:
 

@@ -51,7 +51,7 @@ JSON: {id, name, listed_apps}.`,
 
 async function list(options: PageOptions) {
   const { developers, total } = await withDatabase((database) =>
-    database.read((connection) => accountStore(connection).developers(options.limit, offsetOf(options))),
+    database.snapshot((connection) => accountStore(connection).developers(options.limit, offsetOf(options))),
   )
   printPage('developers', { rows: developers, total }, options, (rows) =>
     printTable(

@@ -2,7 +2,7 @@ import { createWriteStream } from 'node:fs'
 import { finished } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
 import { Command } from 'commander'
-import { ServiceError } from '../errors.ts'
+import { Refusal } from '../errors.ts'
 import { exportCatalogue } from '../import/export.ts'
 import { note, withDatabase } from './command.ts'
 
@@ -29,7 +29,7 @@ async function runExport(file: string) {
     const output = file.endsWith('.gz') ? createGzip() : target
     if (output !== target) output.pipe(target)
     const written = finished(target).catch((error: NodeJS.ErrnoException) => {
-      throw error.code === 'EEXIST' ? new ServiceError('refused', `${file} is there already; name a new file`) : error
+      throw error.code === 'EEXIST' ? new Refusal(`${file} is there already; name a new file`) : error
     })
     const [apps] = await Promise.all([exportCatalogue(database, output).finally(() => output.end()), written])
     return apps

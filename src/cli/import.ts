@@ -6,7 +6,7 @@ import { setFlagsFromString } from 'node:v8'
 import { Presets, SingleBar } from 'cli-progress'
 import { Command } from 'commander'
 import type { Problem } from '../contract.ts'
-import { ServiceError } from '../errors.ts'
+import { Refusal } from '../errors.ts'
 import { importCatalogue, type Summary } from '../import/import.ts'
 import { lineSchema } from '../import/line.ts'
 import { note, operator, print, printJson, withDatabase } from './command.ts'
@@ -40,8 +40,7 @@ async function runImport(file: string | undefined, options: Options, command: Co
   if (file === undefined) return command.error("error: missing required argument 'file'")
 
   const rejectsFile = options.rejects ?? (file === '-' ? 'stdin.rejects.ndjson' : `${file}.rejects.ndjson`)
-  if (resolve(rejectsFile) === resolve(file))
-    throw new ServiceError('refused', 'the rejects cannot go into the file itself')
+  if (resolve(rejectsFile) === resolve(file)) throw new Refusal('the rejects cannot go into the file itself')
   const rejects = new Rejects(rejectsFile, options.rejects === undefined)
   const size = file === '-' ? undefined : await sizeOf(file)
   const source = file === '-' ? process.stdin : createReadStream(file, { highWaterMark: 64 * 1024 })
@@ -84,7 +83,7 @@ function keepMemoryFlat() {
 /** Bytes; undefined of a pipe. */
 async function sizeOf(file: string): Promise<number | undefined> {
   const found = await stat(file).catch(() => undefined)
-  if (!found || found.isDirectory()) throw new ServiceError('refused', `${file} is no file that can be read`)
+  if (!found || found.isDirectory()) throw new Refusal(`${file} is no file that can be read`)
   return found.isFile() ? found.size : undefined
 }
 

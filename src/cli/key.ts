@@ -78,7 +78,7 @@ async function issue({ developer: developerName, expires, name, json }: IssueOpt
   const { developer, issued } = await withDatabase((database) =>
     database.write(async (connection) => {
       const accounts = accountStore(connection)
-      const developer = await accounts.developerNamed(developerName)
+      const developer = await accounts.findOrAddDeveloper(developerName)
       return { developer, issued: await accounts.issueKey(developer, operator(), { name, expiresAt: expires }) }
     }),
   )
@@ -90,7 +90,7 @@ async function issue({ developer: developerName, expires, name, json }: IssueOpt
 
 async function list(options: PageOptions & { developer?: string }) {
   const { keys, total } = await withDatabase((database) =>
-    database.read(async (connection) => {
+    database.snapshot(async (connection) => {
       const accounts = accountStore(connection)
       const developer = options.developer === undefined ? undefined : await accounts.demandDeveloper(options.developer)
       return accounts.keys(developer?.id, options.limit, offsetOf(options))

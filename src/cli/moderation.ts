@@ -1,7 +1,8 @@
 import { text } from 'node:stream/consumers'
 import { Command } from 'commander'
 import type { Decision } from '../apps/policy.ts'
-import { ServiceError } from '../errors.ts'
+import type { OwnersColumn } from '../db/tables.ts'
+import { Refusal, ServiceError } from '../errors.ts'
 import { type Change, type Dossier, moderationStore, type Outcome, type QueueEntry } from '../moderation/store.ts'
 import { printHistory } from './audit.ts'
 import {
@@ -107,7 +108,7 @@ JSON: an array in the order of the ids: {id, slug, status}, or {id, error}.`
 
 async function queue(options: PageOptions & { changed?: true }) {
   const { apps, total } = await withDatabase((database) =>
-    database.read((connection) =>
+    database.snapshot((connection) =>
       moderationStore(connection).queue(options.changed ? 'changed' : 'pending', options.limit, offsetOf(options)),
     ),
   )
@@ -146,7 +147,7 @@ const nothing = '(none)'
 
 async function show(id: number, options: { json?: true }) {
   const dossier = await withDatabase((database) =>
-    database.read((connection) => moderationStore(connection).dossier(id, historyLimit)),
+    database.snapshot((connection) => moderationStore(connection).dossier(id, historyLimit)),
   )
   if (options.json) return printJson(dossierJson(dossier))
   printDossier(dossier)
@@ -158,23 +159,32 @@ function dossierJson({ app, developer, changes, history }: Dossier) {
   return { ...own, category, developer, changes, history }
 }
 
+type Fact = [label: string, value: string | null]
+
 function printDossier({ app, developer, changes, history, hasOlderHistory }: Dossier) {
-  const facts: [label: string, value: string | null][] = [
+  const {
+    short_description,
+    ...own
+  }: Record<Exclude<OwnersColumn, 'description'>, Fact> = {
+    name: ['Name', app.name],
+    version: ['Version', app.version],
+    package_name: ['Package name', app.package_name],
+    category_id: ['Category', `${app.category_name} (${app.category_slug})`],
+    short_description: ['In short', app.short_description],
+  }
+  const facts: Fact[] = [
     ['App', `${app.id} (${app.slug})`],
     ['Status', app.status + (app.deleted_at ? `, deleted at ${app.deleted_at}` : '')],
     ['Reason', app.rejection_reason],
     ['Changed since', app.unreviewed_since],
-    ['Name', app.name],
-    ['Version', app.version],
-    ['Package name', app.package_name],
-    ['Category', `${app.category_name} (${app.category_slug})`],
+    ...Object.values(own),
     ['Developer', `${developer.name}: ${countsText(developer.apps)}`],
     ['Downloads', String(app.total_downloads)],
     ['Reviews', app.review_count === 0 ? 'none' : `${app.review_count}, ${app.average_rating} on average`],
     ['Created', app.created_at],
     ['First approved', app.approved_at],
     ['Updated', app.updated_at],
-    ['In short', app.short_description],
+    short_description,
   ]
   for (const [label, value] of facts) if (value !== null) print(`${label.padEnd(16)}${oneLine(value)}`)
   print(`\n${safe(app.description)}`)
@@ -202,7 +212,7 @@ async function decide(decision: Decision, given: Id[], options: DecideOptions, c
       const result = await database
         .write((connection) => moderationStore(connection).decide(decision, id, operator(), options))
         .catch((error: unknown) => {
-          if (error instanceof ServiceError) return { id, error: error.message }
+          if (error instanceof Refusal || error instanceof ServiceError) return { id, error: error.message }
           throw error
         })
       results.push(result)

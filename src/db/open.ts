@@ -1,37 +1,40 @@
-import { access, constants, mkdir, readdir, stat, statfs, writeFile } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { Knex } from 'knex'
-import type { Config } from '../config.ts'
-import { ServiceError } from '../errors.ts'
-import {
-  copyDatabase,
-  copySize,
-  findDamage,
-  isUnavailable,
-  openCopy,
-  openReader,
-  openWriter,
-  searchIndex,
-  sqliteMessage,
-  violatedUnique,
-} from './sqlite.ts'
+import { Refusal, ServiceError } from '../errors.ts'
+import type { Connection, Dialect, Engine, SchemaHelpers } from './dialect.ts'
+import { sqlite } from './sqlite/dialect.ts'
 
-export { insertRows, jsonRows, type SearchDocument } from './sqlite.ts'
+/** A new engine is a line here. */
+const dialects: readonly Dialect[] = [sqlite]
 
-/** What a store works with: a way to run SQL, and the search index through it. */
-export type Connection = Readonly<{ sql: Knex; search: ReturnType<typeof searchIndex> }>
+/** How DATABASE_URL can name a database, in words. */
+export const addressForms = dialects.map(({ addressForm }) => addressForm).join(', or ')
 
-/** Both ways in throw `unavailable` where the database cannot be reached or is overloaded. */
+const dialectOf = (address: string) => dialects.find(({ accepts }) => accepts(address))
+
+export const isAddress = (text: string) => dialectOf(text) !== undefined
+
+/** The ways in throw `unavailable` where the database cannot be reached or is overloaded. */
 export type Database = Readonly<{
-  /** Cannot write. Each statement sees one moment of the data, so what must agree is read by one statement. */
+  /** For one statement, which sees one moment of the data. Cannot write. */
   read: <T>(work: (connection: Connection) => Promise<T>) => Promise<T>
-  /** One transaction, which holds the one write lock: all of the work happens or none. When it resolves, it survives a crash. */
+  /** For several statements that must agree: all see the same moment. Cannot write. */
+  snapshot: <T>(work: (connection: Connection) => Promise<T>) => Promise<T>
+  /**
+   * One transaction: all of the work happens or none. When it resolves, it survives a crash. An engine may have the work run
+   * again from its beginning, so it has no effects but through its connection. What it reads in order to change it, it locks
+   * (`forUpdate`): another transaction may be at the same.
+   */
   write: <T>(work: (connection: Connection) => Promise<T>) => Promise<T>
   /** Brings the schema up to date; returns the names of the migrations it ran. */
   migrate: () => Promise<string[]>
   /** How the schema compares with this program's. Rejects where the database cannot be read. */
   schemaAge: () => Promise<SchemaAge>
+  /** Runs the seeds of a folder, each in a transaction. */
   seed: (directory: string) => Promise<void>
+  /** What version the data has: another text after every commit, by whatever process. */
+  version: () => Promise<string>
   /**
    * Writes the database as it is now into a new file while others go on writing, and checks what it wrote: a database
    * complete in itself. Where it throws, what it left under that name is the caller's to remove.
@@ -40,123 +43,136 @@ export type Database = Readonly<{
   close: () => Promise<void>
 }>
 
-export const connectionOf = (sql: Knex): Connection => ({ sql, search: searchIndex(sql) })
-
 export type SchemaAge = 'older' | 'current' | 'newer'
 
-const migrations = { directory: `${import.meta.dirname}/migrations`, loadExtensions: ['.ts'] }
+/** A file of migrations/. Unlike knex's own, it is given what each engine does in words of its own. */
+type Migration = { up: (sql: Knex, schema: SchemaHelpers) => Promise<void>; down: () => Promise<void> }
 
-/** Opens without touching the file: the first read or write does. */
-export function openDatabase({ filename }: Config['database']): Database {
-  const writer = openWriter(filename)
-  const reader = openReader(filename)
+/** A file of a folder of seeds. */
+type Seed = { seed: (connection: Connection) => Promise<void> }
+
+/** Takes an address that `isAddress` lets through. Touches nothing: the first read or write does. */
+export const openDatabase = (address: string): Database => databaseOf(engineOf(address))
+
+function engineOf(address: string): Engine {
+  const dialect = dialectOf(address)
+  if (!dialect) throw new Error('no engine has such an address')
+  return dialect.open(address)
+}
+
+export function databaseOf(engine: Engine): Database {
+  const { name, reader, writer, connectionOf } = engine
+
+  function rethrow(error: unknown): never {
+    if (!engine.isUnavailable(error)) throw error
+    const message = 'The service is not available just now; try again shortly.'
+    throw new ServiceError('unavailable', message, {}, { cause: error })
+  }
+
+  async function transaction<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
+    for (let attempts = 1; ; attempts++) {
+      try {
+        return await writer.transaction((sql) => work(connectionOf(sql)))
+      } catch (error) {
+        if (attempts === mostAttempts || !engine.isConflict(error)) throw error
+      }
+    }
+  }
 
   return {
     read: (work) => work(connectionOf(reader)).catch(rethrow),
-    write: (work) => writer.transaction((sql) => work(connectionOf(sql))).catch(rethrow),
+    snapshot: (work) => reader.transaction((sql) => work(connectionOf(sql)), engine.snapshot).catch(rethrow),
+    write: (work) => transaction(work).catch(rethrow),
 
     async migrate() {
-      await mkdir(dirname(filename), { recursive: true })
       try {
-        if ((await schemaAge(writer)) === 'newer') throw new ServiceError('refused', meaningOf.newer)
-        const [, names] = await writer.migrate.latest(migrations)
+        await engine.makePlace()
+        if ((await ageOf(writer)) === 'newer') throw new Refusal(meaningOf.newer)
+        const [, names] = await writer.migrate.latest({ migrationSource: migrationsIn(engine) })
         return names
       } catch (error) {
-        const reason = error instanceof ServiceError ? error.message : sqliteMessage(error)
-        throw reason ? new ServiceError('refused', `the database ${filename} cannot be migrated: ${reason}`) : error
+        const reason = error instanceof Refusal ? error.message : engine.reasonOf(error)
+        throw reason ? new Refusal(`the database ${name} cannot be migrated: ${reason}`) : error
       }
     },
 
-    schemaAge: () => schemaAge(reader),
+    schemaAge: () => ageOf(reader),
 
     async seed(directory) {
-      await writer.seed.run({ directory, loadExtensions: ['.ts'] })
+      await writer.seed.run({ seedSource: seedsIn(directory, connectionOf) })
     },
+
+    version: () => engine.version().catch(rethrow),
 
     async copyTo(file) {
       try {
-        const { mode } = await stat(filename)
-        await checkRoom(file, await copySize(reader))
-        // Made here, for nobody to read who may not read the database: SQLite would make it readable to all.
-        await writeFile(file, '', { flag: 'wx', mode })
-        await copyDatabase(filename, file)
-        return await checkCopy(file)
+        return await engine.copyTo(file, inspect)
       } catch (error) {
-        const reason = sqliteMessage(error)
+        const reason = engine.reasonOf(error)
         throw reason ? new ServiceError('unavailable', `the database cannot be copied: ${reason}`) : error
       }
     },
 
-    async close() {
-      await Promise.all([writer.destroy(), reader.destroy()])
-    },
+    close: engine.close,
   }
 }
 
-async function schemaAge(sql: Knex): Promise<SchemaAge> {
+/** How often work that loses against other transactions is begun, before its caller is told to try again. */
+const mostAttempts = 10
+
+const migrationsDirectory = `${import.meta.dirname}/migrations`
+
+/** Names hold the file's ending, as the databases that are there know them. */
+const migrationsIn = ({ schema }: Engine): Knex.MigrationSource<string> => ({
+  getMigrations: async () => (await readdir(migrationsDirectory)).toSorted(),
+  getMigrationName: (name) => name,
+  async getMigration(name) {
+    const { up, down }: Migration = await import(join(migrationsDirectory, name))
+    return { up: (sql) => up(sql, schema), down }
+  },
+})
+
+const seedsIn = (directory: string, connectionOf: Engine['connectionOf']): Knex.SeedSource<string> => ({
+  getSeeds: async () => (await readdir(directory)).filter((name) => name.endsWith('.ts')).toSorted(),
+  async getSeed(name) {
+    const { seed }: Seed = await import(join(directory, name))
+    return { seed: (writer) => writer.transaction((sql) => seed(connectionOf(sql))) }
+  },
+})
+
+async function ageOf(sql: Knex): Promise<SchemaAge> {
   if (!(await sql.schema.hasTable('knex_migrations'))) return 'older'
   const completed = new Set<string>(await sql('knex_migrations').pluck('name'))
-  const known = new Set(await readdir(migrations.directory))
+  const known = new Set(await readdir(migrationsDirectory))
   if (!completed.isSubsetOf(known)) return 'newer'
   return known.isSubsetOf(completed) ? 'current' : 'older'
 }
 
-/** Refuses what would not fit, before it fills a disk that the service may be writing to. */
-async function checkRoom(file: string, bytes: number) {
-  const { bavail, bsize } = await statfs(dirname(file))
-  const free = bavail * bsize
-  if (free >= bytes) return
-  const megabytes = (count: number) => `${Math.ceil(count / 1e6).toLocaleString('en')} MB`
-  throw new ServiceError('refused', `a copy takes ${megabytes(bytes)}, and there is room for ${megabytes(free)}`)
-}
-
-async function checkCopy(file: string): Promise<{ apps: number }> {
-  const copy = openCopy(file)
-  try {
-    const damage =
-      (await findDamage(copy)) ?? ((await schemaAge(copy)) === 'current' ? undefined : 'migrations are missing')
-    if (damage !== undefined) {
-      throw new ServiceError('refused', `the copy is not sound, and the database itself may not be: ${damage}`)
-    }
-    const counted = await copy('apps').count({ apps: '*' }).first()
-    return { apps: Number(counted?.apps) }
-  } finally {
-    await copy.destroy()
+async function inspect(copy: Knex): Promise<{ apps: number }> {
+  if ((await ageOf(copy)) !== 'current') {
+    throw new Refusal('the copy is not sound, and the database itself may not be: migrations are missing')
   }
+  const counted = await copy('apps').count({ apps: '*' }).first()
+  return { apps: Number(counted?.apps) }
 }
 
 /** The database as a running service needs it: there already, and migrated. Throws `unavailable` with what to do. */
-export async function openMigratedDatabase(config: Config['database']): Promise<Database> {
-  await access(config.filename, constants.R_OK | constants.W_OK).catch((error: NodeJS.ErrnoException) => {
-    const reason =
-      error.code === 'ENOENT' ? 'does not exist; npx apps-service migrate creates it' : 'cannot be read and written'
-    throw new ServiceError('unavailable', `the database ${config.filename} ${reason}`)
-  })
-  const database = openDatabase(config)
-  const age = await database.schemaAge().catch(() => 'unreadable' as const)
-  if (age === 'current') return database
+export async function openMigratedDatabase(address: string): Promise<Database> {
+  const engine = engineOf(address)
+  const database = databaseOf(engine)
+  const hindrance =
+    (await engine.hindrance()) ??
+    (await database.schemaAge().then(
+      (age) => meaningOf[age],
+      () => engine.unreadable,
+    ))
+  if (hindrance === undefined) return database
   await database.close()
-  throw new ServiceError('unavailable', `the database ${config.filename} ${meaningOf[age]}`)
+  throw new ServiceError('unavailable', `the database ${engine.name} ${hindrance}`)
 }
 
 const meaningOf = {
-  unreadable: 'is no file that SQLite can read as a database',
+  current: undefined,
   older: 'is not migrated to this version; run npx apps-service migrate',
   newer: 'was migrated by a newer version of this program; run that one',
-}
-
-/** The store's translation of a unique constraint: throws what `meanings` says of the violated column, else the error itself. */
-export function rethrowViolation(error: unknown, meanings: Record<string, () => ServiceError>): never {
-  const meaning = meanings[violatedUnique(error) ?? '']
-  throw meaning ? meaning() : error
-}
-
-function rethrow(error: unknown): never {
-  if (!isUnavailable(error)) throw error
-  throw new ServiceError(
-    'unavailable',
-    'The service is not available just now; try again shortly.',
-    {},
-    { cause: error },
-  )
 }

@@ -1,8 +1,10 @@
+import type { App, AppChanges } from '../contract.ts'
+
 /** The rows of each table as the driver returns them; `Generated` columns may be left out of an insert. */
 
 type Generated<Row, Column extends keyof Row> = Omit<Row, Column> & Partial<Pick<Row, Column>>
 
-export type AppStatus = 'pending' | 'approved' | 'rejected'
+export type AppStatus = App['status']
 
 export type AppRow = {
   id: number
@@ -28,6 +30,61 @@ export type AppRow = {
   rejection_reason: string | null
   description: string
 }
+
+type Column = keyof AppRow
+
+/**
+ * What follows from a change of each column of an app: whether the audit keeps it, whether search must hear of it, and whether
+ * it is the owner's to make. In the order in which operators read of changes.
+ */
+const appColumns = {
+  name: { isAudited: true, isSearched: true, isOwners: true },
+  short_description: { isAudited: true, isSearched: true, isOwners: true },
+  description: { isAudited: true, isSearched: true, isOwners: true },
+  version: { isAudited: true, isSearched: false, isOwners: true },
+  package_name: { isAudited: true, isSearched: true, isOwners: true },
+  category_id: { isAudited: true, isSearched: true, isOwners: true },
+  status: { isAudited: true, isSearched: false, isOwners: false },
+  rejection_reason: { isAudited: true, isSearched: false, isOwners: false },
+  deleted_at: { isAudited: true, isSearched: false, isOwners: false },
+  developer_id: { isAudited: true, isSearched: true, isOwners: false },
+  approved_at: { isAudited: true, isSearched: false, isOwners: false },
+  total_downloads: { isAudited: true, isSearched: false, isOwners: false },
+  average_rating: { isAudited: true, isSearched: false, isOwners: false },
+  id: { isAudited: false, isSearched: false, isOwners: false },
+  unreviewed_since: { isAudited: false, isSearched: false, isOwners: false },
+  created_at: { isAudited: false, isSearched: false, isOwners: false },
+  updated_at: { isAudited: false, isSearched: false, isOwners: false },
+  review_count: { isAudited: false, isSearched: false, isOwners: false },
+  slug: { isAudited: false, isSearched: false, isOwners: false },
+  package_key: { isAudited: false, isSearched: false, isOwners: false },
+} as const satisfies {
+  // What an owner may change is the contract's to say; so is that the audit keeps it.
+  [C in Column | keyof AppChanges]: C extends Column
+    ? C extends keyof AppChanges
+      ? { isAudited: true; isSearched: boolean; isOwners: true }
+      : { isAudited: boolean; isSearched: boolean; isOwners: false }
+    : never
+}
+
+type Meaning = keyof (typeof appColumns)[Column]
+type ColumnWith<M extends Meaning> = { [C in Column]: (typeof appColumns)[C][M] extends true ? C : never }[Column]
+
+const columnsWith = <M extends Meaning>(meaning: M) =>
+  (Object.keys(appColumns) as Column[]).filter((column): column is ColumnWith<M> => appColumns[column][meaning])
+
+export const auditedColumns = columnsWith('isAudited')
+export const searchedColumns = columnsWith('isSearched')
+export const ownersColumns = columnsWith('isOwners')
+export type SearchedColumn = ColumnWith<'isSearched'>
+export type OwnersColumn = ColumnWith<'isOwners'>
+
+/** Whether everyone sees an app. */
+export const isListed = ({ status, deleted_at }: Pick<AppRow, 'status' | 'deleted_at'>) =>
+  status === 'approved' && deleted_at === null
+
+/** The same in SQL. Literals, not bound values: only so does a planner see that the indexes of the listed apps apply. */
+export const listed = "apps.status = 'approved' and apps.deleted_at is null"
 
 export type ReviewRow = {
   id: number

@@ -3,7 +3,7 @@ import { type ErrorCode, ServiceError } from '../errors.ts'
 
 export type ErrorAnswer = { status: number; headers: Record<string, string>; body: ErrorBody }
 
-const statuses: Record<Exclude<ErrorCode, 'refused'>, number> = {
+const statuses: Record<ErrorCode, number> = {
   invalid_request: 400,
   malformed_json: 400,
   unauthorized: 401,
@@ -25,20 +25,19 @@ const statuses: Record<Exclude<ErrorCode, 'refused'>, number> = {
 /** The one place that turns an error into an answer. What nobody threw on purpose tells nothing of itself. */
 export function errorAnswer(thrown: unknown): ErrorAnswer {
   const error = thrown instanceof ServiceError ? thrown : internalError
-  const code = error.code === 'refused' ? internalError.code : error.code
   return {
-    status: statuses[code],
+    status: statuses[error.code],
     headers: { 'Cache-Control': 'no-store', ...headersOf(error) },
-    body: bodyOf(error, code),
+    body: bodyOf(error),
   }
 }
 
 const internalError = new ServiceError(
   'internal_error',
   'The service failed; if it persists, report the X-Request-Id of this answer.',
-) as ServiceError & { code: 'internal_error' }
+)
 
-function bodyOf({ message, details }: ServiceError, code: keyof typeof statuses): ErrorBody {
+function bodyOf({ code, message, details }: ServiceError): ErrorBody {
   const { errors, categories } = details
   return code === 'unknown_category'
     ? { success: false, message, data: { code, errors: errors ?? [], categories: categories ?? [] } }

@@ -1,15 +1,16 @@
 import { once } from 'node:events'
 import type { Writable } from 'node:stream'
-import { type Connection, type Database, jsonRows } from '../db/open.ts'
+import type { Connection } from '../db/dialect.ts'
+import type { Database } from '../db/open.ts'
 import type { AppRow, ReviewRow } from '../db/tables.ts'
+import { onlySet } from '../only-set.ts'
 import type { Line } from './line.ts'
 
 type ExportedApp = AppRow & {
   developer_name: string
   category_name: string
   category_slug: string
-  /** JSON. */
-  reviews: string
+  reviews: Omit<ReviewRow, 'app_id'>[]
 }
 
 /** Apps read at a time. */
@@ -33,10 +34,10 @@ export async function exportCatalogue(database: Database, output: Writable): Pro
   }
 }
 
-function appsAfter({ sql }: Connection, id: number): Promise<ExportedApp[]> {
+async function appsAfter({ sql, jsonRows, rowsOf }: Connection, id: number): Promise<ExportedApp[]> {
   const columns = ['id', 'reviewer_name', 'rating', 'comment', 'created_at']
   const reviews = sql('reviews').whereRaw('app_id = apps.id')
-  return sql('apps')
+  const apps = await sql('apps')
     .join('developers', 'developers.id', 'apps.developer_id')
     .join('categories', 'categories.id', 'apps.category_id')
     .where('apps.id', '>', id)
@@ -47,30 +48,29 @@ function appsAfter({ sql }: Connection, id: number): Promise<ExportedApp[]> {
       'developers.name as developer_name',
       'categories.name as category_name',
       'categories.slug as category_slug',
-      jsonRows(sql, reviews, columns, 'id', 'reviews'),
+      jsonRows(reviews, columns, 'id', 'reviews'),
     )
+  return apps.map((app) => ({ ...app, reviews: rowsOf(app.reviews) }))
 }
 
-function lineOf(app: ExportedApp): Line {
-  const reviews: Omit<ReviewRow, 'app_id'>[] = JSON.parse(app.reviews)
-  return {
+const lineOf = (app: ExportedApp): Line =>
+  onlySet<Line>({
     id: app.id,
     name: app.name,
-    ...(app.short_description !== null && { short_description: app.short_description }),
+    short_description: app.short_description,
     description: app.description,
     version: app.version,
-    ...(app.package_name !== null && { package_name: app.package_name }),
+    package_name: app.package_name,
     slug: app.slug,
     category: { id: app.category_id, slug: app.category_slug, name: app.category_name },
     developer_name: app.developer_name,
     status: app.status,
-    ...(app.rejection_reason !== null && { rejection_reason: app.rejection_reason }),
+    rejection_reason: app.rejection_reason,
     total_downloads: app.total_downloads,
-    ...(reviews.length === 0 && { average_rating: app.average_rating }),
+    average_rating: app.reviews.length === 0 ? app.average_rating : null,
     created_at: app.created_at,
     updated_at: app.updated_at,
-    ...(app.approved_at !== null && { approved_at: app.approved_at }),
-    ...(app.deleted_at !== null && { deleted_at: app.deleted_at }),
-    reviews,
-  }
-}
+    approved_at: app.approved_at,
+    deleted_at: app.deleted_at,
+    reviews: app.reviews,
+  })

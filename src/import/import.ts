@@ -5,7 +5,8 @@ import type { Problem } from '../contract.ts'
 import type { Database } from '../db/open.ts'
 import { type Line, problem, readLine } from './line.ts'
 import { linesOf } from './lines.ts'
-import { claims, importStore, type Outcome, type ReadyLine } from './store.ts'
+import { claims, type Outcome, type ReadyLine } from './plan.ts'
+import { importStore } from './store.ts'
 
 export type Summary = { lines: number; created: number; updated: number; unchanged: number; rejected: number }
 
@@ -67,21 +68,26 @@ export async function importCatalogue(
 
   /** Writes batches in one transaction, as many as there is time for. */
   async function writeTurn(first: ReadyLine[]): Promise<[ReadyLine[], Outcome[]][]> {
-    const results: [ReadyLine[], Outcome[]][] = []
+    // The batches of this turn, which stay its own when the work is run again.
+    const begun = [first]
+    let outcomes: Outcome[][] = []
     const begin = performance.now()
     try {
       await database.write(async (connection) => {
+        outcomes = []
         const store = importStore(connection)
-        for (let batch: ReadyLine[] | undefined = first; batch; ) {
-          results.push([batch, await store.apply(batch, options.actor, now)])
-          batch = performance.now() - begin < turn ? await ahead.nextWithin(patience) : undefined
+        for (const batch of begun) {
+          outcomes.push(await store.apply(batch, options.actor, now))
+          const goesOn = outcomes.length === begun.length && performance.now() - begin < turn
+          const next = goesOn ? await ahead.nextWithin(patience) : undefined
+          if (next) begun.push(next)
         }
         if (options.dryRun) throw undo
       })
     } catch (error) {
       if (error !== undo) throw error
     }
-    return results
+    return begun.map((batch, index) => [batch, outcomes[index] ?? []])
   }
 
   async function count(batch: ReadyLine[], outcomes: Outcome[]) {

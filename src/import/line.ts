@@ -1,18 +1,15 @@
 import { Ajv, type ValidateFunction } from 'ajv'
 import addFormats from 'ajv-formats'
 import document from '../../generated/openapi.json' with { type: 'json' }
-import type { Problem } from '../contract.ts'
+import type { AppChanges, Problem } from '../contract.ts'
 import type { AppStatus } from '../db/tables.ts'
 import { illFormed, objectProblems, repeatedField } from '../problems.ts'
 
 /** A line of a catalogue file: one app with all that belongs to it. */
-export type Line = {
+export type Line = Omit<AppChanges, 'category_id'> & {
   id?: number
   name: string
-  short_description?: string
   description: string
-  version?: string
-  package_name?: string
   slug?: string
   category: string | LineCategory
   developer_name: string
@@ -96,7 +93,7 @@ export const lineSchema = {
         },
       },
     },
-  },
+  } satisfies Record<keyof Line, object>,
 }
 
 /** Compiled when the first line is read: every other command does without. */

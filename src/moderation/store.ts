@@ -4,9 +4,10 @@ import { categoryStore } from '../apps/categories.ts'
 import { canDecide, type Decision, decisions } from '../apps/policy.ts'
 import { appStore, type FoundApp } from '../apps/store.ts'
 import { type AuditLine, auditStore } from '../audit/store.ts'
-import type { Connection } from '../db/open.ts'
-import type { AppStatus } from '../db/tables.ts'
-import { ServiceError } from '../errors.ts'
+import type { Connection } from '../db/dialect.ts'
+import { type AppStatus, listed, type OwnersColumn, ownersColumns } from '../db/tables.ts'
+import { Refusal } from '../errors.ts'
+import { reasonFrom } from '../rules.ts'
 
 /** A field that an app's owner has changed since an operator's last decision. A category is told by its slug. */
 export type Change = { field: string; before: string | null; after: string | null }
@@ -42,14 +43,12 @@ export type DecisionOptions = {
   asOf?: string | undefined
 }
 
-const maximumReason = 1000
+const refused = (message: string) => new Refusal(message)
 
-const refused = (message: string) => new ServiceError('refused', message)
-
-/** What each queue holds. Literals, and an expression of the indexes, so that SQLite sees that they apply. */
+/** What each queue holds. Literals, and an expression of the indexes, so that a planner sees that they apply. */
 const queues = {
   pending: "apps.status = 'pending' and apps.deleted_at is null",
-  changed: "apps.status = 'approved' and apps.deleted_at is null and apps.unreviewed_since is not null",
+  changed: `${listed} and apps.unreviewed_since is not null`,
 }
 export type Queue = keyof typeof queues
 const waitingSince = 'coalesce(apps.unreviewed_since, apps.created_at)'
@@ -59,24 +58,24 @@ export const moderationStore = (connection: Connection) => {
   const apps = appStore(connection)
   const audit = auditStore(connection)
 
-  /** Throws `refused` where there is no such app. */
-  async function demandApp(id: number): Promise<FoundApp> {
-    const app = await apps.find(id, { evenDeleted: true })
+  /** Refuses where there is no such app, not even a deleted one. */
+  async function demandApp(id: number, { toChange = false } = {}): Promise<FoundApp> {
+    const app = await apps.find(id, { evenDeleted: true, toChange })
     if (!app) throw refused(`there is no app ${id}`)
     return app
   }
 
   async function demandKeptApp(id: number): Promise<FoundApp> {
-    const app = await demandApp(id)
+    const app = await demandApp(id, { toChange: true })
     if (app.deleted_at) throw refused(`app ${id} is deleted now; it must be restored first`)
     return app
   }
 
   /** Changes that were undone meanwhile are none. */
-  async function changesOf(app: ChangingApp, categorySlugs: Map<unknown, string>): Promise<Change[]> {
+  async function ownersChanges(app: ChangingApp, categorySlugs: Map<unknown, string>): Promise<Change[]> {
     if (!app.unreviewed_since) return []
     const before = await audit.valuesBefore(app.id, app.unreviewed_since)
-    return changeableFields
+    return ownersColumns
       .filter((field) => field in before && before[field] !== app[field])
       .map((field) => {
         const shown = (value: unknown) => (field === 'category_id' ? categorySlugs.get(value) : value)
@@ -110,23 +109,23 @@ export const moderationStore = (connection: Connection) => {
       const entries: QueueEntry[] = []
       for (const row of rows) {
         const { id, name, slug, developer_name, category_slug, created_at, updated_at, waiting_since } = row
-        const changes = await changesOf(row, slugs)
+        const changes = await ownersChanges(row, slugs)
         entries.push({ id, name, slug, developer_name, category_slug, created_at, updated_at, waiting_since, changes })
       }
       return { apps: entries, total: Number(all?.total ?? 0) }
     },
 
-    /** Throws `refused` where there is no such app, not even a deleted one. */
+    /** Refuses where there is no such app, not even a deleted one. */
     async dossier(id: number, historyLimit: number): Promise<Dossier> {
       const app = await demandApp(id)
       const [developer] = await accountStore(connection).accounts([app.developer_id])
       if (!developer) throw new Error(`app ${id} has no developer`)
       const { entries, hasOlder } = await audit.list({ appId: id }, historyLimit)
-      const changes = await changesOf(app, await categorySlugs())
+      const changes = await ownersChanges(app, await categorySlugs())
       return { app, developer, changes, history: entries, hasOlderHistory: hasOlder }
     },
 
-    /** Throws `refused`, with what the app is now, where that does not allow the decision. */
+    /** Refuses, with what the app is now, where that does not allow the decision. */
     async decide(
       decision: Decision,
       id: number,
@@ -145,15 +144,15 @@ export const moderationStore = (connection: Connection) => {
       return { id, slug: app.slug, status }
     },
 
-    /** A deleted app comes back in the state it had. Throws `refused` where it is not deleted. */
+    /** A deleted app comes back in the state it had. Refuses where it is not deleted. */
     async restore(id: number, actor: Actor): Promise<Outcome> {
-      const app = await demandApp(id)
+      const app = await demandApp(id, { toChange: true })
       if (!app.deleted_at) throw refused(`app ${id} is not deleted; it is ${app.status}`)
       await apps.save('app restore', app, { deleted_at: null }, actor)
       return { id, slug: app.slug, status: app.status }
     },
 
-    /** Throws `refused` where there is no such developer, or the app is theirs already. */
+    /** Refuses where there is no such developer, or the app is theirs already. */
     async transfer(
       id: number,
       to: string,
@@ -169,15 +168,6 @@ export const moderationStore = (connection: Connection) => {
   }
 }
 
-/** What an owner's update can change. */
-const changeableFields = ['name', 'short_description', 'description', 'version', 'package_name', 'category_id'] as const
-type ChangingApp = Pick<FoundApp, 'id' | 'unreviewed_since' | (typeof changeableFields)[number]>
+type ChangingApp = Pick<FoundApp, 'id' | 'unreviewed_since' | OwnersColumn>
 
 const textOrNull = (value: unknown) => (value === null || value === undefined ? null : String(value))
-
-function reasonFrom(text: string): string {
-  const reason = text.trim()
-  const isText = !/[^\P{Cc}\t\n\r]|\p{Cs}/u.test(reason)
-  if (reason !== '' && [...reason].length <= maximumReason && isText) return reason
-  throw refused(`a reason is 1 to ${maximumReason} characters, without control characters but line breaks and tabs`)
-}

@@ -199,7 +199,7 @@ test('the kept totals stay exact under any sequence of changes', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 25 }), async (steps) => {
       for (const { what, which } of steps) await take(what, which)
-      await service.database.read(async ({ sql, search }) => {
+      await service.database.read(async ({ sql }) => {
         const kept = await sql('categories').select('id', 'listed_apps').orderBy('id')
         for (const { id, listed_apps } of kept) {
           const [row] = await sql('apps')
@@ -217,7 +217,6 @@ test('the kept totals stay exact under any sequence of changes', async () => {
         expect((await service.get('/apps?search=zebra&limit=1')).body.data.pagination.total_pages).toBe(
           Number(row?.count),
         )
-        expect(await search.count('zebra')).toBe(Number(row?.count))
       })
     }),
     { numRuns: 8 },

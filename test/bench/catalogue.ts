@@ -2,7 +2,8 @@ import { deepStrictEqual } from 'node:assert'
 import { accountStore } from '../../src/accounts/store.ts'
 import { categoryStore } from '../../src/apps/categories.ts'
 import { searchDocument } from '../../src/apps/store.ts'
-import type { Connection, Database } from '../../src/db/open.ts'
+import type { Connection } from '../../src/db/dialect.ts'
+import type { Database } from '../../src/db/open.ts'
 import type { AppRow } from '../../src/db/tables.ts'
 
 /** A synthetic catalogue of listed apps: for each size the same every time. */
@@ -50,7 +51,7 @@ export async function fill(database: Database, size: number) {
 
 async function addDevelopers(connection: Connection): Promise<number[]> {
   const ids: number[] = []
-  for (const name of developers) ids.push((await accountStore(connection).developerNamed(name)).id)
+  for (const name of developers) ids.push((await accountStore(connection).findOrAddDeveloper(name)).id)
   return ids
 }
 

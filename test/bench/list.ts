@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Table from 'cli-table3'
 import type { Knex } from 'knex'
-import { type AppFilter, catalogueStore } from '../../src/apps/catalogue.ts'
+import { type AppFilter, listApps } from '../../src/apps/catalogue.ts'
 import { type Database, openDatabase } from '../../src/db/open.ts'
 import { categories, fill, vocabulary, words } from './catalogue.ts'
 
@@ -57,7 +57,7 @@ async function withCatalogue(size: number, work: (database: Database) => Promise
 }
 
 async function withDatabase(filename: string, work: (database: Database) => Promise<void>) {
-  const database = openDatabase({ filename })
+  const database = openDatabase(`sqlite:${filename}`)
   try {
     await work(database)
   } finally {
@@ -109,15 +109,11 @@ async function measure(database: Database, query: Query): Promise<Measured> {
   let total = 0
   for (let run = 0; run < warmUps + runs; run++) {
     const started = performance.now()
-    const found = await list(database, query.filter)
+    const found = await listApps(database, query.filter)
     if (run >= warmUps) times.push(performance.now() - started)
     total = found.total
   }
   return { ...query, milliseconds: median(times), total }
-}
-
-function list(database: Database, filter: AppFilter) {
-  return database.read((connection) => catalogueStore(connection).list(filter))
 }
 
 function median(times: number[]): number {
@@ -164,7 +160,7 @@ function statementsOf(database: Database, { filter }: Query): Promise<Pick<State
     const seen: Pick<Statement, 'sql' | 'bindings'>[] = []
     const note = ({ sql, bindings }: Statement) => seen.push({ sql, bindings })
     connection.sql.on('query', note)
-    await catalogueStore(connection).list(filter)
+    await listApps(database, filter)
     connection.sql.removeListener('query', note)
     return seen
   })

@@ -99,6 +99,6 @@ test.for<[what: string, message: string]>([
       ? store.restore(Number(id), { operator: 'test' })
       : store.transfer(Number(id), to, { operator: 'test' })
   })
-  await expect(done).rejects.toMatchObject({ code: 'refused', message })
+  await expect(done).rejects.toMatchObject({ name: 'Refusal', message })
   expect(await audited()).toEqual(before)
 })

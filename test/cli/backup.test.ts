@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, inject, onTestFinished, test } from 'vitest'
 import { openDatabase } from '../../src/db/open.ts'
-import { openWriter } from '../../src/db/sqlite.ts'
+import { openWriter } from '../../src/db/sqlite/connections.ts'
 import { run, type Served, serve } from '../support/process.ts'
 import { copyWorld, temporaryFolder } from '../support/service.ts'
 
@@ -17,7 +17,7 @@ const envFor = (database: string) => ({ DATABASE_URL: `sqlite:${database}` })
 /** A world that takes long enough to copy for something to happen meanwhile: `megabytes` of reviews of Bob's app. */
 async function copyLargeWorld(megabytes: number): Promise<string> {
   const file = copyWorld()
-  const database = openDatabase({ filename: file })
+  const database = openDatabase(`sqlite:${file}`)
   await database.write(({ sql }) =>
     sql.raw(
       `insert into reviews (app_id, rating, created_at, reviewer_name, comment)
@@ -119,7 +119,7 @@ test('of a served database, while apps are created; restored, it answers as the 
   const created = await restored.request('POST', '/apps', { key: inject('world').keys.bob, json })
   expect(created.body.data.app_id).toBe(told.apps + 1)
 
-  const database = openDatabase({ filename: file })
+  const database = openDatabase(`sqlite:${file}`)
   await database.write(async ({ sql }) => {
     expect(await sql.raw('PRAGMA integrity_check')).toEqual([{ integrity_check: 'ok' }])
     expect(await sql.raw('PRAGMA foreign_key_check')).toEqual([])

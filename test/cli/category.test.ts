@@ -55,8 +55,8 @@ test.for<[slug: string, to: { name: string; slug?: string }, message: string]>([
     'the slug must be lower-case letters and digits with single hyphens between, not "Bad Slug"',
   ],
 ])('%s cannot become %j', async ([slug, to, message]) => {
-  const database = openDatabase({ filename: copyWorld() })
+  const database = openDatabase(`sqlite:${copyWorld()}`)
   const renamed = database.write((connection) => categoryStore(connection).rename(slug, to, { operator: 'test' }))
-  await expect(renamed).rejects.toMatchObject({ code: 'refused', message })
+  await expect(renamed).rejects.toMatchObject({ name: 'Refusal', message })
   await database.close()
 })

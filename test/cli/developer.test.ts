@@ -1,6 +1,6 @@
 import { expect, inject, test } from 'vitest'
 import { accountStore } from '../../src/accounts/store.ts'
-import { catalogueStore } from '../../src/apps/catalogue.ts'
+import { listApps } from '../../src/apps/catalogue.ts'
 import { appStore } from '../../src/apps/store.ts'
 import { openDatabase } from '../../src/db/open.ts'
 import { expectConsistent, expectConsistentFile, found } from '../support/consistent.ts'
@@ -70,18 +70,18 @@ test.for<[from: string, to: string, message: string]>([
   ['Ada', ' ', 'a developer name is 1 to 100 characters on one line'],
   ['Ada', 'A\nB', 'a developer name is 1 to 100 characters on one line'],
 ])('%j cannot become %j', async ([from, to, message]) => {
-  const database = openDatabase({ filename: copyWorld() })
+  const database = openDatabase(`sqlite:${copyWorld()}`)
   const renamed = database.write((connection) => accountStore(connection).rename(from, to, actor))
-  await expect(renamed).rejects.toMatchObject({ code: 'refused', message })
+  await expect(renamed).rejects.toMatchObject({ name: 'Refusal', message })
   expect(await found(database, 'ada')).toEqual(['Tide Clock'])
   await database.close()
 })
 
 test('all of many apps are found by the new name, several of one name too', async () => {
-  const database = openDatabase({ filename: copyWorld() })
+  const database = openDatabase(`sqlite:${copyWorld()}`)
   const count = 1201
   await database.write(async (connection) => {
-    const { id } = await accountStore(connection).developerNamed('Prolific')
+    const { id } = await accountStore(connection).findOrAddDeveloper('Prolific')
     const row = {
       developer_id: id,
       category_id: 1,
@@ -102,8 +102,7 @@ test('all of many apps are found by the new name, several of one name too', asyn
     }))
     await appStore(connection).insertAll('app import', apps, actor)
   })
-  const matches = (search: string) =>
-    database.read(async (connection) => (await catalogueStore(connection).list({ page: 1, limit: 1, search })).total)
+  const matches = async (search: string) => (await listApps(database, { page: 1, limit: 1, search })).total
   expect([await matches('prolific'), await matches('frugal'), await matches('many')]).toEqual([count, 0, count])
   const renamed = await database.write((connection) => accountStore(connection).rename('Prolific', 'Frugal', actor))
   expect(renamed.listed_apps).toBe(count)

@@ -150,7 +150,7 @@ test('kill -9 in the middle of an import: nothing half done is visible, and the 
   const env = { PATH: process.env.PATH, DATABASE_URL: `sqlite:${databaseFile}` }
   const child = spawn(process.execPath, [main, 'import', file], { env, stdio: 'ignore' })
   const ended = new Promise((resolve) => child.on('exit', resolve))
-  const database = openDatabase({ filename: databaseFile })
+  const database = openDatabase(`sqlite:${databaseFile}`)
   const count = () => database.read(async ({ sql }) => Number((await sql('apps').count({ count: '*' }))[0]?.count))
   await expect.poll(count, { interval: 20, timeout: 20_000 }).toBeGreaterThan(1000)
   child.kill('SIGKILL')

@@ -248,12 +248,12 @@ describe('a decision', () => {
     ['reject', 'rejected', 'app 3 is rejected already'],
     ['reject', 'deleted', 'app 4 is deleted now; it must be restored first'],
   ])('%s, where the app is %s', async ([decision, app, refusal]) => {
-    const database = openDatabase({ filename: copyWorld() })
+    const database = openDatabase(`sqlite:${copyWorld()}`)
     const id = worldApps()[app]
     const decided = database.write((connection) =>
       moderationStore(connection).decide(decision, id, actor, { reason: 'Because.' }),
     )
-    if (refusal) await expect(decided).rejects.toMatchObject({ code: 'refused', message: refusal })
+    if (refusal) await expect(decided).rejects.toMatchObject({ name: 'Refusal', message: refusal })
     else expect(await decided).toMatchObject({ id, status: decision === 'approve' ? 'approved' : 'rejected' })
     await database.close()
   })
@@ -343,9 +343,9 @@ test.for<[name: Queue, index: string]>([
   ['pending', 'apps_queue'],
   ['changed', 'apps_changed'],
 ])('late in a long queue of %s apps, a page comes from its index', async ([name, index]) => {
-  const database = openDatabase({ filename: copyWorld() })
+  const database = openDatabase(`sqlite:${copyWorld()}`)
   await database.write(async (connection) => {
-    const { id } = await accountStore(connection).developerNamed('Ada')
+    const { id } = await accountStore(connection).findOrAddDeveloper('Ada')
     const state =
       name === 'pending'
         ? { status: 'pending' as const, approved_at: null }

@@ -113,7 +113,7 @@ test('kill -9 during creates: what was acknowledged is there, whole, and nothing
   expect(acknowledged.size).toBeGreaterThanOrEqual(300)
   expect(acknowledged.size).toBeLessThan(1000)
 
-  const database = openDatabase({ filename: file })
+  const database = openDatabase(`sqlite:${file}`)
   await database.write(async ({ sql }) => {
     expect(await sql.raw('PRAGMA integrity_check')).toEqual([{ integrity_check: 'ok' }])
     expect(await sql.raw('PRAGMA foreign_key_check')).toEqual([])

@@ -108,7 +108,7 @@ async function startPlay(service: Service, name: string) {
   const keyOf = (owner: string) =>
     database.write(async (connection) => {
       const accounts = accountStore(connection)
-      return (await accounts.issueKey(await accounts.developerNamed(`${name} ${owner}`), operator)).key
+      return (await accounts.issueKey(await accounts.findOrAddDeveloper(`${name} ${owner}`), operator)).key
     })
   const keys: Keys = { ...service.world.keys, unknown: '', ada: await keyOf('Ada'), bob: await keyOf('Bob') }
   const before = (await listed()).map(({ id }) => id)

@@ -2,11 +2,11 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { type Database, openDatabase, openMigratedDatabase } from '../../src/db/open.ts'
-import { pragmas } from '../../src/db/sqlite.ts'
+import { pragmas } from '../../src/db/sqlite/connections.ts'
 import { copyWorld, temporaryFolder } from '../support/service.ts'
 
 async function withDatabase<T>(work: (database: Database) => Promise<T>): Promise<T> {
-  const database = openDatabase({ filename: copyWorld() })
+  const database = openDatabase(`sqlite:${copyWorld()}`)
   try {
     return await work(database)
   } finally {
@@ -122,7 +122,7 @@ test('a driver error does not quote what was bound to the statement', async () =
 
 test('of processes that read and then write, none loses to the other', async () => {
   const file = copyWorld()
-  const databases = Array.from({ length: 4 }, () => openDatabase({ filename: file }))
+  const databases = Array.from({ length: 4 }, () => openDatabase(`sqlite:${file}`))
   const add = (database: Database) =>
     database.write(async ({ sql }) => {
       const before = await sql('categories').where({ id: 1 }).first('listed_apps')
@@ -137,7 +137,7 @@ test('of processes that read and then write, none loses to the other', async () 
 })
 
 test('migrating twice does nothing the second time', async () => {
-  const database = openDatabase({ filename: join(temporaryFolder(), 'deep/er/new.sqlite') })
+  const database = openDatabase(`sqlite:${join(temporaryFolder(), 'deep/er/new.sqlite')}`)
   expect(await database.migrate()).toEqual(['0001-catalogue.ts'])
   expect(await database.migrate()).toEqual([])
   expect(await database.schemaAge()).toBe('current')
@@ -146,14 +146,14 @@ test('migrating twice does nothing the second time', async () => {
 
 test('a database of a newer version is neither served nor migrated', async () => {
   const filename = copyWorld()
-  const database = openDatabase({ filename })
+  const database = openDatabase(`sqlite:${filename}`)
   await database.write(({ sql }) =>
     sql.raw("insert into knex_migrations (name, batch, migration_time) values ('9999-later.ts', 9, 0)"),
   )
   expect(await database.schemaAge()).toBe('newer')
   await expect(database.migrate()).rejects.toThrow(/was migrated by a newer version/)
   await database.close()
-  await expect(openMigratedDatabase({ filename })).rejects.toThrow(/was migrated by a newer version/)
+  await expect(openMigratedDatabase(`sqlite:${filename}`)).rejects.toThrow(/was migrated by a newer version/)
 })
 
 test.for<[what: string, write: ((file: string) => void) | undefined, message: RegExp]>([
@@ -171,5 +171,5 @@ test.for<[what: string, write: ((file: string) => void) | undefined, message: Re
 ])('%s cannot be served from', async ([, write, message]) => {
   const filename = join(temporaryFolder(), 'some.sqlite')
   write?.(filename)
-  await expect(openMigratedDatabase({ filename })).rejects.toThrow(message)
+  await expect(openMigratedDatabase(`sqlite:${filename}`)).rejects.toThrow(message)
 })

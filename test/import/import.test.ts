@@ -282,7 +282,7 @@ test('an export into an empty database gives the same public answers, byte for b
   await importLines(source.database, [{ ...app, status: 'approved', average_rating: 3.5, total_downloads: 9 }])
   const lines = await exportLines(source.database)
 
-  const empty = openDatabase({ filename: `${temporaryFolder()}/empty.sqlite` })
+  const empty = openDatabase(`sqlite:${temporaryFolder()}/empty.sqlite`)
   await empty.migrate()
   expect(countsOf(await importLines(empty, lines))).toEqual([lines.length, 0, 0, 0])
   await expectConsistent(empty)

@@ -174,12 +174,12 @@ test("the introduction's first five minutes can be lived through", async () => {
 /** A served catalogue in which all that the samples name exists. The document's examples speak of the same app. */
 async function startScene(): Promise<Scene> {
   const file = join(temporaryFolder(), 'apps.sqlite')
-  const database = openDatabase({ filename: file })
+  const database = openDatabase(`sqlite:${file}`)
   await database.migrate()
   const key = await database.write(async (connection) => {
     const operator = { operator: 'judge' }
     for (const slug of ['productivity', 'games', 'travel']) await categoryStore(connection).add(slug, slug, operator)
-    const developer = await accountStore(connection).developerNamed('Harbour Software')
+    const developer = await accountStore(connection).findOrAddDeveloper('Harbour Software')
     return (await accountStore(connection).issueKey(developer, operator)).key
   })
   const ours = { description: 'High and low water.', category: 'travel', developer_name: 'Harbour Software' }

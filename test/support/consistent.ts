@@ -1,10 +1,10 @@
 import { expect } from 'vitest'
-import { catalogueStore } from '../../src/apps/catalogue.ts'
+import { listApps } from '../../src/apps/catalogue.ts'
 import { type Database, openDatabase } from '../../src/db/open.ts'
 
 /** Holds what is kept beside the apps against them: each category's counter, and which apps search knows. */
 export async function expectConsistent(database: Database) {
-  const { kept, counted, listed, indexed } = await database.read(async ({ sql }) => {
+  const { kept, counted, listed, indexed } = await database.snapshot(async ({ sql }) => {
     const shown = () => sql('apps').where({ status: 'approved' }).whereNull('deleted_at')
     const counts: { id: number; count: number }[] = await shown()
       .groupBy('category_id')
@@ -23,13 +23,10 @@ export async function expectConsistent(database: Database) {
 
 /** The same of a file that others have open too. */
 export async function expectConsistentFile(filename: string) {
-  const database = openDatabase({ filename })
+  const database = openDatabase(`sqlite:${filename}`)
   await expectConsistent(database).finally(() => database.close())
 }
 
 /** Names of what a search finds, in the order of their names. */
 export const found = async (database: Database, search: string): Promise<string[]> =>
-  database.read(async (connection) => {
-    const { apps } = await catalogueStore(connection).list({ page: 1, limit: 100, search })
-    return apps.map(({ name }) => name).toSorted()
-  })
+  (await listApps(database, { page: 1, limit: 100, search })).apps.map(({ name }) => name).toSorted()

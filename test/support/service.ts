@@ -7,7 +7,7 @@ import type { Decision } from '../../src/apps/policy.ts'
 import { appStore } from '../../src/apps/store.ts'
 import { catalogue } from '../../src/cli/serve.ts'
 import { type Database, openDatabase } from '../../src/db/open.ts'
-import { ServiceError } from '../../src/errors.ts'
+import { Refusal } from '../../src/errors.ts'
 import { createApp } from '../../src/http/app.ts'
 import { readDocument } from '../../src/http/docs.ts'
 import { createLogger } from '../../src/http/log.ts'
@@ -74,7 +74,7 @@ export function copyWorld(): string {
 export async function startService(options: ServiceOptions = {}): Promise<Service> {
   const { prefix = '', timeouts = {}, docsPage, isDraining = () => false } = options
   const databaseFile = copyWorld()
-  const database = openDatabase({ filename: databaseFile })
+  const database = openDatabase(`sqlite:${databaseFile}`)
   const log: string[] = []
   const logger = createLogger('info', { write: (line: string) => log.push(line) })
   const baseUrl = `http://apps.test${prefix}`
@@ -112,7 +112,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
       await database
         .write((connection) => moderationStore(connection).decide(decision, id, { operator: 'test' }, options))
         .catch((error: unknown) => {
-          if (!(error instanceof ServiceError) || error.code !== 'refused') throw error
+          if (!(error instanceof Refusal)) throw error
         })
     },
     addReviews: (id, count) =>

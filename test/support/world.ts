@@ -32,7 +32,7 @@ export default async function setup(project: TestProject) {
 const actor = { operator: 'world' }
 
 async function createWorld(file: string): Promise<World> {
-  const database = openDatabase({ filename: file })
+  const database = openDatabase(`sqlite:${file}`)
   await database.migrate()
   const world = await database.write(async (connection) => {
     const { sql } = connection
@@ -46,8 +46,8 @@ async function createWorld(file: string): Promise<World> {
     const games = await addCategory('games', 'Games')
     const empty = await addCategory('empty', 'Empty')
 
-    const ada = await accounts.developerNamed('Ada')
-    const bob = await accounts.developerNamed('Bob')
+    const ada = await accounts.findOrAddDeveloper('Ada')
+    const bob = await accounts.findOrAddDeveloper('Bob')
     const adas = await accounts.issueKey(ada, actor)
     const bobs = await accounts.issueKey(bob, actor)
     const expired = await accounts.issueKey(ada, actor)

@@ -1,8 +1,8 @@
 import type { Knex } from 'knex'
-import { createSearchIndex, makeAppendOnly } from '../sqlite.ts'
+import type { SchemaHelpers } from '../dialect.ts'
 
 /** Times are ISO 8601 text in UTC, set by the program. Long texts come last, so that reading numbers reads little. */
-export async function up(sql: Knex) {
+export async function up(sql: Knex, { createSearchIndex, makeAppendOnly }: SchemaHelpers) {
   await sql.schema.createTable('developers', (table) => {
     table.bigIncrements('id')
     table.text('name').notNullable().unique()

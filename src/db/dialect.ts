@@ -1,0 +1,122 @@
+import type { Knex } from 'knex'
+import type { AppRow } from './tables.ts'
+
+/**
+ * All that differs between database engines, a line a difference. A new engine is a folder beside sqlite/ that exports a
+ * Dialect, and its line in open.ts; nothing outside db/ knows which engine it works with.
+ */
+export type Dialect = Readonly<{
+  /** How DATABASE_URL names a database of this engine, in words. */
+  addressForm: string
+  /** Whether a DATABASE_URL names one. */
+  accepts: (address: string) => boolean
+  /** Touches nothing yet: the first statement does. */
+  open: (address: string) => Engine
+}>
+
+/**
+ * One database of an engine. Text compares, and so is ordered, by code point: an engine that does otherwise by itself gives
+ * its text columns a collation that does.
+ */
+export type Engine = Readonly<{
+  /** The database as messages name it: without a password. */
+  name: string
+  /** Why it cannot be opened, told without touching it, as "does not exist; …"; undefined where nothing is known against it. */
+  hindrance: () => Promise<string | undefined>
+  /** The same where nothing was known against it, and yet it could not be read. */
+  unreadable: string
+  /** Makes the place for a database that is not there yet. */
+  makePlace: () => Promise<void>
+
+  /** Cannot write. A statement sees one moment of the data, and the next one a later moment. */
+  reader: Knex
+  /** In a transaction of the reader with this, all statements see the same moment. */
+  snapshot: Knex.TransactionConfig
+  /** Its transactions are safe on disk when they have committed. */
+  writer: Knex
+  /** What a store works with, through the reader, the writer, or a transaction of one. */
+  connectionOf: (sql: Knex) => Connection
+  /** What a migration does in the engine's own words. */
+  schema: SchemaHelpers
+
+  /** Whether the database could not be reached or used, rather than being asked something wrong. */
+  isUnavailable: (error: unknown) => boolean
+  /** Whether a transaction failed only because of another one, and may do when it is run again. */
+  isConflict: (error: unknown) => boolean
+  /** What the engine itself says in an error of its own, for operators; undefined of other errors. */
+  reasonOf: (error: unknown) => string | undefined
+
+  /** What version the data has: another text after every commit, by whatever process, and never one that was there before. */
+  version: () => Promise<string>
+  /**
+   * Writes the database, as it is when this begins, into a new file while others go on writing, checks that it is whole, and
+   * has it looked into. Throws a Refusal where there is no room, the copy is damaged, or the engine has no such thing.
+   */
+  copyTo: <T>(file: string, inspect: (copy: Knex) => Promise<T>) => Promise<T>
+  close: () => Promise<void>
+}>
+
+/** What a store works with: SQL that all engines have, and what each has its own way for. */
+export type Connection = Readonly<{
+  sql: Knex
+  search: SearchIndex
+  /**
+   * Inserts rows that all have the same columns, but for `id`: a row without one is given one, which no other of the rows
+   * names, and no later row is given an id that one of these names. Returns each row's id by its value in the column `by`,
+   * where one is named.
+   */
+  insertRows: (table: string, rows: NewRow[], by?: string) => Promise<Map<unknown, number>>
+  /** A column that holds a subquery's rows, in an order: what belongs together comes in one statement. `rowsOf` reads it. */
+  jsonRows: (rows: Knex.QueryBuilder, columns: string[], order: string, name: string) => Knex.Raw
+  rowsOf: <Row>(column: unknown) => Row[]
+  /**
+   * Runs a statement that a unique constraint may refuse, and throws what `meanings` says of the violated `table.column`.
+   * The transaction goes on as if the statement had not been there.
+   */
+  attempt: <T>(statement: () => PromiseLike<T>, meanings: Record<string, () => Error>) => Promise<T>
+}>
+
+export type NewRow = { id?: number | undefined } & Record<string, string | number | null | undefined>
+
+/** What the index knows of one app's texts: their tokens, with spaces between. */
+export type SearchDocument = { name: string; text: string; nameKey: string }
+
+/** All terms are asked for; the tokens of one stand one after the other, and the last may be the beginning of a longer one. */
+export type SearchQuestion = {
+  terms: readonly (readonly string[])[]
+  /** Of the whole search text. */
+  nameKey: string
+  categoryId: number | undefined
+  /** How many apps are listed, in the category where there is one: what finding without the index would have to pass. */
+  listed: number
+}
+
+/** Columns that all descend, the last of which is unique. There is an index of the listed apps in this order. */
+export type Order = readonly (keyof AppRow)[]
+
+/** The full-text index. It holds the listed apps alone, and what a transaction tells it holds with that transaction. */
+export type SearchIndex = Readonly<{
+  /** Takes the place of what was told of the same apps before. */
+  put: (documents: (SearchDocument & { id: number; categoryId: number })[]) => Promise<void>
+  remove: (ids: number[]) => Promise<void>
+  /**
+   * The ids of a page of what a question finds, and how much that is in all. Where it is ranked, apps whose name is the whole
+   * search come first, then those with all terms in the name, then the others: each in the order. The cost follows the page
+   * and the rarest term; late pages of common words are the dearest.
+   */
+  page: (
+    question: SearchQuestion,
+    order: Order,
+    isRanked: boolean,
+    limit: number,
+    offset: number,
+  ) => Promise<{ ids: number[]; total: number }>
+}>
+
+/** Each takes the migration's own transaction. */
+export type SchemaHelpers = Readonly<{
+  /** The full-text index, empty. */
+  createSearchIndex: (sql: Knex) => Promise<void>
+  /** Makes a table refuse to change or forget its rows. */
+  makeAppendOnly: (sql: Knex, table: string) => Promise<void>
+}>

@@ -1,0 +1,71 @@
+import { stat, statfs, writeFile } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import type { Knex } from 'knex'
+import { Refusal } from '../../errors.ts'
+import { listed } from '../tables.ts'
+import { openCopy, openWriter } from './connections.ts'
+
+/**
+ * Copies the database, as it is when this begins, into a new file. It reads one snapshot and takes no lock that a writer
+ * waits for; while it lasts the log only grows. The copy is packed and not in WAL mode, so it needs no file beside it
+ * (https://sqlite.org/lang_vacuum.html).
+ */
+export async function copyTo<T>(filename: string, file: string, inspect: (copy: Knex) => Promise<T>): Promise<T> {
+  // A connection of its own, since query_only refuses this to readers.
+  const source = openWriter(filename)
+  try {
+    const { mode } = await stat(filename)
+    await checkRoom(file, await sizeOf(source))
+    // Made here, for nobody to read who may not read the database: SQLite would make it readable to all.
+    await writeFile(file, '', { flag: 'wx', mode })
+    await source.raw('vacuum into ?', [file])
+  } finally {
+    await source.destroy()
+  }
+  const copy = openCopy(file)
+  try {
+    const damage = await findDamage(copy)
+    if (damage !== undefined) throw new Refusal(`the copy is not sound, and the database itself may not be: ${damage}`)
+    return await inspect(copy)
+  } finally {
+    await copy.destroy()
+  }
+}
+
+/** Refuses what would not fit, before it fills a disk that the service may be writing to. */
+async function checkRoom(file: string, bytes: number) {
+  const { bavail, bsize } = await statfs(dirname(file))
+  const free = bavail * bsize
+  if (free >= bytes) return
+  const megabytes = (count: number) => `${Math.ceil(count / 1e6).toLocaleString('en')} MB`
+  throw new Refusal(`a copy takes ${megabytes(bytes)}, and there is room for ${megabytes(free)}`)
+}
+
+/** Bytes: how large a copy may become. */
+async function sizeOf(sql: Knex): Promise<number> {
+  const [row] = await sql.raw(
+    `select (page_count - freelist_count) * page_size as bytes
+     from pragma_page_count, pragma_freelist_count, pragma_page_size`,
+  )
+  return row.bytes
+}
+
+/**
+ * The first thing that is wrong with the file or what refers to what in it. `integrity_check` looks into the full-text index
+ * too, whose own 'integrity-check' would have to write (https://sqlite.org/pragma.html#pragma_integrity_check); that it
+ * holds the listed apps, no more and no fewer, only a comparison tells.
+ */
+async function findDamage(sql: Knex): Promise<string | undefined> {
+  const [check] = await sql.raw('pragma integrity_check(1)')
+  if (check.integrity_check !== 'ok') return check.integrity_check.replaceAll('\n', ' ')
+  const [orphan] = await sql.raw('select * from pragma_foreign_key_check limit 1')
+  if (orphan) return `a row of ${orphan.table} refers to a row of ${orphan.parent} that is not there`
+  const shown = `select id from apps where ${listed}`
+  const indexed = 'select rowid from app_search'
+  const [strays] = await sql.raw(
+    `select (select count(*) from (${shown} except ${indexed})) as missing,
+            (select count(*) from (${indexed} except ${shown})) as extra`,
+  )
+  if (strays.missing + strays.extra === 0) return undefined
+  return `the search index lacks ${strays.missing} of the listed apps, and has ${strays.extra} that are not listed`
+}

@@ -1,0 +1,69 @@
+import { access, constants, mkdir } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import type { Dialect, Engine } from '../dialect.ts'
+import { openReader, openWriter } from './connections.ts'
+import { copyTo } from './copy.ts'
+import { isUnavailable, reasonOf } from './errors.ts'
+import { attempt, insertRows, jsonRows, rowsOf } from './rows.ts'
+import { schema } from './schema.ts'
+import { searchIndex } from './search.ts'
+import { versionTeller } from './version.ts'
+
+/** SQLite: a database in one file, with one writer at a time and readers beside it. */
+export const sqlite: Dialect = {
+  addressForm: 'sqlite:PATH, the path of a file',
+  accepts: (address) => pathIn(address) !== undefined,
+  open: (address) => openFile(pathIn(address) ?? ''),
+}
+
+function pathIn(address: string): string | undefined {
+  const path = address.match(/^sqlite:(?:\/\/)?(?<path>.+)$/)?.groups?.path
+  return path === ':memory:' ? undefined : path
+}
+
+function openFile(filename: string): Engine {
+  const writer = openWriter(filename)
+  const reader = openReader(filename)
+  const teller = versionTeller(filename)
+
+  return {
+    name: filename,
+    hindrance: () =>
+      access(filename, constants.R_OK | constants.W_OK).then(
+        () => undefined,
+        (error: NodeJS.ErrnoException) =>
+          error.code === 'ENOENT'
+            ? 'does not exist; npx apps-service migrate creates it'
+            : 'cannot be read and written',
+      ),
+    unreadable: 'is no file that SQLite can read as a database',
+    async makePlace() {
+      await mkdir(dirname(filename), { recursive: true })
+    },
+
+    reader,
+    // A plain BEGIN keeps the moment of its first statement (https://sqlite.org/isolation.html).
+    snapshot: {},
+    writer,
+    connectionOf: (sql) => ({
+      sql,
+      search: searchIndex(sql),
+      insertRows: insertRows(sql),
+      jsonRows: jsonRows(sql),
+      rowsOf,
+      attempt,
+    }),
+    schema,
+
+    isUnavailable,
+    // Transactions that write come one after the other.
+    isConflict: () => false,
+    reasonOf,
+
+    version: teller.version,
+    copyTo: (file, inspect) => copyTo(filename, file, inspect),
+    async close() {
+      await Promise.all([writer.destroy(), reader.destroy(), teller.close()])
+    },
+  }
+}

@@ -1,0 +1,41 @@
+import type { Knex } from 'knex'
+import type { Connection, NewRow } from '../dialect.ts'
+import { violatedUnique } from './errors.ts'
+
+/** Rows go in as one JSON text, which costs a fraction of binding each value. */
+export const insertRows =
+  (sql: Knex): Connection['insertRows'] =>
+  async (table, rows, by = 'id') => {
+    const columns = Object.keys(rows[0] ?? {})
+    if (columns.length === 0) return new Map()
+    const values = columns.map((column) => `value->>'$.${column}'`)
+    const inserted: Record<string, number>[] = await sql.raw(
+      `insert into ${table} (${columns.join(', ')}) select ${values.join(', ')} from json_each(?) returning id, ${by} as name`,
+      [JSON.stringify(namedIdsFirst(rows))],
+    )
+    return new Map(inserted.map(({ id, name }) => [name, id ?? 0]))
+  }
+
+/** An id that the table gives could be one that a later row names; one after the greatest that was ever there is not. */
+const namedIdsFirst = (rows: NewRow[]) =>
+  rows.toSorted((a, b) => Number(a.id === undefined) - Number(b.id === undefined))
+
+export const jsonRows =
+  (sql: Knex): Connection['jsonRows'] =>
+  (rows, columns, order, name) =>
+    sql.raw(
+      `(select json_group_array(json_object(${columns.map((column) => `'${column}', ${column}`).join(', ')}) order by ${order}) from ?) as ??`,
+      [rows.as('rows'), name],
+    )
+
+export const rowsOf: Connection['rowsOf'] = (column) => JSON.parse(String(column))
+
+/** A statement that fails changes nothing, and the transaction stays as it was (https://sqlite.org/lang_conflict.html, ABORT). */
+export const attempt: Connection['attempt'] = async (statement, meanings) => {
+  try {
+    return await statement()
+  } catch (error) {
+    const meaning = meanings[violatedUnique(error) ?? '']
+    throw meaning ? meaning() : error
+  }
+}

@@ -1,0 +1,191 @@
+import { slugOf } from '../apps/slug.ts'
+import { type AppRowChanges, averageRating, type NewAppRow } from '../apps/store.ts'
+import type { Problem } from '../contract.ts'
+import type { SearchDocument } from '../db/dialect.ts'
+import type { AppRow, OwnersColumn, ReviewRow } from '../db/tables.ts'
+import { defaultVersion, type Line, type LineReview, problem } from './line.ts'
+
+/** What is to be done with the lines of a catalogue file. Pure: the apps that are there come in, rows and changes go out. */
+
+/** A valid line; its search document is cut beforehand where the app will be listed. */
+export type ReadyLine = { number: number; line: Line; document?: SearchDocument | undefined }
+
+export type Outcome = 'created' | 'updated' | 'unchanged' | Problem[]
+
+export type KnownApp = AppRow & { developer_name: string }
+/** With the apps that it knows: none, one, or several of one owner and name. */
+export type MatchedLine = ReadyLine & { known: KnownApp[] }
+export type Plan = {
+  line: Line
+  category_id: number
+  document: SearchDocument | undefined
+  known: KnownApp | undefined
+}
+
+/** What an app may be known by: package name or slug, and without these its owner and name. */
+function identities({ package_name, slug, developer_name, name }: Line): string[] {
+  const keys = []
+  if (package_name !== undefined) keys.push(packageIdentity(package_name))
+  if (slug !== undefined) keys.push(slugIdentity(slug))
+  return keys.length > 0 ? keys : [nameIdentity(developer_name, name)]
+}
+
+/** The same with what the app will be known by when it is there: two lines that share one must not share a batch. */
+export function claims(line: Line): string[] {
+  const isUnnamed = line.package_name === undefined && line.slug === undefined
+  return isUnnamed ? [...identities(line), slugIdentity(slugOf(line.name))] : identities(line)
+}
+export const packageIdentity = (name: string) => `package ${name.toLowerCase()}`
+export const slugIdentity = (slug: string) => `slug ${slug}`
+export const nameIdentity = (developer: string, name: string) => `name ${developer}\n${name}`
+
+export const isPlan = (plan: Plan | Problem[]): plan is Plan => !Array.isArray(plan)
+
+/** The apps that a line knows: none, one, or several of one owner and name. */
+export const knownTo = (known: Map<string, KnownApp[]>, line: Line): KnownApp[] =>
+  identities(line)
+    .map((identity) => known.get(identity))
+    .find((apps) => apps !== undefined) ?? []
+
+/** The lines of a batch that know an app first, and those that know one of these again. */
+export function withoutRepeats(lines: MatchedLine[]): [MatchedLine[], MatchedLine[]] {
+  const ids = new Set<number>()
+  const first: MatchedLine[] = []
+  const again: MatchedLine[] = []
+  for (const matched of lines) {
+    const id = matched.known[0]?.id
+    if (id !== undefined && ids.has(id)) again.push(matched)
+    else first.push(matched)
+    if (id !== undefined) ids.add(id)
+  }
+  return [first, again]
+}
+
+/** What to do with a line, or why nothing can be. */
+export function planOf(
+  line: Line,
+  document: SearchDocument | undefined,
+  categories: Map<string, number | Problem>,
+  known: KnownApp | undefined,
+): Plan | Problem[] {
+  const slug = typeof line.category === 'string' ? line.category : line.category.slug
+  const category =
+    categories.get(slug) ?? problem('/category', `is not there: give slug and name to make it, not ${slug} alone`)
+  return typeof category === 'number' ? { line, category_id: category, document, known } : [category]
+}
+
+/** Why a line cannot change the app that it knows. */
+export function conflicts(line: Line, [known, ...others]: KnownApp[]): Problem[] {
+  if (!known) return []
+  if (others.length > 0)
+    return [problem('/name', 'is that of several apps of this owner: say which by slug or package_name')]
+  const problems = []
+  if (line.slug !== undefined && line.slug !== known.slug) {
+    problems.push(problem('/slug', `is ${known.slug} for this app, and does not change`))
+  }
+  if (
+    line.package_name !== undefined &&
+    known.package_key !== null &&
+    line.package_name.toLowerCase() !== known.package_key
+  ) {
+    problems.push(problem('/slug', `is another app's, with the package name ${known.package_name}`))
+  }
+  if (known.deleted_at !== null && line.deleted_at === undefined) {
+    problems.push(problem('', `is app ${known.id}, which was deleted; app restore ${known.id} brings it back`))
+  }
+  if (line.average_rating !== undefined && line.reviews === undefined && known.review_count > 0) {
+    problems.push(problem('/average_rating', 'is the mean of the reviews that this app has here'))
+  }
+  return problems
+}
+
+export function newRow({ line, category_id }: Plan, developer_id: number, now: string): NewAppRow {
+  const status = line.status ?? 'pending'
+  const created_at = line.created_at ?? now
+  const approved_at = line.approved_at ?? (status === 'approved' ? created_at : null)
+  return {
+    developer_id,
+    category_id,
+    status,
+    deleted_at: line.deleted_at ?? null,
+    approved_at,
+    created_at,
+    updated_at: line.updated_at ?? approved_at ?? created_at,
+    total_downloads: line.total_downloads ?? 0,
+    ...ratingOf(line),
+    ...(line.slug !== undefined && { slug: line.slug }),
+    package_name: line.package_name ?? null,
+    version: line.version ?? defaultVersion,
+    name: line.name,
+    short_description: line.short_description || null,
+    rejection_reason: line.rejection_reason ?? null,
+    description: line.description,
+  }
+}
+
+/** What a line says of an app that is there; what it leaves out stays. */
+export function lineChanges(
+  line: Line,
+  known: KnownApp,
+  category_id: number,
+  developer_id: number,
+  now: string,
+): AppRowChanges {
+  const { short_description, total_downloads, created_at, updated_at, deleted_at } = line
+  const owners: { [Column in OwnersColumn]: AppRow[Column] | undefined } = {
+    name: line.name,
+    short_description: short_description === undefined ? undefined : short_description || null,
+    description: line.description,
+    version: line.version,
+    package_name: line.package_name,
+    category_id,
+  }
+  return {
+    developer_id,
+    ...defined({ ...owners, total_downloads, created_at, updated_at, deleted_at }),
+    ...ratingOf(line),
+    ...(line.approved_at !== undefined && { approved_at: line.approved_at }),
+    ...(line.status !== undefined && {
+      status: line.status,
+      rejection_reason: line.rejection_reason ?? null,
+      // A line that says nothing new is no operator's look at what has changed.
+      ...(line.status !== known.status && { unreviewed_since: null }),
+      approved_at:
+        line.approved_at ?? known.approved_at ?? (line.status === 'approved' ? (line.created_at ?? now) : null),
+    }),
+  }
+}
+
+/** Whether the reviews of a line are those that the app has, in whatever order. */
+export function isSame(reviews: LineReview[], rows: ReviewRow[]): boolean {
+  const texts = (list: (LineReview | ReviewRow)[]) =>
+    list
+      .map(({ reviewer_name, rating, comment, created_at }) =>
+        JSON.stringify([reviewer_name, rating, comment, created_at]),
+      )
+      .toSorted()
+      .join('\n')
+  return reviews.length === rows.length && texts(reviews) === texts(rows)
+}
+
+/** The average and number of reviews that a line tells, if it does. */
+function ratingOf({ reviews, average_rating }: Line): AppRowChanges {
+  if (reviews === undefined) return average_rating === undefined ? {} : { average_rating }
+  const ratings = reviews.map(({ rating }) => rating)
+  return {
+    average_rating: ratings.length > 0 ? meanOf(ratings) : (average_rating ?? 0),
+    review_count: ratings.length,
+  }
+}
+
+const meanOf = (ratings: number[]) =>
+  averageRating(
+    ratings.reduce((sum, rating) => sum + rating, 0),
+    ratings.length,
+  )
+
+/** Without what is undefined. */
+const defined = <T extends object>(object: T) =>
+  Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as {
+    [Key in keyof T]?: Exclude<T[Key], undefined>
+  }
