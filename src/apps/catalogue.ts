@@ -1,8 +1,7 @@
-import type { Knex } from 'knex'
 import type { AppSummary, Sort } from '../contract.ts'
 import type { Connection, Order } from '../db/dialect.ts'
 import type { Database } from '../db/open.ts'
-import { idsOf, ordered, sliceOf } from '../db/page.ts'
+import { orderBy, sliceOf } from '../db/page.ts'
 import { listed } from '../db/tables.ts'
 import { nameKey, queryTerms } from './terms.ts'
 
@@ -41,39 +40,59 @@ export function listApps(database: Database, { page, limit, category, search, so
 }
 
 /** How many apps a filter's category lists, or all do; no row where there is no such category. Counts are kept, never counted. */
-function scopeOf({ sql }: Connection, category: string | undefined): Knex.QueryBuilder {
-  return category
-    ? sql('categories').where({ slug: category }).select('id', 'listed_apps as listed')
-    : sql('categories').select(sql.raw('null as id'), sql.raw('coalesce(sum(listed_apps), 0) as listed'))
+const scopeOf = (category: string | undefined) =>
+  category
+    ? 'select id, listed_apps as listed from categories where slug = ?'
+    : 'select null as id, coalesce(sum(listed_apps), 0) as listed from categories'
+
+type Scope = { id: number | null; listed: unknown }
+
+async function findScope({ select }: Connection, category: string | undefined) {
+  const [scope] = await select<Scope>(scopeOf(category), category ? [category] : [])
+  return scope && { categoryId: scope.id ?? undefined, listed: Number(scope.listed) }
 }
 
-type Scope = { id: number | null; listed: number }
-
-function listedApps({ sql }: Connection, categoryId: number | Knex.QueryBuilder | null): Knex.QueryBuilder {
-  const query = sql('apps').whereRaw(listed)
-  return categoryId === null ? query : query.where('apps.category_id', categoryId)
+/** What the list shows of an app, and where it comes from. */
+const summaryColumns: Record<keyof AppSummary, string> = {
+  id: 'apps.id',
+  name: 'apps.name',
+  slug: 'apps.slug',
+  description: 'apps.description',
+  developer_name: 'developers.name',
+  category_name: 'categories.name',
+  total_downloads: 'apps.total_downloads',
+  average_rating: 'apps.average_rating',
 }
+const fields = Object.keys(summaryColumns)
+const columns = Object.entries(summaryColumns).map(([field, column]) => `${column} as ${field}`)
 
-/** The page and the total by one statement. */
+/** Only the rows of the page join: skipping joined rows is what makes late pages slow. */
+const named = `
+  join developers on developers.id = apps.developer_id
+  join categories on categories.id = apps.category_id`
+const page = (ids: string) => `(${ids}) as page join apps on apps.id = page.id ${named}`
+
+/** The page and the total by one statement, which gives one row without an app where the page has none. */
 async function nearPage(
-  connection: Connection,
+  { select }: Connection,
   category: string | undefined,
   order: Order,
   limit: number,
   offset: number,
 ): Promise<AppPage> {
-  const { sql } = connection
-  const inCategory = category ? sql('categories').where({ slug: category }).select('id') : null
-  const ids = idsOf(listedApps(connection, inCategory), order, { direction: 'desc', skip: offset, take: limit })
-  const shown = summaries(connection, ids).select(order.map((column) => `apps.${column} as order_${column}`))
-  const rows: ({ listed: number } & (AppSummary | { id: null }))[] = await sql(
-    scopeOf(connection, category).as('scope'),
+  const inCategory = category ? 'and apps.category_id = (select id from categories where slug = ?)' : ''
+  const ids = `select apps.id from apps where ${listed} ${inCategory} ${orderBy(order, 'desc')} limit ? offset ?`
+  const found = await select<{ listed: unknown } & (AppSummary | { id: null })>(
+    `select scope.listed, ${fields.map((field) => `shown.${field}`)}
+     from (${scopeOf(category)}) as scope
+     left join (
+       select ${columns}, ${order.map((column) => `apps.${column} as order_${column}`)} from ${page(ids)}
+     ) as shown on true
+     order by ${order.map((column) => `shown.order_${column} desc`)}`,
+    category ? [category, category, limit, offset] : [limit, offset],
   )
-    .leftJoin(shown.as('shown'), sql.raw('true'))
-    .orderBy(order.map((column) => ({ column: `shown.order_${column}`, order: 'desc' })))
-    .select('scope.listed', ...summaryFields.map((field) => `shown.${field}`))
-  const apps = rows.flatMap(({ listed: _, ...app }) => (app.id === null ? [] : [app]))
-  return { apps, total: Number(rows[0]?.listed ?? 0) }
+  const apps = found.flatMap(({ listed: _, ...app }) => (app.id === null ? [] : [app]))
+  return { apps, total: Number(found[0]?.listed ?? 0) }
 }
 
 async function farPage(
@@ -83,11 +102,17 @@ async function farPage(
   limit: number,
   offset: number,
 ): Promise<AppPage> {
-  const scope: Scope | undefined = await scopeOf(connection, category).first()
-  const total = Number(scope?.listed ?? 0)
-  if (!scope || offset >= total) return { apps: [], total }
-  const ids = idsOf(listedApps(connection, scope.id), order, sliceOf(total, limit, offset))
-  return { apps: await summaries(connection, ids).orderBy(ordered(order, 'desc')), total }
+  const scope = await findScope(connection, category)
+  if (!scope || offset >= scope.listed) return { apps: [], total: scope?.listed ?? 0 }
+  const { categoryId, listed: total } = scope
+  const { direction, skip, take } = sliceOf(total, limit, offset)
+  const inCategory = categoryId === undefined ? '' : 'and apps.category_id = ?'
+  const ids = `select apps.id from apps where ${listed} ${inCategory} ${orderBy(order, direction)} limit ? offset ?`
+  const apps = await connection.select<AppSummary>(
+    `select ${columns} from ${page(ids)} ${orderBy(order, 'desc')}`,
+    categoryId === undefined ? [take, skip] : [categoryId, take, skip],
+  )
+  return { apps, total }
 }
 
 /** Where no sort is asked for, apps are ranked by how well they match. */
@@ -100,33 +125,16 @@ async function foundPage(
   offset: number,
 ): Promise<AppPage> {
   const terms = queryTerms(text)
-  const scope: Scope | undefined = terms.length === 0 ? undefined : await scopeOf(connection, category).first()
+  const scope = terms.length === 0 ? undefined : await findScope(connection, category)
   if (!scope) return { apps: [], total: 0 }
-  const question = { terms, nameKey: nameKey(text), categoryId: scope.id ?? undefined, listed: Number(scope.listed) }
+  const question = { terms, nameKey: nameKey(text), ...scope }
   const order = orders[sort ?? 'popular']
   const { ids, total } = await connection.search.page(question, order, sort === undefined, limit, offset)
   if (ids.length === 0) return { apps: [], total }
-  const found = await summaries(connection, connection.sql('apps').whereIn('apps.id', ids).select('apps.id'))
+  const found = await connection.select<AppSummary>(
+    `select ${columns} from apps ${named} where apps.id in (${ids.map(() => '?')})`,
+    ids,
+  )
   const apps = new Map(found.map((app) => [app.id, app]))
   return { apps: ids.flatMap((id) => apps.get(id) ?? []), total }
 }
-
-/** What the list shows of the apps whose ids a query gives. Only the rows of the page join: skipping joined rows makes late pages slow. */
-const summaries = ({ sql }: Connection, ids: Knex.QueryBuilder): Knex.QueryBuilder<AppSummary, AppSummary[]> =>
-  sql(ids.as('page'))
-    .join('apps', 'apps.id', 'page.id')
-    .join('developers', 'developers.id', 'apps.developer_id')
-    .join('categories', 'categories.id', 'apps.category_id')
-    .select(Object.entries(summaryColumns).map(([field, column]) => `${column} as ${field}`))
-
-const summaryColumns: Record<keyof AppSummary, string> = {
-  id: 'apps.id',
-  name: 'apps.name',
-  slug: 'apps.slug',
-  description: 'apps.description',
-  developer_name: 'developers.name',
-  category_name: 'categories.name',
-  total_downloads: 'apps.total_downloads',
-  average_rating: 'apps.average_rating',
-}
-const summaryFields = Object.keys(summaryColumns)

@@ -59,6 +59,8 @@ export type Engine = Readonly<{
 /** What a store works with: SQL that all engines have, and what each has its own way for. */
 export type Connection = Readonly<{
   sql: Knex
+  /** The rows of a statement that is written out, in SQL that all engines have: knex would build it anew at each request. */
+  select: <Row>(statement: string, values: (string | number)[]) => Promise<Row[]>
   search: SearchIndex
   /**
    * Inserts rows that all have the same columns, but for `id`: a row without one is given one, which no other of the rows

@@ -60,3 +60,20 @@ test.for<[slug: string, to: { name: string; slug?: string }, message: string]>([
   await expect(renamed).rejects.toMatchObject({ name: 'Refusal', message })
   await database.close()
 })
+
+test('there are no more categories than an answer can list', async () => {
+  const file = copyWorld()
+  const database = openDatabase(`sqlite:${file}`)
+  await database.write(async (connection) => {
+    for (let number = 4; number <= 1000; number++) {
+      await categoryStore(connection).add(`category-${number}`, `Category ${number}`, { operator: 'test' })
+    }
+  })
+  await database.close()
+
+  const { code, stdout, stderr } = await commandLine(file).run('category', 'add', '--slug', 'more', '--name', 'More')
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+  expect(stderr).toBe(
+    'apps-service: there are 1000 categories, and there can be no more; rename one that is not needed\n',
+  )
+})

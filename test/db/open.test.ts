@@ -1,8 +1,9 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { type Database, openDatabase, openMigratedDatabase } from '../../src/db/open.ts'
+import { type Database, databaseOf, openDatabase, openMigratedDatabase } from '../../src/db/open.ts'
 import { pragmas } from '../../src/db/sqlite/connections.ts'
+import { sqlite } from '../../src/db/sqlite/dialect.ts'
 import { copyWorld, temporaryFolder } from '../support/service.ts'
 
 async function withDatabase<T>(work: (database: Database) => Promise<T>): Promise<T> {
@@ -172,4 +173,134 @@ test.for<[what: string, write: ((file: string) => void) | undefined, message: Re
   const filename = join(temporaryFolder(), 'some.sqlite')
   write?.(filename)
   await expect(openMigratedDatabase(`sqlite:${filename}`)).rejects.toThrow(message)
+})
+
+test.for<[address: string, name: string]>([
+  ['sqlite:apps.sqlite', 'apps.sqlite'],
+  ['sqlite:./a b.sqlite', './a b.sqlite'],
+  ['sqlite:///var/lib/apps.sqlite', '/var/lib/apps.sqlite'],
+])('%s is the file %s', async ([address, name]) => {
+  expect(sqlite.accepts(address)).toBe(true)
+  const engine = sqlite.open(address)
+  expect(engine.name).toBe(name)
+  await engine.close()
+})
+
+test.for(['sqlite:', 'sqlite::memory:', 'postgres://localhost/apps', 'apps.sqlite', ''])(
+  '%j is no address',
+  (address) => {
+    expect(sqlite.accepts(address)).toBe(false)
+    expect(() => openDatabase(address)).toThrow()
+  },
+)
+
+test('a snapshot stays at its moment while others write, and the next one is of another', async () => {
+  await withDatabase(async (database) => {
+    const namesIn = () => database.snapshot(({ sql }) => sql('developers').orderBy('id').pluck('name'))
+    const before = await namesIn()
+    const seen = await database.snapshot(async ({ sql }) => {
+      const first = await sql('developers').orderBy('id').pluck('name')
+      await database.write((writer) => writer.sql('developers').insert({ name: 'Eve', created_at: '' }))
+      return [first, await sql('developers').orderBy('id').pluck('name')]
+    })
+    expect(seen).toEqual([before, before])
+    expect(await namesIn()).toEqual([...before, 'Eve'])
+  })
+})
+
+test('the version of the data changes with every commit, by this process or another, and with nothing else', async () => {
+  const file = copyWorld()
+  const database = openDatabase(`sqlite:${file}`)
+  const other = openDatabase(`sqlite:${file}`)
+  const add = (to: Database, name: string) => to.write(({ sql }) => sql('developers').insert({ name, created_at: '' }))
+  const versions = [await database.version()]
+  const note = async () => versions.push(await database.version())
+  await add(database, 'Eve')
+  await note()
+  await add(other, 'Mallory')
+  await note()
+  expect(new Set(versions).size).toBe(3)
+
+  await database.read(({ sql }) => sql('developers').first('id'))
+  await expect(add(database, 'Eve')).rejects.toThrow(/UNIQUE/)
+  await note()
+  expect(versions[3]).toBe(versions[2])
+  await Promise.all([database.close(), other.close()])
+})
+
+test('a statement that a unique constraint refuses leaves its transaction as it was', async () => {
+  await withDatabase(async (database) => {
+    const insert = (name: string) => ({ name, created_at: '' })
+    await database.write(async ({ sql, attempt }) => {
+      await sql('developers').insert(insert('Eve'))
+      const again = attempt(() => sql('developers').insert([insert('New'), insert('Eve')]), {
+        'developers.name': () => new Error('Eve is there'),
+      })
+      await expect(again).rejects.toThrow('Eve is there')
+      await sql('developers').insert(insert('Mallory'))
+    })
+    const names = await database.read(({ sql }) => sql('developers').orderBy('id').pluck('name'))
+    expect(names).toEqual(['Ada', 'Bob', 'Eve', 'Mallory'])
+  })
+})
+
+test('rows without an id are given one that no row with an id has, before or behind it', async () => {
+  await withDatabase(async (database) => {
+    const row = (name: string, id?: number) => ({ ...(id !== undefined && { id }), name, created_at: '' })
+    const ids = await database.write(({ insertRows }) =>
+      insertRows('developers', [row('A'), row('B', 3), row('C'), row('D', 5)], 'name'),
+    )
+    expect(ids).toEqual(
+      new Map([
+        ['A', 6],
+        ['B', 3],
+        ['C', 7],
+        ['D', 5],
+      ]),
+    )
+  })
+})
+
+test('text is ordered by code point', async () => {
+  const names = ['A', 'B', 'Z', 'a', 'é', '\u{FFFD}', '\u{1F600}']
+  await withDatabase(async (database) => {
+    await database.write(({ insertRows }) =>
+      insertRows(
+        'developers',
+        names.toReversed().map((name) => ({ name, created_at: '' })),
+      ),
+    )
+    expect(
+      await database.read(({ sql }) => sql('developers').whereIn('name', names).orderBy('name').pluck('name')),
+    ).toEqual(names)
+  })
+})
+
+describe('work that loses against another transaction', () => {
+  const conflict = new Error('lost')
+  const losing = async (times: number) => {
+    const engine = sqlite.open(`sqlite:${copyWorld()}`)
+    const database = databaseOf({ ...engine, isConflict: (error) => error === conflict })
+    let begun = 0
+    const work = database.write(async ({ sql }) => {
+      begun++
+      await sql('developers').insert({ name: `Eve ${begun}`, created_at: '' })
+      if (begun <= times) throw conflict
+    })
+    const outcome = await work.then(
+      () => 'done',
+      (error: Error) => error.message,
+    )
+    const names = await database.read(({ sql }) => sql('developers').whereLike('name', 'Eve%').pluck('name'))
+    await database.close()
+    return { outcome, begun, names }
+  }
+
+  test('is run again, and leaves nothing of the attempts that lost', async () => {
+    expect(await losing(2)).toEqual({ outcome: 'done', begun: 3, names: ['Eve 3'] })
+  })
+
+  test('is given up after ten attempts', async () => {
+    expect(await losing(1000)).toEqual({ outcome: 'lost', begun: 10, names: [] })
+  })
 })

@@ -42,11 +42,14 @@ function openFile(filename: string): Engine {
     },
 
     reader,
-    // A plain BEGIN keeps the moment of its first statement (https://sqlite.org/isolation.html).
     snapshot: {},
     writer,
     connectionOf: (sql) => ({
       sql,
+      async select(statement, values) {
+        const found = await sql.raw(statement, values)
+        return found
+      },
       search: searchIndex(sql),
       insertRows: insertRows(sql),
       jsonRows: jsonRows(sql),

@@ -6,12 +6,13 @@ import { violatedUnique } from './errors.ts'
 export const insertRows =
   (sql: Knex): Connection['insertRows'] =>
   async (table, rows, by = 'id') => {
-    const columns = Object.keys(rows[0] ?? {})
+    const sorted = namedIdsFirst(rows)
+    const columns = Object.keys(sorted[0] ?? {})
     if (columns.length === 0) return new Map()
     const values = columns.map((column) => `value->>'$.${column}'`)
     const inserted: Record<string, number>[] = await sql.raw(
       `insert into ${table} (${columns.join(', ')}) select ${values.join(', ')} from json_each(?) returning id, ${by} as name`,
-      [JSON.stringify(namedIdsFirst(rows))],
+      [JSON.stringify(sorted)],
     )
     return new Map(inserted.map(({ id, name }) => [name, id ?? 0]))
   }

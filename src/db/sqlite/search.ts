@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Knex } from 'knex'
-import type { SearchIndex, SearchQuestion } from '../dialect.ts'
-import { idsOf, sliceOf } from '../page.ts'
+import type { Order, SearchIndex, SearchQuestion } from '../dialect.ts'
+import { orderBy, type Slice, sliceOf } from '../page.ts'
 import { listed } from '../tables.ts'
 
 /** Passing an app on the way costs about a sixteenth of fetching and sorting a match: measured by the benchmark in test/bench. */
@@ -9,23 +9,35 @@ const walkedForFetched = 16
 
 /** The index in FTS5 (https://sqlite.org/fts5.html): a row an app, whose rowid is the app's id. */
 export const searchIndex = (sql: Knex): SearchIndex => {
-  async function count(match: string): Promise<number> {
-    const [row] = await sql.raw('select count(*) as matches from app_search where app_search match ?', [match])
-    return row.matches
+  async function counts(matches: string[]): Promise<number[]> {
+    const columns = matches.map((_, rank) => `(select count(*) from app_search where app_search match ?) as "${rank}"`)
+    const [row] = await sql.raw(`select ${columns.join(', ')}`, matches)
+    return matches.map((_, rank) => row[rank])
   }
 
   /**
-   * The listed apps that match. Where many do, the order's own index is walked and each app looked up among the matches;
-   * where few do, the matches are fetched and sorted. The unary plus and the cross join keep the planner to that
+   * A slice of the listed apps that match. Where many do, the order's own index is walked and each app looked up among the
+   * matches; where few do, the matches are fetched and sorted. The unary plus and the cross join keep the planner to that
    * (https://sqlite.org/optoverview.html).
    */
-  function matching(match: string, categoryId: number | undefined, many: boolean): Knex.QueryBuilder {
-    const query = sql('apps').whereRaw(listed)
-    if (categoryId !== undefined) query.where('apps.category_id', categoryId)
+  async function idsOf(match: string, categoryId: number | undefined, many: boolean, order: Order, slice: Slice) {
     const matches = '(select rowid from app_search where app_search match ?)'
-    return many
-      ? query.whereRaw(`+apps.id in ${matches}`, [match])
-      : query.from(sql.raw(`${matches} as matched cross join apps on apps.id = matched.rowid`, [match]))
+    const from = many ? 'apps' : `${matches} as matched cross join apps on apps.id = matched.rowid`
+    const inCategory = categoryId === undefined ? '' : 'and apps.category_id = ?'
+    const isMatch = many ? `and +apps.id in ${matches}` : ''
+    const found: { id: number }[] = await sql.raw(
+      `select apps.id from ${from} where ${listed} ${inCategory} ${isMatch}
+       ${orderBy(order, slice.direction)} limit ? offset ?`,
+      [
+        ...(many ? [] : [match]),
+        ...(categoryId === undefined ? [] : [categoryId]),
+        ...(many ? [match] : []),
+        slice.take,
+        slice.skip,
+      ],
+    )
+    const ids = found.map(({ id }) => id)
+    return slice.direction === 'asc' ? ids.reverse() : ids
   }
 
   return {
@@ -53,16 +65,16 @@ export const searchIndex = (sql: Knex): SearchIndex => {
       const { categoryId, listed: all } = question
       const ids: number[] = []
       let total = 0
-      for (const { match, upTo } of ranksOf(question, isRanked)) {
-        const matches = (await count(upTo)) - total
+      const ranks = ranksOf(question, isRanked)
+      const sums = await counts(ranks.map(({ upTo }) => upTo))
+      for (const [rank, { match }] of ranks.entries()) {
+        const matches = (sums[rank] ?? 0) - total
         const skipped = Math.max(0, offset - total)
         if (ids.length < limit && skipped < matches) {
           const slice = sliceOf(matches, limit - ids.length, skipped)
           const walked = ((slice.skip + slice.take) * all) / matches
-          const query = matching(match, categoryId, walked < matches * walkedForFetched)
-          const page: { id: number }[] = await idsOf(query, order, slice)
-          const found = page.map(({ id }) => id)
-          ids.push(...(slice.direction === 'asc' ? found.reverse() : found))
+          const many = walked < matches * walkedForFetched
+          ids.push(...(await idsOf(match, categoryId, many, order, slice)))
         }
         total += matches
       }

@@ -1,0 +1,27 @@
+import type { Dialect, Engine } from '../../src/db/dialect.ts'
+
+/** Never run: tsc reads it. What a second engine has to bring, all of which throws here, is a Dialect and no more. */
+
+const never = (): never => {
+  throw new Error('not built')
+}
+
+const engine: Engine = {
+  name: 'none',
+  hindrance: never,
+  unreadable: 'cannot be reached',
+  makePlace: never,
+  reader: never(),
+  snapshot: { isolationLevel: 'repeatable read', readOnly: true },
+  writer: never(),
+  connectionOf: never,
+  schema: { createSearchIndex: never, makeAppendOnly: never },
+  isUnavailable: never,
+  isConflict: never,
+  reasonOf: never,
+  version: never,
+  copyTo: never,
+  close: never,
+}
+
+export const none: Dialect = { addressForm: 'none:', accepts: never, open: () => engine }

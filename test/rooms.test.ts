@@ -1,0 +1,49 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, normalize } from 'node:path'
+import { expect, test } from 'vitest'
+
+/** Who may import whom, and what may be named where: CONTRIBUTING.md has the map. */
+
+const src = join(import.meta.dirname, '../src')
+const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'))
+const codeOf = (file: string) =>
+  readFileSync(join(src, file), 'utf8').replace(/\/\*[\s\S]*?\*\/|(?<![:'"])\/\/.*$/gm, '')
+const importsOf = (file: string) =>
+  [...codeOf(file).matchAll(/(?:from|import\(|^import) ?'([^']+)'/gm)].map(([, name = '']) => name)
+const room = (file: string) => (file.includes('/') ? (file.split('/', 1)[0] ?? '') : 'src')
+const outsideDb = files.filter((file) => room(file) !== 'db')
+
+/** Those on a line may import those below it, and each other where they stand on one. */
+const floors = [['cli'], ['http'], ['import', 'moderation', 'accounts', 'apps', 'audit'], ['db']]
+const floorOf = (name: string) => floors.findIndex((rooms) => rooms.includes(name))
+
+test.for(files.filter((file) => room(file) !== 'src'))('%s imports downwards', (file) => {
+  const imported = importsOf(file)
+    .filter((name) => name.startsWith('.'))
+    .map((name) => normalize(join(dirname(file), name)))
+    .filter((name) => !name.startsWith('..'))
+  const upwards = imported.filter(
+    (name) => name === 'main.ts' || (room(name) !== 'src' && floorOf(room(name)) < floorOf(room(file))),
+  )
+  expect(floorOf(room(file)), `${room(file)}/ is not among the floors of this test`).toBeGreaterThanOrEqual(0)
+  expect(upwards).toEqual([])
+})
+
+test('a database driver, knex, and an engine of it are named in db/ alone', () => {
+  const naming = outsideDb.filter((file) =>
+    importsOf(file).some((name) => /^(knex|sqlite3|pg)\b|db\/(sqlite|postgres)\b/.test(name)),
+  )
+  expect(naming).toEqual([])
+})
+
+test('no SQL outside db/ is one engine’s own', () => {
+  const own =
+    /\b(pragma|fts5|app_search|rowid|json_each|json_group_array|json_object|json_agg|strftime|ifnull|sqlite_\w+|autoincrement|tsvector|to_tsquery|pg_\w+|ilike)\b|insert or (replace|ignore)|::\w/i
+  const naming = outsideDb.filter((file) => own.test(codeOf(file)))
+  expect(naming).toEqual([])
+})
+
+test('Express is named in http/ alone', () => {
+  const naming = files.filter((file) => room(file) !== 'http' && importsOf(file).some((name) => name === 'express'))
+  expect(naming).toEqual([])
+})
