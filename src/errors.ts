@@ -1,4 +1,4 @@
-import type { components } from '../generated/openapi.d.ts'
+import type { components } from '../generated/server.d.ts'
 
 type Schemas = components['schemas']
 

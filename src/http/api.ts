@@ -2,7 +2,6 @@ import addFormats from 'ajv-formats'
 import type { Request, RequestHandler, Response } from 'express'
 import { type Context, type Document, OpenAPIBackend } from 'openapi-backend'
 import type { Caller } from '../actor.ts'
-import { keyedOperations } from '../contract.ts'
 import { invalidRequest, notFound, ServiceError } from '../errors.ts'
 import { readBody } from './body.ts'
 import { methodNotAllowed, sendOptions } from './get-only.ts'
@@ -75,7 +74,6 @@ export async function createApi(document: Document, { authenticate, respond }: R
   await api.init()
   api.validator.preCompileRequestValidators()
   const operations = api.getOperations()
-  assertKeyedOperations(operations)
   for (const { operationId = '' } of operations) {
     api.register(operationId, (context: Context, _request, _response, raw: RawRequest) => {
       const problems = problemsOf(context, raw)
@@ -123,19 +121,4 @@ function allowedMethods(api: OpenAPIBackend, raw: RawRequest): string[] {
   return own.length === 0
     ? []
     : [...own.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])), 'OPTIONS']
-}
-
-/** contract.ts types the callers of these as there; that is true only while the document demands a key of the same operations. */
-function assertKeyedOperations(operations: ReturnType<OpenAPIBackend['getOperations']>) {
-  const demanded = operations
-    .filter(
-      ({ security = [] }) =>
-        security.length > 0 && security.every((requirement) => Object.keys(requirement).length > 0),
-    )
-    .map(({ operationId }) => operationId)
-  if (demanded.toSorted().join() !== [...keyedOperations].toSorted().join()) {
-    throw new Error(
-      `the document demands a key of ${demanded.join(', ')}; contract.ts says ${keyedOperations.join(', ')}`,
-    )
-  }
 }

@@ -1,5 +1,6 @@
+import type { Caller } from '../../src/actor.ts'
 import { appHandlers } from '../../src/apps/handlers.ts'
-import type { Handlers } from '../../src/contract.ts'
+import type { Handlers, Input } from '../../src/contract.ts'
 import type { Database } from '../../src/db/open.ts'
 
 /** Never run: tsc reads it, and complains where one of these would compile. */
@@ -45,3 +46,21 @@ export const unknownInput: Handlers = {
   // @ts-expect-error the operation has no such parameter
   listApps: ({ query }) => handlers.listApps({ query: { ...query, page: query.pages } }),
 }
+
+declare const list: Input<'listApps'>
+declare const create: Input<'createApp'>
+
+/** What has a default is filled in before a handler sees it. */
+export const filledIn: { page: number; limit: number; version: string } = {
+  ...list.query,
+  version: create.body.version,
+}
+
+// @ts-expect-error nothing fills in a parameter that has no default
+export const leftOut: string = list.query.search
+
+/** Nobody creates without a key. */
+export const creator: Caller = create.caller
+
+// @ts-expect-error anybody may list
+export const reader: Caller = list.caller
