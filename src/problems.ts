@@ -3,16 +3,16 @@ import type { Problem } from './contract.ts'
 
 /** What ajv found in a request (with `verbose`), one problem a place, in words for the person who sent it. */
 export function requestProblems(errors: ErrorObject[]): Problem[] {
-  return problemsOf(errors, ([part = '', ...segments]) => ({ place: parts[part] ?? 'body', segments }))
+  return ajvProblems(errors, ([part = '', ...segments]) => ({ place: parts[part] ?? 'body', segments }))
 }
 
 /** The same of an object that stands for itself. */
 export const objectProblems = (errors: ErrorObject[]): Problem[] =>
-  problemsOf(errors, (segments) => ({ place: 'body', segments }))
+  ajvProblems(errors, (segments) => ({ place: 'body', segments }))
 
 type Locate = (path: string[]) => { place: Problem['in']; segments: string[] }
 
-function problemsOf(errors: ErrorObject[], locate: Locate): Problem[] {
+function ajvProblems(errors: ErrorObject[], locate: Locate): Problem[] {
   // These say no more than those of the schemas within them.
   const telling = errors.filter(({ keyword }) => !['allOf', 'anyOf', 'if'].includes(keyword))
   return firstOfEachField(telling.map((error) => problemOf(error, locate)))

@@ -31,7 +31,7 @@ describe.skipIf(!existsSync(file))('real listings (skipped without PLAY_SAMPLE, 
         category_id: categories.get(slugOf(listing)),
       }
       const reply = await service.request('POST', '/apps', { key: keys.bob, json })
-      const problems = problemsOf(listing)
+      const problems = refusedFields(listing)
       expect(reply.status, `${listing.appId}: ${reply.text}`).toBe(problems.length > 0 ? 400 : 201)
       if (reply.status === 201) taken.set(reply.body.data.app_id, listing)
       else expect(reply.body.data.errors.map(({ field }: { field: string }) => field).toSorted()).toEqual(problems)
@@ -96,7 +96,7 @@ async function emptyService(): Promise<Service> {
 const slugOf = ({ genreId }: Listing) => `real-${genreId.toLowerCase().replaceAll('_', '-')}`
 
 /** The contract's rules, written once more. */
-function problemsOf({ summary, version, appId }: Listing): string[] {
+function refusedFields({ summary, version, appId }: Listing): string[] {
   const problems = []
   if (!/^[a-z][\w-]*(\.[a-z][\w-]*){2,}$/i.test(appId)) problems.push('/package_name')
   if (/\p{Cc}/u.test(summary.trim())) problems.push('/short_description')

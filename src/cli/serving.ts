@@ -6,7 +6,7 @@ import type { Responder } from '../http/api.ts'
 /** Listens where the environment says, announces it, and returns after SIGTERM or SIGINT with the requests in flight answered. */
 export async function serveUntilSignal(config: Config, responder: Responder, announcement: string) {
   // Loaded here, since no other command needs them and they take longer to load than most commands to run.
-  const { createApp } = await import('../http/app.ts')
+  const { createExpressApp } = await import('../http/app.ts')
   const { readDocument, readPage } = await import('../http/docs.ts')
   const { createLogger } = await import('../http/log.ts')
   const { drain, listen } = await import('../http/server.ts')
@@ -14,7 +14,7 @@ export async function serveUntilSignal(config: Config, responder: Responder, ann
   const logger = createLogger(config.logLevel)
   const docsPage = await readPage()
   let draining = false
-  const app = await createApp({
+  const app = await createExpressApp({
     config,
     responder,
     document: await readDocument(),

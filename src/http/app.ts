@@ -11,7 +11,7 @@ import { docsRouter } from './docs.ts'
 import { getOnly } from './get-only.ts'
 import { accessLog } from './log.ts'
 
-export type AppOptions = {
+export type ExpressAppOptions = {
   config: Pick<Config, 'baseUrl' | 'prefix'>
   responder: Responder
   document: Document
@@ -23,14 +23,14 @@ export type AppOptions = {
 }
 
 /** The whole HTTP surface, not yet listening. */
-export async function createApp({
+export async function createExpressApp({
   config,
   responder,
   document,
   docsPage,
   logger,
   isDraining,
-}: AppOptions): Promise<Express> {
+}: ExpressAppOptions): Promise<Express> {
   const { baseUrl, prefix } = config
   const app = express()
   app.disable('x-powered-by')

@@ -2,7 +2,7 @@ import fc, { type Arbitrary } from 'fast-check'
 import { afterAll, describe, expect, type RunnerTestCase, test } from 'vitest'
 import { generateKey } from '../../src/accounts/keys.ts'
 import { moderationStore } from '../../src/moderation/store.ts'
-import { type Reply, type Service, startService } from '../support/service.ts'
+import { type CheckedAnswer, type Service, startService } from '../support/service.ts'
 import { hunt, isRerun, operations, timeout, total } from './fuzz.ts'
 import { Model, type ModelApp } from './model.ts'
 import { type Forbidden, judge, misnamed, read } from './oracle.ts'
@@ -118,7 +118,7 @@ async function worldApps({ world, get }: Service): Promise<ModelApp[]> {
   return [...(await Promise.all(apps)), gone]
 }
 
-function holdRefusal(verdict: Forbidden, reply: Reply) {
+function holdRefusal(verdict: Forbidden, reply: CheckedAnswer) {
   expect(reply.status, reply.text).toBe(verdict.status)
   if (reply.method === 'HEAD') return
   const { code, errors = [] } = reply.body.data
@@ -128,7 +128,7 @@ function holdRefusal(verdict: Forbidden, reply: Reply) {
 }
 
 /** The caller's own where it is sane. */
-function holdRequestId({ headers }: Request, reply: Reply) {
+function holdRequestId({ headers }: Request, reply: CheckedAnswer) {
   const ids = headers.filter(([name]) => name === 'X-Request-Id').map(([, value]) => read.header(value))
   const [id = ''] = ids
   if (ids.length === 1 && /^[A-Za-z0-9._-]{1,128}$/.test(id)) expect(reply.headers['x-request-id']).toBe(id)

@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import type { Decision } from '../../src/apps/policy.ts'
-import type { Reply } from '../support/service.ts'
+import type { CheckedAnswer } from '../support/service.ts'
 import type { Allowed, Input } from './oracle.ts'
 import type { Caller } from './wire.ts'
 
@@ -67,7 +67,7 @@ export class Model {
   }
 
   /** Holds an answer against what was predicted, and follows what it says was done. */
-  settle(allowed: Allowed, caller: Caller | undefined, reply: Reply) {
+  settle(allowed: Allowed, caller: Caller | undefined, reply: CheckedAnswer) {
     const status = this.predict(allowed, caller)
     if (status === undefined) return expect([400, 401, 405, 406, 413, 415]).not.toContain(reply.status)
     expect(reply.status, reply.text).toBe(status)
@@ -110,7 +110,7 @@ export class Model {
     return isTaken ? 409 : undefined
   }
 
-  #created({ operation, input }: Allowed, owner: Caller = 'ada', reply: Reply) {
+  #created({ operation, input }: Allowed, owner: Caller = 'ada', reply: CheckedAnswer) {
     const { app_id: id, slug } = reply.body.data
     expect(this.apps.filter((app) => app.id === id || app.slug === slug)).toEqual([])
     expect(reply.headers.location).toBe(`http://apps.test/apps/${id}`)
@@ -122,7 +122,7 @@ export class Model {
     this.apps.push({ id, owner, slug, ...state, fields, etag: undefined, pastEtags: new Set() })
   }
 
-  #updated(app: ModelApp, body: Fields, reply: Reply) {
+  #updated(app: ModelApp, body: Fields, reply: CheckedAnswer) {
     const fields = set(app.fields, body)
     const status = app.status === 'rejected' ? 'pending' : app.status
     if (status !== app.status || !sameFields(fields, app.fields)) {
@@ -148,7 +148,7 @@ function changed(app: ModelApp) {
 }
 
 /** An app's ETag changes exactly when the app does, and is read back as it was written. */
-function hold(app: ModelApp, { headers, body, status }: Reply) {
+function hold(app: ModelApp, { headers, body, status }: CheckedAnswer) {
   const { etag } = headers
   if (app.etag !== undefined) expect(etag).toBe(app.etag)
   expect([...app.pastEtags]).not.toContain(etag)

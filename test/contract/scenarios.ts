@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import type { Reply, RequestOptions } from '../support/service.ts'
+import type { CheckedAnswer, RequestOptions } from '../support/service.ts'
 import type { World } from '../support/world.ts'
 
 /** One request to the world of support/world.ts, and what must come back. Every line of the design's decisions is here. */
@@ -20,7 +20,10 @@ export type Scenario = {
 const newApp = { name: 'Star Map', description: 'The sky above you.', category_id: 1 }
 const jsonType = { 'Content-Type': 'application/json' }
 
-export function hold({ answers, code, problems, message, data, headers = {}, without }: Scenario, reply: Reply) {
+export function hold(
+  { answers, code, problems, message, data, headers = {}, without }: Scenario,
+  reply: CheckedAnswer,
+) {
   expect(reply.status, reply.text).toBe(answers)
   if (code !== undefined) expect(reply.body.data.code).toBe(code)
   if (problems) {

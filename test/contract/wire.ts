@@ -1,7 +1,7 @@
 import { Agent, request as open } from 'node:http'
 import { text } from 'node:stream/consumers'
 import fc from 'fast-check'
-import { check, type Reply, type Service } from '../support/service.ts'
+import { type CheckedAnswer, check, type Service } from '../support/service.ts'
 
 /** Whose key a request brings: a developer's, one that is not accepted any more, or one that is none. */
 export type Caller = 'ada' | 'bob' | 'expired' | 'revoked' | 'unknown'
@@ -31,7 +31,7 @@ export const mostBytes = 262_144
 const agent = new Agent({ keepAlive: true, maxSockets: 1 })
 
 /** Sends what no client library would, and holds the answer against the document. */
-export async function send({ port }: Pick<Service, 'port'>, keys: Keys, request: Request): Promise<Reply> {
+export async function send({ port }: Pick<Service, 'port'>, keys: Keys, request: Request): Promise<CheckedAnswer> {
   const { method, target: path } = request
   const content = contentOf(request)
   const headers = [
@@ -41,7 +41,7 @@ export async function send({ port }: Pick<Service, 'port'>, keys: Keys, request:
     ...(content?.length === 0 ? ['Transfer-Encoding', 'chunked'] : ['Content-Length', String(content?.length ?? 0)]),
     ...request.headers.flat(),
   ]
-  const { promise, resolve, reject } = Promise.withResolvers<Reply>()
+  const { promise, resolve, reject } = Promise.withResolvers<CheckedAnswer>()
   open({ agent, host: '127.0.0.1', port, method, path, headers }, async (response) => {
     const { statusCode: status = 0, headers: received } = response
     try {

@@ -1,7 +1,7 @@
 import { OpenAPIBackend } from 'openapi-backend'
 import { describe, expect, test } from 'vitest'
 import type { OperationId } from '../../src/contract.ts'
-import { createApp } from '../../src/http/app.ts'
+import { createExpressApp } from '../../src/http/app.ts'
 import { readDocument } from '../../src/http/docs.ts'
 import { createLogger } from '../../src/http/log.ts'
 import { mock } from '../../src/http/mock.ts'
@@ -10,7 +10,7 @@ import { type RequestOptions, send, startService } from '../support/service.ts'
 
 const prefix = '/v1'
 const baseUrl = `http://mock.test${prefix}`
-const app = await createApp({
+const app = await createExpressApp({
   config: { baseUrl, prefix },
   responder: mock(baseUrl),
   document: await readDocument(),

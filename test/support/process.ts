@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { createInterface } from 'node:readline'
 import { expect, onTestFinished } from 'vitest'
-import { check, type Reply, type RequestOptions } from './service.ts'
+import { type CheckedAnswer, check, type RequestOptions } from './service.ts'
 
 const main = `${import.meta.dirname}/../../src/main.ts`
 
@@ -50,7 +50,7 @@ export type Served = {
   /** Lines that it printed so far. */
   log: string[]
   exited: Promise<unknown[]>
-  request: (method: string, path: string, options?: RequestOptions) => Promise<Reply>
+  request: (method: string, path: string, options?: RequestOptions) => Promise<CheckedAnswer>
 }
 
 /** A port that was free a moment ago, for a server whose address has to be known before it listens. */

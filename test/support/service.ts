@@ -8,7 +8,7 @@ import { appStore } from '../../src/apps/store.ts'
 import { catalogue } from '../../src/cli/serve.ts'
 import { type Database, openDatabase } from '../../src/db/open.ts'
 import { Refusal } from '../../src/errors.ts'
-import { createApp } from '../../src/http/app.ts'
+import { createExpressApp } from '../../src/http/app.ts'
 import { readDocument } from '../../src/http/docs.ts'
 import { createLogger } from '../../src/http/log.ts'
 import { defaultTimeouts, listen, type Timeouts } from '../../src/http/server.ts'
@@ -28,7 +28,7 @@ export type RequestOptions = {
 /** Envelope fields are typed as any: the checker has held them against the document. */
 // biome-ignore lint/suspicious/noExplicitAny: see above
 export type Body = any
-export type Reply = Answer & { body: Body }
+export type CheckedAnswer = Answer & { body: Body }
 
 export type Service = {
   world: World
@@ -37,8 +37,8 @@ export type Service = {
   port: number
   /** Lines that were logged so far. */
   log: string[]
-  request: (method: string, path: string, options?: RequestOptions) => Promise<Reply>
-  get: (path: string, options?: RequestOptions) => Promise<Reply>
+  request: (method: string, path: string, options?: RequestOptions) => Promise<CheckedAnswer>
+  get: (path: string, options?: RequestOptions) => Promise<CheckedAnswer>
   /** Takes an operator's decision where the app's status allows it. */
   decide: (decision: Decision, id: number) => Promise<void>
   /** Adds reviews of one to five stars in turn, a second apart from the beginning of 2026. */
@@ -78,7 +78,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
   const log: string[] = []
   const logger = createLogger('info', { write: (line: string) => log.push(line) })
   const baseUrl = `http://apps.test${prefix}`
-  const app = await createApp({
+  const app = await createExpressApp({
     config: { baseUrl, prefix },
     responder: catalogue(options.database?.(database) ?? database, baseUrl),
     document: await readDocument(),
@@ -160,7 +160,7 @@ export async function send(
 }
 
 /** Holds an answer against the document; every answer of every test comes through here. */
-export function check(answer: Answer): Reply {
+export function check(answer: Answer): CheckedAnswer {
   const path = answer.path.split('?', 1).join()
   const { problems, covers } = checker.check({ ...answer, path })
   expect(problems, `${answer.method} ${answer.path}\n${answer.text.slice(0, 1000)}`).toEqual([])

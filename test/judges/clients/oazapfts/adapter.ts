@@ -12,6 +12,6 @@ export const connect: Connect = (baseUrl, key) => {
   }
 }
 
-function answer<Reply extends { status: number; headers: Headers; data?: unknown }>({ status, headers, data }: Reply) {
-  return { status, headers, body: data as Reply extends { data: infer Body } ? Body : undefined }
+function answer<T extends { status: number; headers: Headers; data?: unknown }>({ status, headers, data }: T) {
+  return { status, headers, body: data as T extends { data: infer Body } ? Body : undefined }
 }

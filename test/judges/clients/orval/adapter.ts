@@ -13,7 +13,7 @@ export const connect: Connect = (baseUrl, key) => {
   }
 }
 
-function answer<Reply extends { status: number; headers: Headers; data: unknown }>({ status, headers, data }: Reply) {
+function answer<T extends { status: number; headers: Headers; data: unknown }>({ status, headers, data }: T) {
   // orval says void where a 304 has no body.
-  return { status, headers, body: data as Exclude<Reply['data'], void> | undefined }
+  return { status, headers, body: data as Exclude<T['data'], void> | undefined }
 }
