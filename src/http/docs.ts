@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib'
 import { Router } from 'express'
 import type { Document } from 'openapi-backend'
 import { stringify } from 'yaml'
-import { contentTag } from '../apps/etag.ts'
+import { contentTag } from '../etag.ts'
 import { getOnly } from './get-only.ts'
 
 const generated = `${import.meta.dirname}/../../generated`

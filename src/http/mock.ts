@@ -1,7 +1,7 @@
 import type { Context } from 'openapi-backend'
-import { etagOf } from '../apps/etag.ts'
 import { commonHeaders } from '../contract.ts'
 import { invalidRequest } from '../errors.ts'
+import { etagOf } from '../etag.ts'
 import type { Responder } from './api.ts'
 
 /** The addresses in the document's examples begin with it. */
