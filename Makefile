@@ -14,7 +14,7 @@ $(judges_installed): test/judges/package.json test/judges/package-lock.json
 	cd test/judges && npm ci
 	@touch $@
 
-generated/docs.html: generated/openapi.json redocly.yaml $(installed)
+generated/docs.html: generated/openapi.json redocly.yaml scripts/docs-page.ts $(installed)
 	@npm run --silent docs > $@.log 2>&1 || { cat $@.log; exit 1; }
 	@rm $@.log
 

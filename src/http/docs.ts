@@ -22,13 +22,13 @@ export const readPage = (): Promise<string | undefined> =>
     throw error
   })
 
-/** The server's address in the introduction's commands, which readers copy. */
-const introduced = 'http://localhost:3000'
+/** The server's address in the introduction's commands, which readers copy, and in the page. */
+export const introducedUrl = 'http://localhost:3000'
 
 /** Serves the document, which names `baseUrl` as its server, its pages and the worked example. Each is made when it is first asked for. */
 export function docsRouter(document: Document, page: string | undefined, baseUrl: string): Router {
   const { info } = document
-  const description = info.description?.replaceAll(introduced, () => baseUrl) ?? ''
+  const description = info.description?.replaceAll(introducedUrl, () => baseUrl) ?? ''
   const served = {
     ...document,
     info: { ...info, description },
@@ -41,9 +41,7 @@ export function docsRouter(document: Document, page: string | undefined, baseUrl
   serve('/life-cycle.arazzo.yaml', 'application/yaml', () => ({ text: readFileSync(example, 'utf8') }))
   if (page !== undefined) {
     serve('/docs', 'text/html; charset=utf-8', () => {
-      const text = selfContained(page)
-        .replaceAll(introduced, () => baseUrl)
-        .replace(serversIn(document), () => serversIn(served))
+      const text = page.replaceAll(introducedUrl, () => baseUrl)
       return { text, headers: { 'Content-Security-Policy': pagePolicy(text) } }
     })
   }
@@ -74,39 +72,6 @@ function variantsOf({ text, headers }: Content) {
     gzip: variant(gzipSync(text), { 'Content-Encoding': 'gzip' }),
   }
 }
-
-/** Mends what no option of Redoc does. What is not found, since another release has it otherwise, is left alone. */
-function selfContained(page: string): string {
-  return (
-    page
-      // Else the browser asks for /favicon.ico, and Redoc for the right to compile its search into a worker: eval.
-      .replace('<head>', `<head><link rel="icon" href="data:,"><script>delete globalThis.Worker</script>${style}`)
-      // Redoc draws the page by itself where it finds nothing drawn, and what was drawn names another server.
-      .replace(/(?<=<div id="redoc">).*?(?=<\/div>\s*<script type="module">)/s, '')
-      .replace('https://cdn.redoc.ly/redoc/logo-mini-full.svg', logo('Redocly', 44))
-      .replace('https://cdn.redoc.ly/redoc/logo-mini.svg', logo('R', 12))
-  )
-}
-
-const style = `<style>
-  /* Lines of box-drawing characters join, and 40 columns fit a phone. */
-  #redoc pre:not([class]) { font-size: 12px; line-height: 1.3; }
-  /* Names in tables are not broken in two. */
-  #redoc .md td code { white-space: nowrap; }
-  @media (max-width: 600px) {
-    #redoc .md :is(td, th) { padding: 8px 6px; font-size: 13px; }
-    #redoc .md td code { font-size: 11px; }
-  }
-  /* Redoc offers the examples of a request's body above samples of code, too, where they change nothing. */
-  .panel-request-samples:has(code[data-language]) div:has(> div > [aria-label="Example"]) { display: none; }
-</style>`
-
-const serversIn = ({ servers }: Pick<Document, 'servers'>) => `"servers":${JSON.stringify(servers)}`
-
-const logo = (text: string, width: number) =>
-  `data:image/svg+xml,${encodeURIComponent(
-    `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="12"><text y="10" font-family="sans-serif" font-size="11" fill="gray">${text}</text></svg>`,
-  )}`
 
 /** The page runs its own inline scripts, named by hash; it styles itself; it loads nothing. */
 function pagePolicy(page: string): string {

@@ -42,6 +42,12 @@ describe.for(['', '/v1', '/a/b.c'])('under the prefix "%s"', (prefix) => {
     }
   })
 
+  test('the page names the server that it came from', async () => {
+    const service = await startService({ prefix, docsPage: `<pre>${introduced}/apps</pre> "url":"${introduced}"` })
+    const { text } = await service.get('/docs')
+    expect(text).toBe(`<pre>http://apps.test${prefix}/apps</pre> "url":"http://apps.test${prefix}"`)
+  })
+
   test('the worked example is there, beside the document that it names', async () => {
     const service = await startService({ prefix })
     const example = await service.get('/life-cycle.arazzo.yaml')
