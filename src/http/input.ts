@@ -1,19 +1,21 @@
+import type { ErrorObject } from 'ajv'
 import type { Request } from 'express'
-import type { Context } from 'openapi-backend'
+import type { OpenAPIBackend, Operation, ParsedRequest } from 'openapi-backend'
+import type { Caller } from '../actor.ts'
 import type { Handlers, OperationId, Problem } from '../contract.ts'
 import { firstOfEachField, illFormed, requestProblems } from '../problems.ts'
 
-/** What openapi-backend is given of a request. The body joins it once the caller is known: JSON text, or an object or array. */
-export type RawRequest = {
+/** A request without its body, as openapi-backend takes it. */
+export type RequestHead = {
   method: string
   path: string
   query: Record<string, string | string[]>
   headers: Record<string, string | string[]>
-  body?: string | object
 }
+type RawRequest = RequestHead & { body?: string | object }
 
 /** HEAD is routed as GET; Node leaves the body out. */
-export function rawRequest({ method, url, headers }: Request): RawRequest {
+export function headOf({ method, url, headers }: Request): RequestHead {
   // A request may name its target as a whole address (RFC 9112, section 3.2.2).
   const [path = '/', ...search] = url.replace(/^https?:\/\/[^/?]*/i, '').split('?')
   return {
@@ -21,7 +23,7 @@ export function rawRequest({ method, url, headers }: Request): RawRequest {
     path: isDecodable(path) ? path : path.replaceAll('%', '%25'),
     query: queryOf(search.join('?')),
     // Node's type has undefined for headers that are not there; its object leaves them out.
-    headers: headers as RawRequest['headers'],
+    headers: headers as RequestHead['headers'],
   }
 }
 
@@ -44,7 +46,7 @@ export function acceptsJson(accept: string | undefined): boolean {
 }
 
 /** A parameter that is given several times becomes an array, which no schema here allows. */
-function queryOf(search: string): RawRequest['query'] {
+function queryOf(search: string): RequestHead['query'] {
   const groups = Map.groupBy(new URLSearchParams(search), ([name]) => name)
   return Object.fromEntries(
     [...groups].map(([name, pairs]) => {
@@ -54,62 +56,62 @@ function queryOf(search: string): RawRequest['query'] {
   )
 }
 
+/** openapi-backend takes a value that is no object for text that it has yet to parse. */
+export function withBody(head: RequestHead, body: unknown): RawRequest {
+  if (body === undefined) return head
+  return { ...head, body: typeof body === 'object' && body !== null ? body : JSON.stringify(body) }
+}
+
 type ParameterObject = { name: string; in: string; schema?: { type?: string } }
 
 // The document's references are resolved when openapi-backend has loaded it; its type does not know.
-const parametersOf = ({ operation }: Context) => (operation.parameters ?? []) as ParameterObject[]
+const parametersOf = ({ parameters = [] }: Operation) => parameters as ParameterObject[]
+
+/** What ajv found, and what it does not see. A place that is wrong in several ways is named once. */
+export function problemsOf(operation: Operation, parsed: ParsedRequest, errors: ErrorObject[]): Problem[] {
+  const found = requestProblems(errors).map((problem) => ({ ...problem, field: declaredName(operation, problem) }))
+  return firstOfEachField([...notPlainDecimal(operation, parsed), ...illFormed(parsed.body), ...found])
+}
 
 /** ajv takes `0x10`, `1e3` and `+5` for integers; the contract does not. */
-function notPlainDecimal(context: Context, raw: RawRequest): Problem[] {
-  return parametersOf(context)
+function notPlainDecimal(operation: Operation, { params, query }: ParsedRequest): Problem[] {
+  return parametersOf(operation)
     .filter(({ schema }) => schema?.type === 'integer')
     .flatMap(({ name, in: place }) => {
-      const text = place === 'path' ? context.request.params[name] : raw.query[name]
+      const text = place === 'path' ? params[name] : query[name]
       if (text === undefined || (typeof text === 'string' && /^(0|[1-9]\d*)$/.test(text))) return []
       const message = Array.isArray(text) ? 'must be given once' : 'must be a whole number in plain decimal'
       return [{ in: place === 'path' ? ('path' as const) : ('query' as const), field: name, message }]
     })
 }
 
-/** Problems that ajv does not see, and it does: a place that is wrong in several ways is named once. */
-export function problemsOf(context: Context, raw: RawRequest): Problem[] {
-  const found = requestProblems(context.validation?.errors ?? []).map((problem) => ({
-    ...problem,
-    field: declaredName(context, problem),
-  }))
-  return firstOfEachField([...notPlainDecimal(context, raw), ...illFormed(raw.body), ...found])
+/** Node gives header names in lower case; the document writes them as people do. */
+const declaredName = (operation: Operation, { in: place, field }: Problem) =>
+  parametersOf(operation).find((parameter) => parameter.in === place && parameter.name.toLowerCase() === field)?.name ??
+  field
+
+/** A request that is authenticated and valid, and the operation that it is for. */
+export type Call = {
+  api: OpenAPIBackend
+  operation: Operation
+  headers: RequestHead['headers']
+  /** The handler's. Typed as any: it was just validated against the schemas that the handlers' types are generated from. */
+  // biome-ignore lint/suspicious/noExplicitAny: see above
+  input: any
 }
 
-/** Node gives header names in lower case; the document writes them as people do. */
-const declaredName = (context: Context, { in: place, field }: Problem) =>
-  parametersOf(context).find((parameter) => parameter.in === place && parameter.name.toLowerCase() === field)?.name ??
-  field
+/** Of what openapi-backend has made of a valid request: texts that stand for numbers are numbers, and defaults are filled in. */
+export function inputOf(operation: Operation, caller: Caller | undefined, coerced: Coerced): Call['input'] {
+  const { params, query, headers, body } = coerced
+  const declared = parametersOf(operation).filter((parameter) => parameter.in === 'header')
+  const header = Object.fromEntries(declared.map(({ name }) => [name, headers[name.toLowerCase()]]))
+  return { caller, path: params, query, header, body }
+}
+
+type Coerced = Pick<ParsedRequest, 'params' | 'query' | 'headers' | 'body'>
 
 /** Answers by the operation's handler. */
 export function answerBy(handlers: Handlers) {
   // The handlers' type has every operation of the document, and is generated from it.
-  return (context: Context, raw: RawRequest) =>
-    handlers[context.operation.operationId as OperationId](inputOf(context, raw))
-}
-
-/** The handler's input. Typed as any: it was just validated against the schemas that the handlers' types are generated from. */
-// biome-ignore lint/suspicious/noExplicitAny: see above
-function inputOf(context: Context, raw: RawRequest): any {
-  const { request, security } = context
-  const named = (place: string, read: (parameter: ParameterObject) => unknown) =>
-    Object.fromEntries(
-      parametersOf(context)
-        .filter((parameter) => parameter.in === place)
-        .map((parameter) => [parameter.name, read(parameter)]),
-    )
-  return {
-    caller: security.apiKey,
-    // Path parameters stay text in openapi-backend.
-    path: named('path', ({ name, schema }) =>
-      schema?.type === 'integer' ? Number(request.params[name]) : request.params[name],
-    ),
-    query: request.query,
-    header: named('header', ({ name }) => raw.headers[name.toLowerCase()]),
-    body: raw.body,
-  }
+  return ({ operation, input }: Call) => handlers[operation.operationId as OperationId](input)
 }

@@ -1,4 +1,4 @@
-import type { Context } from 'openapi-backend'
+import type { Operation } from 'openapi-backend'
 import { commonHeaders } from '../contract.ts'
 import { invalidRequest } from '../errors.ts'
 import { etagOf } from '../etag.ts'
@@ -11,7 +11,7 @@ const exampleBase = 'https://apps.example.org'
 export const mock = (baseUrl: string): Responder => ({
   authenticate: async () => ({ developerId: 1, keyId: 'mock' }),
   demandReady: async () => {},
-  async respond({ api, operation }, { headers: { prefer = '' } }) {
+  async respond({ api, operation, headers: { prefer = '' } }) {
     const { operationId = '' } = operation
     const responses = responsesOf(operation)
     const code = preferred('code', prefer, Object.keys(responses))
@@ -38,7 +38,7 @@ type HeaderObjects = Record<string, { example?: string | number }>
 type ResponseObject = { headers?: HeaderObjects; content?: { 'application/json': { examples?: object } } }
 
 // The document's references are resolved when openapi-backend has loaded it; its type does not know.
-const responsesOf = ({ responses }: Context['operation']) => responses as Record<string, ResponseObject>
+const responsesOf = ({ responses }: Operation) => responses as Record<string, ResponseObject>
 
 function examplesOf(headers: HeaderObjects, baseUrl: string) {
   const own = Object.entries(headers).filter(([name]) => !commonHeaders.some((common) => common === name))
