@@ -1,28 +1,33 @@
 import addFormats from 'ajv-formats'
 import type { Request, RequestHandler } from 'express'
-import { type Document, OpenAPIBackend, type Operation } from 'openapi-backend'
+import { type Context, type Document, OpenAPIBackend, type Operation } from 'openapi-backend'
 import type { Caller } from '../actor.ts'
 import { invalidRequest, notFound, ServiceError } from '../errors.ts'
 import { readBody } from './body.ts'
 import { methodNotAllowed, sendOptions } from './get-only.ts'
-import { acceptsJson, type Call, headOf, inputOf, problemsOf, type RequestHead, withBody } from './input.ts'
+import { acceptsJson, headOf, problemsOf, type RequestHead, withBody } from './input.ts'
 
 /** What answers requests: the catalogue, or a mock of it. */
 export type Responder = {
   /** The caller whose key it is; throws `unauthorized`. */
   authenticate: (key: string) => Promise<Caller>
-  /** What http/ adds to every answer is not among the headers; a status without a body has none. */
-  respond: (call: Call) => Promise<{ status: number; headers: object; body?: object }>
+  /**
+   * Answers a request that is authenticated and valid. What http/ adds to every answer is not among the headers; a status
+   * without a body has none.
+   */
+  respond: (context: Context) => Promise<{ status: number; headers: object; body?: object }>
   /** Throws `unavailable` while it cannot answer. */
   demandReady: () => Promise<void>
 }
 
 /**
- * The operations, with openapi-backend as router and validator. Every request is held against the document in this order:
- * route (404, 405), accept (406), key (401), body (415, 413, 400), schema (400).
+ * openapi-backend as router, validator and register of what answers each operation. Every request is held against the document
+ * in this order: route (404, 405), accept (406), key (401), body (415, 413, 400), schema (400). Its own pipeline has no place
+ * for a body that is read only when the caller is known.
  */
 export async function createApi(document: Document, { authenticate, respond }: Responder): Promise<RequestHandler> {
   const api = await loaded(document)
+  for (const { operationId = '' } of api.getOperations()) api.register(operationId, respond)
 
   return async (request, response) => {
     const head = headOf(request)
@@ -37,11 +42,13 @@ export async function createApi(document: Document, { authenticate, respond }: R
     const caller = await callerOf(operation, request.headers.authorization)
     const raw = operation.requestBody ? withBody(head, await readBody(request, response)) : head
     const parsed = api.router.parseRequest(raw, operation)
-    const { errors, coerced } = api.validateRequest(raw, operation)
-    const problems = problemsOf(operation, parsed, errors ?? [])
+    const validation = api.validateRequest(raw, operation)
+    const problems = problemsOf(operation, parsed, validation.errors ?? [])
     if (problems.length > 0) throw invalidRequest(problems)
 
-    const reply = await respond({ api, operation, headers: head.headers, input: inputOf(operation, caller, coerced) })
+    const valid = { ...parsed, ...validation.coerced }
+    const context = { api, operation, request: valid, validation, security: { apiKey: caller }, response: undefined }
+    const reply = await api.handlers[operation.operationId ?? '']?.(context)
     const isRead = head.method === 'GET' && reply.status < 400
     response.set(isRead ? readCaching(request) : { 'Cache-Control': 'no-store' })
     // Express answers 304 by itself where If-None-Match holds the ETag.

@@ -1,7 +1,6 @@
 import type { ErrorObject } from 'ajv'
 import type { Request } from 'express'
-import type { OpenAPIBackend, Operation, ParsedRequest } from 'openapi-backend'
-import type { Caller } from '../actor.ts'
+import type { Context, Operation, ParsedRequest } from 'openapi-backend'
 import type { Handlers, OperationId, Problem } from '../contract.ts'
 import { firstOfEachField, illFormed, requestProblems } from '../problems.ts'
 
@@ -90,28 +89,16 @@ const declaredName = (operation: Operation, { in: place, field }: Problem) =>
   parametersOf(operation).find((parameter) => parameter.in === place && parameter.name.toLowerCase() === field)?.name ??
   field
 
-/** A request that is authenticated and valid, and the operation that it is for. */
-export type Call = {
-  api: OpenAPIBackend
-  operation: Operation
-  headers: RequestHead['headers']
-  /** The handler's. Typed as any: it was just validated against the schemas that the handlers' types are generated from. */
-  // biome-ignore lint/suspicious/noExplicitAny: see above
-  input: any
-}
-
-/** Of what openapi-backend has made of a valid request: texts that stand for numbers are numbers, and defaults are filled in. */
-export function inputOf(operation: Operation, caller: Caller | undefined, coerced: Coerced): Call['input'] {
-  const { params, query, headers, body } = coerced
-  const declared = parametersOf(operation).filter((parameter) => parameter.in === 'header')
-  const header = Object.fromEntries(declared.map(({ name }) => [name, headers[name.toLowerCase()]]))
-  return { caller, path: params, query, header, body }
-}
-
-type Coerced = Pick<ParsedRequest, 'params' | 'query' | 'headers' | 'body'>
-
 /** Answers by the operation's handler. */
 export function answerBy(handlers: Handlers) {
   // The handlers' type has every operation of the document, and is generated from it.
-  return ({ operation, input }: Call) => handlers[operation.operationId as OperationId](input)
+  return (context: Context) => handlers[context.operation.operationId as OperationId](inputOf(context))
+}
+
+/** The handler's. Typed as any: it was just validated against the schemas that the handlers' types are generated from. */
+// biome-ignore lint/suspicious/noExplicitAny: see above
+function inputOf({ operation, request, security }: Context): any {
+  const declared = parametersOf(operation).filter((parameter) => parameter.in === 'header')
+  const header = Object.fromEntries(declared.map(({ name }) => [name, request.headers[name.toLowerCase()]]))
+  return { caller: security.apiKey, path: request.params, query: request.query, header, body: request.body }
 }

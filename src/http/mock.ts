@@ -11,7 +11,8 @@ const exampleBase = 'https://apps.example.org'
 export const mock = (baseUrl: string): Responder => ({
   authenticate: async () => ({ developerId: 1, keyId: 'mock' }),
   demandReady: async () => {},
-  async respond({ api, operation, headers: { prefer = '' } }) {
+  async respond({ api, operation, request }) {
+    const { prefer = '' } = request.headers
     const { operationId = '' } = operation
     const responses = responsesOf(operation)
     const code = preferred('code', prefer, Object.keys(responses))
