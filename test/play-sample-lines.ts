@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 
 /**
- * Turns the real listings and reviews of the folder that PLAY_SAMPLE names (README tells what they are) into the lines of a
- * catalogue file: `node test/play-sample-lines.ts FOLDER > listings.ndjson`.
+ * Turns the real listings and reviews of the folder that PLAY_SAMPLE names (CONTRIBUTING.md tells what they are) into the
+ * lines of a catalogue file: `node test/play-sample-lines.ts FOLDER > listings.ndjson`.
  */
 
 type Listing = {

@@ -7,7 +7,7 @@ import { playSampleLines } from './play-sample-lines.ts'
 import { exportLines, importLines } from './support/catalogue-file.ts'
 import { type Service, startService, temporaryFolder } from './support/service.ts'
 
-/** Real store listings, kept outside the project; README tells what they are. */
+/** Real store listings, kept outside the project; CONTRIBUTING.md tells what they are. */
 const folder = process.env.PLAY_SAMPLE ?? `${import.meta.dirname}/../../shared/data/play-sample`
 const file = `${folder}/apps.json`
 
