@@ -1,0 +1,83 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { Command } from 'commander'
+import { describe, expect, test } from 'vitest'
+import { readConfig } from '../src/config.ts'
+
+/** What is written for people, held against what is there. */
+
+const root = `${import.meta.dirname}/..`
+const read = (file: string) => readFileSync(join(root, file), 'utf8')
+
+const records = readdirSync(`${root}/docs/decisions`).filter((name) => name !== 'README.md')
+const folders = ['.', 'docs', 'docs/decisions', 'test/contract']
+const pages = folders.flatMap((folder) =>
+  readdirSync(join(root, folder))
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => join(folder, name)),
+)
+
+describe.for(pages)('%s', (page) => {
+  test('has no link that leads nowhere', () => {
+    const targets = [...prose(read(page)).matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = '']) => target)
+    const own = targets.filter((target) => !target.startsWith('https://'))
+    expect(own.filter((target) => !isThere(page, target))).toEqual([])
+  })
+})
+
+test('README has every room of the code', () => {
+  const rooms = readdirSync(`${root}/src`, { withFileTypes: true }).filter((entry) => entry.isDirectory())
+  const told = new Set([...read('README.md').matchAll(/^\| `(src\/\w+)\/`/gm)].map(([, room]) => room))
+  expect(rooms.map(({ name }) => `src/${name}`).filter((room) => !told.has(room))).toEqual([])
+})
+
+test('README has every variable of the environment, and no other', () => {
+  const names: string[] = []
+  readConfig(new Proxy({}, { get: (_, name) => void names.push(String(name)) }))
+  const told = [...read('README.md').matchAll(/^\| `([A-Z_]+)` /gm)].map(([, name = '']) => name)
+  expect(told.toSorted()).toEqual(names.toSorted())
+})
+
+test('docs/operating.md has every command, and no other', async () => {
+  const files = readdirSync(`${root}/src/cli`)
+  const modules: object[] = await Promise.all(files.map((file) => import(`${root}/src/cli/${file}`)))
+  const commands = modules
+    .flatMap((module) => Object.entries(module).filter(([name]) => name.endsWith('Command')))
+    .map(([, make]) => make())
+    .filter((made) => made instanceof Command)
+  const [, section = ''] = /^## Commands$([\s\S]*?)^## /m.exec(read('docs/operating.md')) ?? []
+  const told = [...section.matchAll(/^npx apps-service ([a-z]+(?: [a-z]+)?)/gm)].map(([, name = '']) => name)
+  expect(told.toSorted()).toEqual(commands.flatMap(namesOf).toSorted())
+})
+
+test('every decision is in the index, under its own title, and no number is left out', () => {
+  const index = [...read('docs/decisions/README.md').matchAll(/^(\d+)\. \[([^\]]+)\]\(([^)]+)\)/gm)]
+  const titles = records.map((name) => read(`docs/decisions/${name}`).split('\n', 1)[0])
+  expect(index.map(([, number, title]) => `# ${number}. ${title}`)).toEqual(titles)
+  expect(index.map(([, , , file]) => file)).toEqual(records)
+  expect(index.map(([, number]) => Number(number))).toEqual(records.map((_, position) => position + 1))
+})
+
+/** A command with those below it, by what is typed. */
+const namesOf = (command: Command): string[] =>
+  command.commands.length === 0
+    ? [command.name()]
+    : command.commands.flatMap((below) => namesOf(below).map((name) => `${command.name()} ${name}`))
+
+const prose = (markdown: string) => markdown.replaceAll(/^```[\s\S]*?^```/gm, '')
+
+function isThere(page: string, target: string): boolean {
+  const [path = '', anchor] = target.split('#')
+  const file = path === '' ? page : join(dirname(page), path)
+  if (!existsSync(join(root, file))) return false
+  return anchor === undefined || headingsOf(read(file)).includes(anchor)
+}
+
+/** As GitHub and GitLab make anchors of them. */
+const headingsOf = (markdown: string) =>
+  [...prose(markdown).matchAll(/^#+ (.+)$/gm)].map(([, text = '']) =>
+    text
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
+      .replaceAll(' ', '-'),
+  )
