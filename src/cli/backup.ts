@@ -10,23 +10,29 @@ export const backupCommand = () =>
   new Command('backup')
     .description('copy the database, while it is in use, into a new file, and verify the copy')
     .argument('<file>', 'path of the backup; a file that is there is never overwritten')
-    .option('--json', 'print one JSON object: file, bytes, apps, seconds')
+    .option('--json', 'print one JSON object')
     .addHelpText(
       'after',
       `
-The backup is the database of one moment, whole in the one file: all apps, pending, rejected and deleted ones too,
-keys, and the audit. The file gets its name when all of it is written, checked and safe on disk, not before.
+The backup is the database of one moment, whole in the one file: all apps,
+pending, rejected and deleted ones too, keys, and the audit. The file gets its
+name when all of it is written, checked and safe on disk, not before.
 
 Example:
   npx apps-service backup /var/backups/apps-2026-11-20.sqlite
 
+JSON: {file, bytes, apps, seconds}.
+
 To restore it:
   1. Stop the server.
-  2. Move away the file that DATABASE_URL names, and those beside it with -wal and -shm at the end of its name.
+  2. Move away the file that DATABASE_URL names, and those beside it with -wal
+     and -shm at the end of its name.
   3. Copy the backup to where that file was.
-  4. npx apps-service migrate, which brings a backup of an older version up to date, and start the server.
+  4. npx apps-service migrate, which brings a backup of an older version up to
+     date, and start the server.
 
-To look into it first, serve a copy of it: DATABASE_URL=sqlite:COPY npx apps-service serve`,
+To look into it first, serve a copy of it:
+  DATABASE_URL=sqlite:COPY npx apps-service serve`,
     )
     .action(backup)
 

@@ -13,8 +13,8 @@ export const exportCommand = () =>
     .addHelpText(
       'after',
       `
-Deleted apps are in it too, and keep their ids, slugs and package names; API keys, the audit and categories without
-an app are not.
+Deleted apps are in it too, and keep their ids, slugs and package names; API
+keys, the audit and categories without an app are not.
 
 Examples:
   npx apps-service export catalogue.ndjson.gz

@@ -24,14 +24,18 @@ export const importCommand = () =>
     .addHelpText(
       'after',
       `
-An app that is there already, by its package name or else its slug, is updated; the same file twice changes nothing.
-A bad line is refused alone, and the rest goes in; the exit code is 1 then. Stopped half-way and started again, it
+An app that is there already, by its package name or else its slug, is updated;
+the same file twice changes nothing. A bad line is refused alone, and the rest
+goes in; the exit code is 1 then. Stopped half-way and started again, it
 finishes. A server may run meanwhile.
 
 Examples:
   npx apps-service import catalogue.ndjson.gz
   npx apps-service import --schema
-  zcat old.gz | npx apps-service import - --dry-run --json`,
+  zcat old.gz | npx apps-service import - --dry-run --json
+
+JSON: {lines, created, updated, unchanged, rejected, seconds, rejects}; rejects
+is the file of what was refused, and left out where nothing was.`,
     )
     .action(runImport)
 
