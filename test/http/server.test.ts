@@ -64,6 +64,20 @@ describe.for(operations)('%s %s', ([method, path]) => {
     expect([reply.status, reply.body.data.code]).toEqual([408, 'request_timeout'])
   })
 
+  const others: [what: string, method: string, header: string, status: number][] = [
+    ['OPTIONS', 'OPTIONS', 'Accept: */*', 204],
+    ['HEAD', 'HEAD', 'Accept: */*', 200],
+    ['what has not changed', 'GET', 'If-None-Match: *', 304],
+  ]
+  // Node's client drops a body that comes where none may be.
+  test.for(method === 'GET' ? others : others.slice(0, 1))('answers %s without a body', async (other) => {
+    const [, method, header, status] = other
+    const service = await startService()
+    const bytes = `${method} ${path} HTTP/1.1\r\nHost: x\r\n${header}\r\nConnection: close\r\n\r\n`
+    const reply = await answerTo(service, method, path, bytes)
+    expect([reply.status, reply.text]).toEqual([status, ''])
+  })
+
   const failing = (error: () => Error) => (database: Database) => ({
     ...database,
     // Keys are still read: it is the operation that fails.

@@ -21,8 +21,8 @@ const limits: Limit[] = [
     reason: 'HEAD and OPTIONS are no methods of the document',
     seen: /Prism by itself: 40[45]/,
     scenarios: [
-      'listApps: answers HEAD without a body',
-      'getApp: answers HEAD without a body',
+      'listApps: answers HEAD with the headers of GET',
+      'getApp: answers HEAD with the headers of GET',
       'paths and methods: answers OPTIONS of the list',
       'paths and methods: answers OPTIONS of an app',
       'paths and methods: tells browsers that pages may read, not write',
