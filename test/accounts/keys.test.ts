@@ -8,6 +8,7 @@ test('a new key has the id, a secret and a checksum, and is stored as its SHA-25
   expect(keyId(key)).toBe(id)
   expect(sha256).toBe(hash('sha256', key))
   expect(isSameKey(key, sha256)).toBe(true)
+  expect(isSameKey(generateKey().key, sha256)).toBe(false)
 })
 
 test('a thousand keys are all different', () => {

@@ -25,10 +25,11 @@ test('a deleted app comes back as it was, in a running server at once', async ()
   expect([await found('bird'), await listed()]).toEqual([[apps.bobs], 1])
   const { updated_at, ...after } = (await server.request('GET', `/apps/${apps.bobs}`)).body.data.app
   expect({ ...after, updated_at: before.updated_at }).toEqual(before)
+  expect(updated_at > before.updated_at).toBe(true)
   expect((await cli.json('audit', '--app', String(apps.bobs), '--limit', '1'))[0]).toMatchObject({
     action: 'app restore',
     key_id: null,
-    before: { deleted_at: updated_at && expect.any(String) },
+    before: { deleted_at: expect.any(String) },
     after: { deleted_at: null },
   })
 

@@ -99,5 +99,5 @@ test('a revoked key fails at the next request to a running server', async () => 
   const mistyped = `${keys.expired.slice(0, -1)}-`
   const refused = await cli.run('key', 'revoke', mistyped)
   expect(refused).toMatchObject({ code: 2, stdout: '' })
-  expect(refused.stderr).not.toContain(mistyped.slice(5, 40))
+  expect(refused.stderr).not.toContain(mistyped.slice(18, 30))
 })

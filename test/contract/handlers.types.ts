@@ -12,8 +12,8 @@ const { deleteApp: _, ...withoutDelete } = handlers
 // @ts-expect-error a handler is missing
 export const missing: Handlers = withoutDelete
 
-// @ts-expect-error a handler is misspelt
-export const misspelt: Handlers = { ...withoutDelete, deleteApps: handlers.deleteApp }
+// @ts-expect-error a handler is of no operation
+export const misspelt: Handlers = { ...handlers, deleteApps: handlers.deleteApp }
 
 export const wrongBody: Handlers = {
   ...handlers,
@@ -44,7 +44,7 @@ export const headerLeftOut: Handlers = {
 export const unknownInput: Handlers = {
   ...handlers,
   // @ts-expect-error the operation has no such parameter
-  listApps: ({ query }) => handlers.listApps({ query: { ...query, page: query.pages } }),
+  listApps: (input) => handlers.listApps({ ...input, query: { ...input.query, page: input.query.pages } }),
 }
 
 declare const list: Input<'listApps'>
