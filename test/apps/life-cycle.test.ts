@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
+import { newApp } from '../contract/valid-requests.ts'
 import { startService } from '../support/service.ts'
-
-const newApp = { name: 'Star Map', description: 'The sky above you.', category_id: 1 }
 
 test('an app from creation to deletion', async () => {
   const service = await startService()

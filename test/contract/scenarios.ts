@@ -1,11 +1,13 @@
 import { expect } from 'vitest'
-import type { CheckedAnswer, RequestOptions } from '../support/service.ts'
+import type { OperationId } from '../../src/contract.ts'
+import type { CheckedAnswer } from '../support/service.ts'
 import type { World } from '../support/world.ts'
+import { type Call, newApp } from './valid-requests.ts'
 
 /** One request to the world of support/world.ts, and what must come back. Every line of the design's decisions is here. */
 export type Scenario = {
   name: string
-  request: [method: string, path: string, options?: RequestOptions]
+  request: Call
   answers: number
   code?: string
   /** `in field` of each problem, in any order. */
@@ -17,7 +19,6 @@ export type Scenario = {
   without?: RegExp
 }
 
-const newApp = { name: 'Star Map', description: 'The sky above you.', category_id: 1 }
 const jsonType = { 'Content-Type': 'application/json' }
 
 export function hold(
@@ -65,7 +66,7 @@ const listed = (names: string[], pages: Partial<Record<'current_page' | 'total_p
 type Table = (world: World) => Scenario[]
 
 /** By operation, and one for what is none. */
-export const tables: Record<string, Table> = {
+export const tables: Record<OperationId | 'paths and methods', Table> = {
   listApps: ({ keys }) => [
     {
       name: 'lists approved apps alone, newest approval first',

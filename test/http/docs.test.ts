@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import document from '../../generated/openapi.json' with { type: 'json' }
+import { validRequests } from '../contract/valid-requests.ts'
 import { startService } from '../support/service.ts'
 
 const page = '<html><script>one()</script><script type="module">two()</script></html>'
@@ -12,11 +13,7 @@ const introduced = 'http://localhost:3000'
 describe.for(['', '/v1', '/a/b.c'])('under the prefix "%s"', (prefix) => {
   test('operations, Location and Link begin with it', async () => {
     const service = await startService({ prefix })
-    const { keys } = service.world
-    const created = await service.request('POST', '/apps', {
-      key: keys.ada,
-      json: { name: 'A', description: 'B', category_id: 1 },
-    })
+    const created = await service.request(...validRequests(service.world).createApp)
     expect(created.headers.location).toBe(`http://apps.test${prefix}/apps/${created.body.data.app_id}`)
     const list = await service.get('/apps?limit=1')
     expect(list.headers.link).toContain(`<http://apps.test${prefix}/apps?limit=1&page=2>; rel="next"`)

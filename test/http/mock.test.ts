@@ -1,11 +1,12 @@
 import { OpenAPIBackend } from 'openapi-backend'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, inject, test } from 'vitest'
 import type { OperationId } from '../../src/contract.ts'
 import { createExpressApp } from '../../src/http/app.ts'
 import { readDocument } from '../../src/http/docs.ts'
 import { createLogger } from '../../src/http/log.ts'
 import { mock } from '../../src/http/mock.ts'
 import { ResponseChecker } from '../contract/checker.ts'
+import { validRequests } from '../contract/valid-requests.ts'
 import { type RequestOptions, send, startService } from '../support/service.ts'
 
 const prefix = '/v1'
@@ -26,14 +27,8 @@ async function ask(method: string, path: string, options: RequestOptions = {}) {
   return { ...answer, body: answer.text === '' ? undefined : JSON.parse(answer.text) }
 }
 
-/** A valid request for each operation. */
-const requests: Record<OperationId, [method: string, path: string, options: RequestOptions]> = {
-  listApps: ['GET', '/apps?limit=5', {}],
-  getApp: ['GET', '/apps/7', {}],
-  createApp: ['POST', '/apps', { key: 'anything', json: { name: 'A', description: 'B', category_id: 1 } }],
-  updateApp: ['PUT', '/apps/7', { key: 'anything', json: { name: 'C' } }],
-  deleteApp: ['DELETE', '/apps/7', { key: 'anything' }],
-}
+const world = inject('world')
+const requests = validRequests({ ...world, keys: { ...world.keys, ada: 'anything' } })
 
 type Response = {
   content?: { 'application/json': { example?: unknown; examples?: Record<string, { value: unknown }> } }

@@ -1,10 +1,11 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, inject, test } from 'vitest'
 import { generateKey, keyId } from '../../src/accounts/keys.ts'
 import type { Database } from '../../src/db/open.ts'
 import { ServiceError } from '../../src/errors.ts'
+import { validRequests } from '../contract/valid-requests.ts'
 import { check, type Service, startService } from '../support/service.ts'
 
 /** Sends bytes and reads what comes back until the server closes. */
@@ -31,15 +32,7 @@ async function answerTo(service: Service, method: string, path: string, bytes: s
   return check({ method, path, status: Number(statusLine.split(' ')[1]), headers: Object.fromEntries(headers), text })
 }
 
-const operations: [method: string, path: string][] = [
-  ['GET', '/apps'],
-  ['GET', '/apps/1'],
-  ['POST', '/apps'],
-  ['PUT', '/apps/1'],
-  ['DELETE', '/apps/1'],
-]
-
-describe.for(operations)('%s %s', ([method, path]) => {
+describe.for(Object.entries(validRequests(inject('world'))))('%s', ([, [method, path, options]]) => {
   test('answers headers over 16 KiB with 431', async () => {
     const service = await startService()
     const bytes = `${method} ${path} HTTP/1.1\r\nHost: x\r\nX-Long: ${'a'.repeat(20_000)}\r\n\r\n`
@@ -95,9 +88,7 @@ describe.for(operations)('%s %s', ([method, path]) => {
   test('answers a fault with 500, telling nothing of it but to the log', async () => {
     const database = failing(() => new Error('secret detail')) as (database: Database) => Database
     const service = await startService({ database })
-    const options = method === 'GET' ? {} : { key: service.world.keys.ada }
-    const json = method === 'POST' || method === 'PUT' ? { json: { name: 'A', description: 'B', category_id: 1 } } : {}
-    const reply = await service.request(method, path, { ...options, ...json })
+    const reply = await service.request(method, path, options)
     expect([reply.status, reply.body.data.code]).toEqual([500, 'internal_error'])
     expect(reply.text).not.toMatch(/secret/)
     expect(service.log.join('')).toMatch(/secret detail/)
@@ -106,9 +97,7 @@ describe.for(operations)('%s %s', ([method, path]) => {
   test('answers 503 while the database cannot be used', async () => {
     const database = failing(() => new ServiceError('unavailable', 'Try again.')) as (database: Database) => Database
     const service = await startService({ database })
-    const options = method === 'GET' ? {} : { key: service.world.keys.ada }
-    const json = method === 'POST' || method === 'PUT' ? { json: { name: 'A', description: 'B', category_id: 1 } } : {}
-    const reply = await service.request(method, path, { ...options, ...json })
+    const reply = await service.request(method, path, options)
     expect([reply.status, reply.body.data.code, reply.headers['retry-after']]).toEqual([503, 'unavailable', '5'])
   })
 })

@@ -1,9 +1,8 @@
 import { expect, inject } from 'vitest'
+import { newApp } from '../contract/valid-requests.ts'
 import { commandLine, serve } from '../support/process.ts'
 import { copyWorld } from '../support/service.ts'
 import type { Connect } from './clients/contract.ts'
-
-const newApp = { name: 'Star Map', description: 'The sky above you.', category_id: 1, short_description: 'Stars' }
 
 /** The life of an app, through a client and against a running server whose base address has a path. */
 export async function lifeCycle(connect: Connect) {
@@ -13,7 +12,7 @@ export async function lifeCycle(connect: Connect) {
   const baseUrl = `http://127.0.0.1:${port}/catalogue`
   const ada = await connect(baseUrl, keys.ada)
   const anyone = await connect(baseUrl)
-  const app = { ...newApp, category_id: categories.tools }
+  const app = { ...newApp, category_id: categories.tools, short_description: 'Stars' }
 
   // Created: pending, and its owner's alone.
   const created = await ada.createApp(app)
