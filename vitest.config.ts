@@ -4,7 +4,12 @@ const summary = process.env.TEST_SUMMARY
 
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
+    // One group after the other. To vitest, 0 is no order: where there is one worker, such files come last.
+    projects: [
+      { test: { name: 'tests', include: ['test/**/*.test.ts'], sequence: { groupOrder: 1 } } },
+      // What looks back at all others.
+      { test: { name: 'last', include: ['test/**/*.last.ts'], sequence: { groupOrder: 2 } } },
+    ],
     globalSetup: ['test/support/world.ts', 'test/contract/coverage.ts'],
     reporters: [
       'default',

@@ -1,8 +1,9 @@
 import { defineConfig } from 'vitest/config'
 import base from '../../vitest.config.ts'
 
+const { projects: _, ...shared } = base.test ?? {}
+
 /** The judges: foreign clients and tools, named *.judge.ts so that `make test` does not take them for its own. */
 export default defineConfig({
-  ...base,
-  test: { ...base.test, include: ['test/judges/**/*.judge.ts'], testTimeout: 300_000, hookTimeout: 300_000 },
+  test: { ...shared, include: ['test/judges/**/*.judge.ts'], testTimeout: 300_000, hookTimeout: 300_000 },
 })

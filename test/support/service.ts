@@ -164,7 +164,7 @@ export function check(answer: Answer): CheckedAnswer {
   const path = answer.path.split('?', 1).join()
   const { problems, covers } = checker.check({ ...answer, path })
   expect(problems, `${answer.method} ${answer.path}\n${answer.text.slice(0, 1000)}`).toEqual([])
-  recordSeen(inject('coverageFile'), covers)
+  recordSeen(inject('coverage').file, covers)
   const isJson = String(answer.headers['content-type']).startsWith('application/json')
   return { ...answer, body: isJson && answer.text !== '' ? JSON.parse(answer.text) : undefined }
 }
