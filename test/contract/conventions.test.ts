@@ -28,10 +28,36 @@ const move =
     replace(referrer, ...reference)(folder)
   }
 
+const all =
+  (...changes: Change[]): Change =>
+  (folder) => {
+    for (const change of changes) change(folder)
+  }
+
+const withoutParameter = (path: string, name: string) =>
+  replace(`paths/${path}.yaml`, `    - $ref: ../parameters/${name}.yaml\n`, '')
+
+const saying = (path: string, operationId: string, more: string) =>
+  replace(`paths/${path}.yaml`, `operationId: ${operationId}\n`, `operationId: ${operationId}\n  ${more}\n`)
+
 const withoutStatus = (path: string, status: string, response: string) =>
   replace(`paths/${path}.yaml`, `    "${status}":\n      $ref: ../responses/${response}.yaml\n`, '')
 
 const flat = 'Write the envelope flat: success, message, data, all required, additionalProperties: false'
+
+const sound: [what: string, change: Change][] = [
+  ['the document', () => {}],
+  [
+    'a list that says it always comes whole',
+    all(
+      withoutParameter('apps', 'Page'),
+      withoutParameter('apps', 'Limit'),
+      (folder) => rmSync(join(folder, 'parameters/Page.yaml')),
+      (folder) => rmSync(join(folder, 'parameters/Limit.yaml')),
+      saying('apps', 'listApps', 'x-unpaged: true'),
+    ),
+  ],
+]
 
 const rows: Row[] = [
   [
@@ -180,29 +206,83 @@ const rows: Row[] = [
     (limit): Row => [
       `a limit without its ${limit}`,
       replace('parameters/Limit.yaml', `  ${limit}\n`, ''),
-      'conventions/parameters',
+      'conventions/paging',
       'Give limit a minimum, a maximum and a default',
     ],
   ),
   ...['Page', 'Limit'].map(
     (name): Row => [
       `a list without ${name}`,
-      replace('paths/apps.yaml', `    - $ref: ../parameters/${name}.yaml\n`, ''),
-      'conventions/parameters',
-      `Add the parameter ${name.toLowerCase()}`,
+      withoutParameter('apps', name),
+      'conventions/paging',
+      `Add the parameter ${name.toLowerCase()}, or x-unpaged: true where the list always comes whole`,
     ],
   ),
   [
+    'a list that says it always comes whole, and has a page',
+    all(withoutParameter('apps', 'Limit'), saying('apps', 'listApps', 'x-unpaged: true')),
+    'conventions/paging',
+    'Delete x-unpaged or page: a list that always comes whole has none',
+  ],
+  [
+    'a list that says so in another way',
+    all(
+      withoutParameter('apps', 'Page'),
+      withoutParameter('apps', 'Limit'),
+      saying('apps', 'listApps', 'x-unpaged: always'),
+    ),
+    'conventions/paging',
+    'Let x-unpaged be true, of a list, or leave it out',
+  ],
+  [
+    'one thing that says so',
+    saying('apps_{id}', 'getApp', 'x-unpaged: true'),
+    'conventions/paging',
+    'Let x-unpaged be true, of a list, or leave it out',
+  ],
+  [
     'a read without If-None-Match',
-    replace('paths/apps_{id}.yaml', '    - $ref: ../parameters/IfNoneMatch.yaml\n', ''),
+    withoutParameter('apps_{id}', 'IfNoneMatch'),
     'conventions/parameters',
     'Add the parameter If-None-Match',
   ],
   [
     'a change of one thing without If-Match',
-    replace('paths/apps_{id}.yaml', '    - $ref: ../parameters/IfMatch.yaml\n', ''),
+    withoutParameter('apps_{id}', 'IfMatch'),
     'conventions/parameters',
     'Add the parameter If-Match',
+  ],
+  ...[
+    ['curl', 'Shell', 'sh'],
+    ['TypeScript', 'TypeScript', 'ts'],
+    ['Python', 'Python', 'py'],
+  ].map(
+    ([label = '', lang = '', extension = '']): Row => [
+      `an operation without a sample in ${label}`,
+      replace(
+        'paths/apps.yaml',
+        `    - lang: ${lang}\n      label: ${label}\n      source:\n        $ref: ../samples/listApps.${extension}\n`,
+        '',
+      ),
+      'conventions/samples',
+      `Add a sample to x-codeSamples: label ${label}, source $ref ../samples/listApps.${extension}`,
+    ],
+  ),
+  [
+    'the sample of another operation',
+    replace('paths/apps.yaml', '../samples/listApps.sh', '../samples/getApp.sh'),
+    'conventions/samples',
+    'Add a sample to x-codeSamples: label curl, source $ref ../samples/listApps.sh',
+  ],
+  [
+    'a sample outside of a file',
+    replace(
+      'paths/apps.yaml',
+      'source:\n        $ref: ../samples/listApps.sh',
+      'source: curl http://localhost:3000/apps',
+    ),
+    'conventions/samples',
+    'Add a sample to x-codeSamples: label curl, source $ref ../samples/listApps.sh',
   ],
   ...[
     ['apps', 'listApps', 'getApps', 'list'],
@@ -275,13 +355,13 @@ const rows: Row[] = [
 
 describe('the linter', () => {
   let folder: string
-  /** Of the document as it is, and then of each row's. */
+  /** Of those that are sound, and then of each row's. */
   let findings: { ruleId: string; message: string }[][]
 
   // All in one process, since starting it takes longer than its work.
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), 'conventions-'))
-    const documents = [() => {}, ...rows.map(([, change]) => change)].map((change: Change, index) => {
+    const documents = [...sound, ...rows].map(([, change], index) => {
       const copy = join(folder, String(index), 'openapi')
       cpSync(join(root, 'openapi'), copy, { recursive: true })
       change(copy)
@@ -291,14 +371,17 @@ describe('the linter', () => {
   }, 120_000)
   afterAll(() => rmSync(folder, { recursive: true }))
 
-  test('finds nothing in the document', () => {
-    expect(findings[0]).toEqual([])
+  test.for(sound.map(([what], index) => [what, index] as const))('finds nothing in %s', ([, index]) => {
+    expect(findings[index]).toEqual([])
   })
 
-  test.for(rows.map((row, index) => [...row, index + 1] as const))('finds %s', ([, , rule, advice, index]) => {
-    const told = findings[index]?.filter(({ ruleId }) => ruleId === rule).map(({ message }) => message)
-    expect(new Set(told)).toEqual(new Set([advice]))
-  })
+  test.for(rows.map((row, index) => [...row, sound.length + index] as const))(
+    'finds %s',
+    ([, , rule, advice, index]) => {
+      const told = findings[index]?.filter(({ ruleId }) => ruleId === rule).map(({ message }) => message)
+      expect(new Set(told)).toEqual(new Set([advice]))
+    },
+  )
 })
 
 async function lint(documents: string[]): Promise<{ ruleId: string; message: string }[][]> {

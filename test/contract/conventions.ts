@@ -7,7 +7,7 @@ import { basename, dirname, join, relative } from 'node:path'
  */
 export default () => ({
   id: 'conventions',
-  rules: { oas3: { envelope, files, 'operation-id': operationId, parameters } },
+  rules: { oas3: { envelope, files, 'operation-id': operationId, paging, parameters, samples } },
 })
 
 /** Redocly's command line comes without types; this much of them is used here. */
@@ -34,15 +34,25 @@ type Schema = Reference & {
 }
 type Response = Reference & { content?: Record<string, { schema?: Schema }> }
 type Parameter = Reference & { name?: string; schema?: Schema }
-type Operation = { operationId?: string; parameters?: Parameter[]; responses?: Record<string, Response> }
+type Sample = { label?: string; source?: string | Reference }
+type Operation = {
+  operationId?: string
+  parameters?: Parameter[]
+  responses?: Record<string, Response>
+  /** Of a list: it always comes whole. */
+  'x-unpaged'?: unknown
+  'x-codeSamples'?: Sample[]
+}
 type PathItem = { parameters?: Parameter[] } & Partial<Record<Method, Operation>>
 
 const verbs = { get: 'get', post: 'create', put: 'update', patch: 'update', delete: 'delete' } as const
 type Method = keyof typeof verbs
+type Verb = (typeof verbs)[Method] | 'list'
 const methods = Object.keys(verbs) as Method[]
 
 /** What an operation does, in a word. */
-const verbOf = (method: Method, path: string) => (method === 'get' && !path.endsWith('}') ? 'list' : verbs[method])
+const verbOf = (method: Method, path: string): Verb =>
+  method === 'get' && !path.endsWith('}') ? 'list' : verbs[method]
 
 /** Every JSON answer is the envelope. */
 function envelope() {
@@ -95,23 +105,50 @@ const hasExactly = (wanted: string[], found: string[]) => found.toSorted().join(
 
 /** operationId says what the method does, and to what. */
 function operationId() {
-  return {
-    PathItem(item: PathItem, { key, location, report }: Context) {
-      for (const method of methods) {
-        const operation = item[method]
-        const verb = verbOf(method, String(key))
-        if (!operation || new RegExp(`^${verb}([A-Z][a-z0-9]*)+$`).test(operation.operationId ?? '')) continue
-        report({
-          message: `Begin the operationId with ${verb}, and a noun in camelCase`,
-          location: location.child([method]),
-        })
-      }
-    },
-  }
+  return eachOperation(({ operation, verb, location }, { report }) => {
+    if (new RegExp(`^${verb}([A-Z][a-z0-9]*)+$`).test(operation.operationId ?? '')) return
+    report({ message: `Begin the operationId with ${verb}, and a noun in camelCase`, location })
+  })
 }
 
-/** Reads take If-None-Match, changes If-Match, and lists a page and a limit that are bounded. */
+/** Reads take If-None-Match, changes If-Match. */
 function parameters() {
+  return eachOperation(({ verb, parameters, location }, { report }) => {
+    const name = conditionOf[verb]
+    if (name !== undefined && !parameters.has(name)) report({ message: `Add the parameter ${name}`, location })
+  })
+}
+
+/** A list has a page and a limit that are bounded, or says `x-unpaged: true`: it always comes whole. */
+function paging() {
+  return eachOperation(({ verb, parameters, location, operation }, context) => {
+    const { 'x-unpaged': unpaged } = operation
+    const report = (message: string, at = location) => context.report({ message, location: at })
+    if (unpaged !== undefined && (verb !== 'list' || unpaged !== true)) {
+      report('Let x-unpaged be true, of a list, or leave it out')
+    }
+    if (verb !== 'list') return
+    for (const name of ['page', 'limit']) {
+      const [parameter, at] = parameters.get(name) ?? []
+      if (!parameter || !at) {
+        if (!unpaged) report(`Add the parameter ${name}, or x-unpaged: true where the list always comes whole`)
+      } else if (unpaged) report(`Delete x-unpaged or ${name}: a list that always comes whole has none`, at)
+      else if (!isBounded(follow(parameter.schema ?? {}, at, context)[0])) {
+        report(`Give ${name} a minimum, a maximum and a default`, at)
+      }
+    }
+  })
+}
+
+type Visited = {
+  operation: Operation
+  verb: Verb
+  location: Location
+  /** Its own and its path's, by name. */
+  parameters: Map<string | undefined, [Parameter, Location]>
+}
+
+function eachOperation(visit: (visited: Visited, context: Context) => void) {
   return {
     PathItem(item: PathItem, context: Context) {
       for (const method of methods) {
@@ -121,30 +158,41 @@ function parameters() {
         const found = [...(item.parameters ?? []), ...(operation.parameters ?? [])].map((parameter) =>
           follow(parameter, location, context),
         )
-        for (const name of parametersOf[verbOf(method, String(context.key))]) {
-          const [parameter, at] = found.find(([one]) => one.name === name) ?? []
-          if (!parameter || !at) context.report({ message: `Add the parameter ${name}`, location })
-          else if (bounded.includes(name) && !isBounded(follow(parameter.schema ?? {}, at, context)[0])) {
-            context.report({ message: `Give ${name} a minimum, a maximum and a default`, location: at })
-          }
-        }
+        const parameters = new Map(found.map((one) => [one[0].name, one]))
+        visit({ operation, verb: verbOf(method, String(context.key)), location, parameters }, context)
       }
     },
   }
 }
 
-const bounded = ['page', 'limit']
-
-const parametersOf: Record<ReturnType<typeof verbOf>, string[]> = {
-  list: [...bounded, 'If-None-Match'],
-  get: ['If-None-Match'],
-  create: [],
-  update: ['If-Match'],
-  delete: ['If-Match'],
+const conditionOf: Partial<Record<Verb, string>> = {
+  list: 'If-None-Match',
+  get: 'If-None-Match',
+  update: 'If-Match',
+  delete: 'If-Match',
 }
 
 const isBounded = ({ minimum, maximum, default: usual }: Schema) =>
   [minimum, maximum, usual].every((value) => value !== undefined)
+
+/** By the label of a sample, how its file's name ends. */
+const languages = { curl: 'sh', TypeScript: 'ts', Python: 'py' }
+
+/** Every operation has a sample in each language, in a file that is named after it. */
+function samples() {
+  return {
+    Operation({ operationId, 'x-codeSamples': found = [] }: Operation, { location, report }: Context) {
+      // A bundle has the samples themselves.
+      if (location.source.absoluteRef.endsWith('.json')) return
+      for (const [label, extension] of Object.entries(languages)) {
+        const file = `../samples/${operationId}.${extension}`
+        const sample = found.find((one) => one.label === label)
+        if (typeof sample?.source === 'object' && sample.source.$ref === file) continue
+        report({ message: `Add a sample to x-codeSamples: label ${label}, source $ref ${file}`, location })
+      }
+    },
+  }
+}
 
 const folders: Record<string, string> = {
   Example: 'examples',
