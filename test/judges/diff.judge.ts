@@ -86,7 +86,7 @@ describe('a change, and what it asks of info.version', () => {
       'an operation comes',
       (c) => (c.paths['/apps/{id}'].patch = { ...c.paths['/apps/{id}'].put, operationId: 'patchApp' }),
     ],
-    ['minor', 'a path comes', (c) => (c.paths['/categories'] = { get: { ...list(c), operationId: 'listCategories' } })],
+    ['minor', 'a path comes', (c) => (c.paths['/shelves'] = { get: { ...list(c), operationId: 'listShelves' } })],
     ['minor', 'an operation is deprecated', (c) => (list(c).deprecated = true)],
     ['major', 'the operationId, which clients call functions by', (c) => (list(c).operationId = 'listAll')],
 
