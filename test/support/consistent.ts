@@ -1,29 +1,86 @@
 import { expect } from 'vitest'
 import { listApps } from '../../src/apps/catalogue.ts'
+import { searchDocument } from '../../src/apps/store.ts'
+import type { Connection } from '../../src/db/dialect.ts'
 import { type Database, openDatabase } from '../../src/db/open.ts'
+import type { AppRow } from '../../src/db/tables.ts'
 
-/** Holds what is kept beside the apps against them: each category's counter, and which apps search knows. */
+/**
+ * Holds what is kept beside the apps against them: each category's counter, each app's number and mean of reviews, and all
+ * that search knows of each listed app.
+ */
 export async function expectConsistent(database: Database) {
-  const { kept, counted, listed, indexed } = await database.snapshot(async ({ sql }) => {
-    const shown = () => sql('apps').where({ status: 'approved' }).whereNull('deleted_at')
-    const counts: { id: number; count: number }[] = await shown()
+  const { kept, counted, rated, reviews } = await database.snapshot(async ({ sql }) => {
+    const counts: { id: number; count: number }[] = await sql('apps')
+      .where({ status: 'approved' })
+      .whereNull('deleted_at')
       .groupBy('category_id')
       .select('category_id as id')
       .count({ count: '*' })
     return {
       kept: await sql('categories').orderBy('id').select('id', 'listed_apps'),
-      counted: new Map(counts.map(({ id, count }) => [id, count])),
-      listed: await shown().orderBy('id').pluck('id'),
-      indexed: await sql('app_search').orderBy('rowid').pluck('rowid'),
+      counted: new Map(counts.map(({ id, count }) => [id, Number(count)])),
+      rated: await sql('apps').select('id', 'review_count', 'average_rating'),
+      reviews: Map.groupBy(await sql('reviews').select('app_id', 'rating'), ({ app_id }) => app_id),
     }
   })
   expect(kept).toEqual(kept.map(({ id }) => ({ id, listed_apps: counted.get(id) ?? 0 })))
-  expect(indexed).toEqual(listed)
+  const misrated = rated.filter(({ id, review_count, average_rating }) => {
+    const ratings = reviews.get(id)?.map(({ rating }) => rating) ?? []
+    const mean = ratings.reduce((sum, rating) => sum + rating, 0) / ratings.length
+    // A rating may have come without reviews; the mean of those there are is kept to two decimals.
+    return review_count !== ratings.length || (ratings.length > 0 && Math.abs(average_rating - mean) > 0.005 + 1e-9)
+  })
+  expect(misrated).toEqual([])
+
+  const { indexed, due } = await indexedAndDue(database)
+  const wrong = [...new Set([...indexed.keys(), ...due.keys()])].filter((id) => indexed.get(id) !== due.get(id))
+  const told = (index: Map<number, string>) => Object.fromEntries(wrong.slice(0, 10).map((id) => [id, index.get(id)]))
+  expect(told(indexed), `apps that search knows wrongly: ${wrong.length}`).toEqual(told(due))
+}
+
+const undo = new Error('this was to look alone')
+
+/** What search knows of each app, and what it knows when it is told anew of those that are listed. Nothing of that stays. */
+async function indexedAndDue(database: Database) {
+  let indexed = new Map<number, string>()
+  let due = new Map<number, string>()
+  const looking = database.write(async (connection) => {
+    const { sql, search } = connection
+    const listed = await sql('apps')
+      .join('developers', 'developers.id', 'apps.developer_id')
+      .where({ status: 'approved' })
+      .whereNull('deleted_at')
+      .select<(AppRow & { developer_name: string })[]>('apps.*', 'developers.name as developer_name')
+    indexed = await indexedTokens(connection)
+    const ids = new Set(listed.map(({ id }) => id))
+    await search.remove([...indexed.keys()].filter((id) => !ids.has(id)))
+    await search.put(
+      listed.map((app) => ({ id: app.id, categoryId: app.category_id, ...searchDocument(app, app.developer_name) })),
+    )
+    due = await indexedTokens(connection)
+    throw undo
+  })
+  await looking.catch((error: unknown) => {
+    if (error !== undo) throw error
+  })
+  return { indexed, due }
+}
+
+/** Each token that the index holds of an app, with its column and place (https://sqlite.org/fts5.html#the_fts5vocab_virtual_table_module). */
+async function indexedTokens({ sql }: Connection): Promise<Map<number, string>> {
+  await sql.raw("create virtual table temp.indexed_tokens using fts5vocab('main', 'app_search', 'instance')")
+  const rows: { id: number; tokens: string }[] = await sql.raw(
+    `select doc as id, group_concat(col || ' ' || offset || ' ' || term, ', ' order by col, offset) as tokens
+     from temp.indexed_tokens group by doc`,
+  )
+  await sql.raw('drop table temp.indexed_tokens')
+  return new Map(rows.map(({ id, tokens }) => [id, tokens]))
 }
 
 /** The same of a file that others have open too. */
 export async function expectConsistentFile(filename: string) {
-  const database = openDatabase(`sqlite:${filename}`)
+  const database = openDatabase({ filename })
   await expectConsistent(database).finally(() => database.close())
 }
 
