@@ -17,5 +17,7 @@ export default defineConfig({
     ],
     testTimeout: 30_000,
     hookTimeout: 30_000,
+    // What is waited for comes when it comes: on a busy machine, late.
+    expect: { poll: { timeout: 20_000 } },
   },
 })
