@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { generateKey, isSameKey, keyId } from '../../src/accounts/keys.ts'
+import { generateKey, isSameKey, keyId, keyState } from '../../src/accounts/keys.ts'
 
 test('a new key has the id, a secret and a checksum, and is stored as its SHA-256', () => {
   const { id, key, sha256 } = generateKey()
@@ -27,4 +27,14 @@ test('a key with any one character changed is no key', () => {
 
 test.for(['', 'apps_', ' ', 'Bearer x'])('%j is no key', (text) => {
   expect(keyId(text)).toBeUndefined()
+})
+
+test.for<[what: string, expires_at: string, revoked_at: string | null, state: string]>([
+  ['a millisecond before its end', '2026-01-01T00:00:00.001Z', null, 'active'],
+  ['at its end', '2026-01-01T00:00:00.000Z', null, 'expired'],
+  ['after its end', '2025-12-31T23:59:59.999Z', null, 'expired'],
+  ['taken back before its end', '2027-01-01T00:00:00.000Z', '2025-01-01T00:00:00.000Z', 'revoked'],
+  ['taken back, and after its end', '2025-12-31T00:00:00.000Z', '2025-01-01T00:00:00.000Z', 'revoked'],
+])('a key %s', ([, expires_at, revoked_at, state]) => {
+  expect(keyState({ expires_at, revoked_at }, Date.UTC(2026))).toBe(state)
 })

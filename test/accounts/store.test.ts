@@ -1,0 +1,141 @@
+import { describe, expect, test } from 'vitest'
+import { accountStore } from '../../src/accounts/store.ts'
+import type { Database } from '../../src/db/open.ts'
+import { holdClock } from '../support/clock.ts'
+import { type Service, startService } from '../support/service.ts'
+
+const hour = 60 * 60 * 1000
+const actor = { operator: 'test' }
+const timeOf = (milliseconds: number) => new Date(milliseconds).toISOString()
+
+describe('the last use of a key', () => {
+  /** A service that counts the writes that are begun, and Ada's key, last used so long ago. */
+  async function usedBefore(milliseconds: number | undefined, write?: Database['write']) {
+    const now = holdClock()
+    let writes = 0
+    const service = await startService({
+      database: (database) => ({
+        ...database,
+        write: (work) => {
+          writes++
+          return (write ?? database.write)(work)
+        },
+      }),
+    })
+    const { ada } = service.world.keys
+    const last_used_at = milliseconds === undefined ? null : timeOf(now - milliseconds)
+    await service.database.write(({ sql }) => sql('api_keys').where(key(ada)).update({ last_used_at }))
+    return {
+      now,
+      use: async () => expect((await service.get('/apps', { key: ada })).status).toBe(200),
+      /** A note is begun before the request is answered. */
+      writes: () => writes,
+      lastUse: () => lastUse(service, ada),
+    }
+  }
+  const key = (text: string) => ({ id: text.slice(5, 17) })
+  const lastUse = async ({ database }: Service, text: string) =>
+    (await database.read(({ sql }) => sql('api_keys').where(key(text)).first('last_used_at')))?.last_used_at
+
+  test.for<[when: string, milliseconds: number | undefined]>([
+    ['at no time', undefined],
+    ['two hours ago', 2 * hour],
+    ['exactly an hour ago', hour],
+  ])('%s is followed by a note of this one', async ([, milliseconds]) => {
+    const { now, use, lastUse } = await usedBefore(milliseconds)
+    await use()
+    await expect.poll(lastUse).toBe(timeOf(now))
+  })
+
+  test('less than an hour ago is enough', async () => {
+    const { now, use, writes, lastUse } = await usedBefore(hour - 1)
+    await use()
+    expect([writes(), await lastUse()]).toEqual([0, timeOf(now - hour + 1)])
+  })
+
+  test('is noted once, however many requests come until that is done', async () => {
+    const { use, writes } = await usedBefore(2 * hour, () => new Promise(() => {}))
+    await Promise.all([use(), use(), use()])
+    expect(writes()).toBe(1)
+  })
+
+  test('is noted by a later request where a note has failed', async () => {
+    const { use, writes } = await usedBefore(2 * hour, () => Promise.reject(new Error('locked')))
+    await use()
+    await use()
+    expect(writes()).toBe(2)
+  })
+})
+
+test('a key of the right form is not known where its secret is another one', async () => {
+  const service = await startService()
+  const { ada, bob } = service.world.keys
+  const sha256 = 'sha256'
+  await service.database.write(async ({ sql }) => {
+    const other = await sql('api_keys')
+      .where({ id: bob.slice(5, 17) })
+      .first(sha256)
+    await sql('api_keys')
+      .where({ id: ada.slice(5, 17) })
+      .update({ sha256: other?.sha256 ?? '' })
+  })
+  const reply = await service.get('/apps', { key: ada })
+  expect([reply.status, reply.body.message]).toEqual([401, 'This API key is not known.'])
+})
+
+test('a key lives 365 days unless told otherwise, to the millisecond', async () => {
+  const now = holdClock(Date.UTC(2026, 0, 1))
+  const { database, get } = await startService()
+  const issued = await database.write(async (connection) => {
+    const accounts = accountStore(connection)
+    return accounts.issueKey(await accounts.developerNamed('Ada'), actor)
+  })
+  expect(issued.expires_at).toBe('2027-01-01T00:00:00.000Z')
+  const activeKeys = () =>
+    database.read(async (connection) => (await accountStore(connection).accounts([1]))[0]?.active_keys)
+  const before = [await activeKeys(), (await get('/apps', { key: issued.key })).status]
+  holdClock(now + 365 * 24 * hour)
+  expect(before).toEqual([2, 200])
+  expect([await activeKeys(), (await get('/apps', { key: issued.key })).status]).toEqual([1, 401])
+})
+
+describe('in the order of names, whatever came first:', () => {
+  test('developers, a page at a time', async () => {
+    const { database } = await startService()
+    await database.write(async (connection) => {
+      const accounts = accountStore(connection)
+      for (const name of ['Zoe', 'Abe', 'Mia']) await accounts.developerNamed(name)
+    })
+    const page = async (limit: number, offset: number) => {
+      const { developers, total } = await database.read((connection) =>
+        accountStore(connection).developers(limit, offset),
+      )
+      return [developers.map(({ name }) => name), total]
+    }
+    expect(await page(50, 0)).toEqual([['Abe', 'Ada', 'Bob', 'Mia', 'Zoe'], 5])
+    expect(await page(2, 1)).toEqual([['Ada', 'Bob'], 5])
+  })
+
+  test('keys, then the oldest first, then by id', async () => {
+    const { database } = await startService()
+    const created = (id: string, name: string, at: string) =>
+      database.write(async (connection) => {
+        const { id: developer_id } = await accountStore(connection).developerNamed(name)
+        const times = { created_at: at, expires_at: '2999-01-01T00:00:00.000Z' }
+        await connection.sql('api_keys').insert({ id, developer_id, sha256: id, ...times })
+      })
+    const keys = () => database.read((connection) => accountStore(connection).keys(undefined, 50, 0))
+    const before = (await keys()).total
+    const [early, late] = ['2020-01-01T00:00:00.000Z', '2020-01-02T00:00:00.000Z']
+    await created('zoe', 'Zoe', early)
+    await created('abe-b', 'Abe', early)
+    await created('abe-a', 'Abe', early)
+    await created('abe-0', 'Abe', late)
+    const { keys: all, total } = await keys()
+    const ids = all.map(({ id }) => id)
+    expect([total, ids.slice(0, 3), ids.at(-1)]).toEqual([before + 4, ['abe-a', 'abe-b', 'abe-0'], 'zoe'])
+    expect(all.map(({ developer_name }) => developer_name)).toEqual(
+      all.map(({ developer_name }) => developer_name).toSorted(),
+    )
+  })
+})
