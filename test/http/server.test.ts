@@ -1,8 +1,12 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
+
+
 import { setTimeout } from 'node:timers/promises'
 import { describe, expect, inject, test } from 'vitest'
 import { generateKey, keyId } from '../../src/accounts/keys.ts'
+
+
 import type { Database } from '../../src/db/open.ts'
 import { ServiceError } from '../../src/errors.ts'
 import { validRequests } from '../contract/valid-requests.ts'
@@ -31,6 +35,17 @@ async function answerTo(service: Service, method: string, path: string, bytes: s
   ])
   return check({ method, path, status: Number(statusLine.split(' ')[1]), headers: Object.fromEntries(headers), text })
 }
+
+/** The beginning of a create by Ada, to the headers that tell of its body. */
+const createHead = ({ world }: Service, ...headers: string[]) =>
+  [
+    'POST /apps HTTP/1.1',
+    'Host: x',
+    `Authorization: Bearer ${world.keys.ada}`,
+    'Content-Type: application/json',
+    ...headers,
+    '',
+  ].join('\r\n')
 
 describe.for(Object.entries(validRequests(inject('world'))))('%s', ([, [method, path, options]]) => {
   test('answers headers over 16 KiB with 431', async () => {
@@ -104,14 +119,13 @@ describe.for(Object.entries(validRequests(inject('world'))))('%s', ([, [method, 
 
 test('answers a body that does not arrive in time with 408', async () => {
   const service = await startService({ timeouts: { headers: 100, request: 200 } })
-  const head = `POST /apps HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.world.keys.ada}\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{`
-  const reply = await answerTo(service, 'POST', '/apps', head)
+  const reply = await answerTo(service, 'POST', '/apps', `${createHead(service, 'Content-Length: 100')}\r\n{`)
   expect(reply.status).toBe(408)
 })
 
 test('cuts off a body that is far too large, without waiting for it', async () => {
   const service = await startService()
-  const head = `POST /apps HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.world.keys.ada}\r\nContent-Type: application/json\r\n`
+  const head = createHead(service)
   const announced = await answerTo(service, 'POST', '/apps', `${head}Content-Length: 10000000000\r\n\r\n`)
   expect([announced.status, announced.headers.connection]).toEqual([413, 'close'])
   const chunk = `10000\r\n${'x'.repeat(0x10000)}\r\n`
@@ -122,6 +136,35 @@ test('cuts off a body that is far too large, without waiting for it', async () =
     `${head}Transfer-Encoding: chunked\r\n\r\n${chunk.repeat(80)}`,
   )
   expect(growing.status).toBe(413)
+})
+
+const limit = 256 * 1024
+
+test.for<[what: string, bytes: number, status: number]>([
+  ['a body of 256 KiB is read', limit, 400],
+  ['a body of a byte more is refused', limit + 1, 413],
+  ['a body of 300 KB is refused', 300_000, 413],
+  ['a body of 4 MiB is refused', 16 * limit, 413],
+])('%s, and its connection goes on', async ([, bytes, status]) => {
+  const service = await startService()
+  const body = `"${'x'.repeat(bytes - 2)}"`
+  const half = body.length >> 1
+  const chunks = [body.slice(0, half), body.slice(half)].map((part) => `${part.length.toString(16)}\r\n${part}\r\n`)
+  const next = 'GET /apps?limit=1 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'
+  for (const sent of [
+    `Content-Length: ${bytes}\r\n\r\n${body}`,
+    `Transfer-Encoding: chunked\r\n\r\n${chunks.join('')}0\r\n\r\n`,
+  ]) {
+    const answers = await exchange(service, createHead(service) + sent + next)
+    expect(answers.match(/(?<=HTTP\/1\.1 )\d+/g)).toEqual([String(status), '200'])
+  }
+})
+
+test('a body of a byte more than 4 MiB is refused without waiting for it', async () => {
+  const service = await startService()
+  const head = createHead(service, `Content-Length: ${16 * limit + 1}`)
+  const reply = await answerTo(service, 'POST', '/apps', `${head}\r\n`)
+  expect([reply.status, reply.headers.connection]).toEqual([413, 'close'])
 })
 
 test.for<[name: string, body: string]>([
@@ -167,10 +210,9 @@ test('logs what the parser refuses, and what was given up, for what it is', asyn
   const refused = await answerTo(service, 'GET', '/apps', 'GET /apps HTTP/1.1\r\nHost: x\r\nbad header\r\n\r\n')
   expect(service.log.map((line) => JSON.parse(line).req.id)).toEqual([refused.headers['x-request-id']])
   const socket = connect(service.port, '127.0.0.1')
-  socket.write(
-    `POST /apps HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.world.keys.ada}\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{`,
-  )
-  await setTimeout(200)
+  socket.write(`${createHead(service, 'Content-Length: 9', 'Expect: 100-continue')}\r\n`)
+  // The request is at work once its body is asked for.
+  expect(String(await once(socket, 'data'))).toMatch(/^HTTP\/1\.1 100 Continue/)
   socket.destroy()
   await expect.poll(() => service.log.at(-1)).toMatch(/POST aborted/)
 })
@@ -231,13 +273,14 @@ describe('request ids', () => {
 
 test('logs a line a request, without a key wherever it stands', async () => {
   const service = await startService()
-  const { ada } = service.world.keys
+  const { ada, bob } = service.world.keys
   await service.get(`/apps?search=${ada}`, { key: ada })
   await service.get(`/${ada.replaceAll('_', '%5F')}`, { headers: { 'X-Other': ada } })
+  await service.get(`/apps?search=${ada}&category=${bob.replaceAll('_', '%5f')}`)
   const log = service.log.join('')
-  expect(service.log).toHaveLength(2)
+  expect(service.log).toHaveLength(3)
   expect(JSON.parse(service.log[0] ?? '{}')).toMatchObject({ req: { method: 'GET' }, res: { statusCode: 200 } })
-  expect(log).not.toContain(ada.slice(-20))
+  for (const key of [ada, bob]) expect(log).not.toContain(key.slice(-20))
   expect(log).toMatch(/apps_[0-9a-z]{12}_\[redacted\]/)
 })
 

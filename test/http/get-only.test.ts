@@ -1,0 +1,31 @@
+import { expect, test } from 'vitest'
+import { startService } from '../support/service.ts'
+
+const read = 'GET, HEAD, OPTIONS'
+
+test.for<[path: string, allow: string]>([
+  ['/apps', 'GET, HEAD, POST, OPTIONS'],
+  ['/apps/1', 'GET, HEAD, PUT, DELETE, OPTIONS'],
+  ['/openapi.json', read],
+  ['/openapi.yaml', read],
+  ['/life-cycle.arazzo.yaml', read],
+  ['/docs', read],
+  ['/healthz', read],
+  ['/readyz', read],
+])('what may be done with %s is told by OPTIONS and by 405, for now alone', async ([path, allow]) => {
+  const service = await startService({ docsPage: '<html></html>' })
+  const asked = await service.request('OPTIONS', path)
+  expect([asked.status, asked.text]).toEqual([204, ''])
+  const refused = await service.request('PATCH', path)
+  expect([refused.status, refused.body.data.code]).toEqual([405, 'method_not_allowed'])
+  for (const { headers } of [asked, refused]) expect(headers).toMatchObject({ allow, 'cache-control': 'no-store' })
+})
+
+test.for(['/healthz', '/readyz'])('%s is as it is now: no answer of it is kept', async (path) => {
+  let draining = false
+  const service = await startService({ isDraining: () => draining })
+  const { status, headers, body } = await service.get(path)
+  expect([status, headers['cache-control'], body.success]).toEqual([200, 'no-store', true])
+  draining = true
+  expect((await service.get(path)).headers['cache-control']).toBe('no-store')
+})
