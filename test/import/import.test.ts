@@ -20,6 +20,22 @@ describe('what becomes of a line', () => {
     ['a new app', [], [app], [1, 0, 0, 0]],
     ['the same line again', [app], [app], [0, 0, 1, 0]],
     ['the same line twice in one file', [], [app, app], [1, 0, 1, 0]],
+    [
+      'a name, then the slug that is made of it',
+      [],
+      [app, { ...app, slug: 'star-map', total_downloads: 5 }],
+      [1, 1, 0, 0],
+    ],
+    ['a slug, then the name that it is made of', [], [{ ...app, slug: 'star-map' }, app], [1, 0, 1, 0]],
+    [
+      'a package name and a slug, then the slug alone',
+      [],
+      [
+        { ...app, package_name: 'org.example.stars', slug: 'stars' },
+        { ...app, slug: 'stars', total_downloads: 5 },
+      ],
+      [1, 1, 0, 0],
+    ],
     ['a changed text, known by owner and name', [app], [{ ...app, description: 'All stars.' }], [0, 1, 0, 0]],
     ['the same name of another owner', [app], [{ ...app, developer_name: 'Bob' }], [1, 0, 0, 0]],
     [
@@ -77,6 +93,17 @@ describe('what becomes of a line', () => {
       ['/category'],
     ],
     ['more reviews', [{ ...app, reviews: [review(4)] }], [{ ...app, reviews: [review(4), review(5)] }], [0, 1, 0, 0]],
+    ...Object.entries({
+      reviewer_name: 'Di',
+      rating: 1,
+      comment: 'Unseen.',
+      created_at: '2026-01-02T00:00:00.000Z',
+    }).map(([field, value]): [string, object[], object[], number[]] => [
+      `the ${field} of the second of two reviews`,
+      [{ ...app, reviews: [review(4), review(5)] }],
+      [{ ...app, reviews: [review(4), { ...review(5), [field]: value }] }],
+      [0, 1, 0, 0],
+    ]),
     [
       'the same reviews in another order',
       [{ ...app, reviews: [review(4), review(5)] }],
@@ -125,6 +152,13 @@ test('two lines that know one app by different names, side by side', async () =>
   expect(countsOf(await importLines(database, lines))).toEqual([0, 2, 0, 0])
   await expectConsistent(database)
   expect(JSON.parse((await exportLines(database)).at(-1) ?? '')).toMatchObject({ category: { slug: 'empty' } })
+})
+
+test('a package name, then the same in another case', async () => {
+  const { database } = await startService()
+  const lines = ['org.example.stars', 'org.Example.Stars'].map((package_name) => ({ ...app, package_name }))
+  expect(countsOf(await importLines(database, lines))).toEqual([1, 1, 0, 0])
+  expect(JSON.parse((await exportLines(database)).at(-1) ?? '')).toMatchObject({ package_name: 'org.Example.Stars' })
 })
 
 test('lines with and without ids, in any order', async () => {

@@ -102,12 +102,25 @@ test('texts are trimmed and times are in UTC', () => {
     ...app,
     name: ' Star Map\n',
     created_at: '2026-01-01T02:00:00.1+02:00',
-    reviews: [{ ...review, comment: ' Fine. ' }],
+    updated_at: '2026-01-04T02:00:00+02:00',
+    approved_at: '2026-01-01T22:00:00-02:00',
+    deleted_at: '2026-01-05T05:30:00+05:30',
+    reviews: [
+      { ...review, comment: ' Fine. ' },
+      { ...review, reviewer_name: ' Di ', created_at: '2026-01-03T01:00:00.123456+01:00' },
+    ],
   }
-  expect(readLine(JSON.stringify(line))).toMatchObject({
+  expect(readLine(JSON.stringify(line))).toEqual({
+    ...line,
     name: 'Star Map',
     created_at: '2026-01-01T00:00:00.100Z',
-    reviews: [{ comment: 'Fine.' }],
+    updated_at: '2026-01-04T00:00:00.000Z',
+    approved_at: '2026-01-02T00:00:00.000Z',
+    deleted_at: '2026-01-05T00:00:00.000Z',
+    reviews: [
+      { ...review, comment: 'Fine.' },
+      { ...review, reviewer_name: 'Di', created_at: '2026-01-03T00:00:00.123Z' },
+    ],
   })
 })
 
