@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
 import { newApp } from '../contract/valid-requests.ts'
+import { appStore } from '../../src/apps/store.ts'
+import { holdClock } from '../support/clock.ts'
 import { startService } from '../support/service.ts'
 
 test('an app from creation to deletion', async () => {
@@ -124,6 +126,19 @@ test('an unchanged app is 304; every update changes its ETag', async () => {
   expect(weak.status).toBe(412)
 })
 
+test('an app that is changed and changed back within a millisecond has another ETag each time', async () => {
+  const service = await startService()
+  const { keys, apps } = service.world
+  holdClock()
+  const update = async (version: string) => {
+    const reply = await service.request('PUT', `/apps/${apps.approved}`, { key: keys.ada, json: { version } })
+    expect(reply.status).toBe(200)
+    return String(reply.headers.etag)
+  }
+  const etags = [await update('A'), await update('B'), await update('A')]
+  expect(new Set(etags).size).toBe(3)
+})
+
 test('an update that changes nothing leaves the app, its ETag and the audit as they are', async () => {
   const service = await startService()
   const { keys, apps } = service.world
@@ -215,4 +230,44 @@ test('shows the newest hundred of many reviews, and counts them all', async () =
   expect(times).toEqual(times.toSorted().reverse())
   expect(times[0]).toBe('2026-01-01T00:02:09.000Z')
   expect(app.average_rating).toBe(3)
+})
+
+test('of reviews of one time, the hundred that came last stand first', async () => {
+  const service = await startService()
+  const { apps } = service.world
+  const review = {
+    app_id: apps.bobs,
+    reviewer_name: 'R',
+    rating: 5,
+    comment: '',
+    created_at: '2026-01-01T00:00:00.000Z',
+  }
+  await service.database.write((connection) => appStore(connection).addReviews(Array(101).fill(review)))
+  const { app } = (await service.get(`/apps/${apps.bobs}`)).body.data
+  const ids: number[] = app.reviews.map(({ id }: { id: number }) => id)
+  const [newest = 0] = ids
+  expect(ids).toEqual(Array.from({ length: 100 }, (_, index) => newest - index))
+  const [last] = await service.database.read(({ sql }) => sql('reviews').max({ id: 'id' }))
+  expect(newest).toBe(last?.id)
+})
+
+test('reviews of two apps, taken at once, count for each', async () => {
+  const service = await startService()
+  const { apps } = service.world
+  const review = { reviewer_name: 'R', comment: '', created_at: '2026-01-01T00:00:00.000Z' }
+  await service.database.write((connection) =>
+    appStore(connection).addReviews([
+      { ...review, app_id: apps.approved, rating: 1 },
+      { ...review, app_id: apps.bobs, rating: 2 },
+      { ...review, app_id: apps.bobs, rating: 3 },
+    ]),
+  )
+  const rating = async (id: number) => {
+    const { review_count, average_rating } = (await service.get(`/apps/${id}`)).body.data.app
+    return [review_count, average_rating]
+  }
+  expect([await rating(apps.approved), await rating(apps.bobs)]).toEqual([
+    [4, 3.75],
+    [2, 2.5],
+  ])
 })

@@ -48,6 +48,7 @@ describe('search', () => {
       total_downloads: 4,
     },
     { name: 'C++ Primer', description: 'Pointers.', total_downloads: 5 },
+    { name: '𠮷野家', description: 'Rice.', total_downloads: 6 },
   ]
   const cases: [what: string, query: string, names: string[]][] = [
     [
@@ -74,6 +75,7 @@ describe('search', () => {
     ['finds its last character', 'search=書', ['日本語辞書']],
     ['finds such text whole', 'search=日本語辞書', ['日本語辞書']],
     ['does not find its characters apart', 'search=日語', []],
+    ['finds one character beyond the basic plane', 'search=𠮷', ['𠮷野家']],
     ['searches developer names', 'search=ada primer', ['C++ Primer']],
     ['searches package names', 'search=wordbook', ['Dictionary']],
     ['takes a whole package name', 'search=org.example.wordbook', ['Dictionary']],
@@ -171,7 +173,7 @@ describe('order', () => {
 
   test('rating is by average, then by number of reviews', async () => {
     const service = await startService()
-    await publish(service, [{ name: 'One five' }, { name: 'Two fives' }, { name: 'None' }, { name: 'A four' }])
+    await publish(service, [{ name: 'Two fives' }, { name: 'One five' }, { name: 'A four' }, { name: 'None' }])
     const ratings: Record<string, number[]> = { 'One five': [5], 'Two fives': [5, 5], 'A four': [4, 4, 4] }
     await service.database.write(async (connection) => {
       for (const [name, stars] of Object.entries(ratings)) {

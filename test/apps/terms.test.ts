@@ -32,13 +32,19 @@ describe('what a search asks', () => {
     ['Thai', 'ไทย', ['ไท ทย']],
     ['Korean, which has spaces', '한국어 사전', ['한국어', '사전']],
     ['characters beyond the basic plane', '𠮷野', ['𠮷野']],
+    ['a single one of these', '𠮷', ['𠮷']],
   ])('%s', ([, text, terms]) => {
     expect(queryTerms(text).map((term) => term.join(' '))).toEqual(terms)
   })
 })
 
-test('a run without spaces is indexed by its pairs and its last character', () => {
-  expect(indexTokens('日本語 app')).toEqual(['日本', '本語', '語', 'app'])
+test.for([
+  ['日本語 app', ['日本', '本語', '語', 'app']],
+  ['語', ['語']],
+  ['𠮷野家', ['𠮷野', '野家', '家']],
+  ['𠮷', ['𠮷']],
+] as const)('%s is indexed by the pairs and the last character of a run without spaces', ([text, tokens]) => {
+  expect(indexTokens(text)).toEqual(tokens)
 })
 
 test.for([
