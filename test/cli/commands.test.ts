@@ -2,6 +2,8 @@ import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { appStore } from '../../src/apps/store.ts'
+import { openDatabase } from '../../src/db/open.ts'
 import { run } from '../support/process.ts'
 import { copyWorld, temporaryFolder } from '../support/service.ts'
 
@@ -158,6 +160,84 @@ describe('on a copy of the world', () => {
     }
     await read('')
     expect(seen).toEqual(expect.arrayContaining(['serve', 'key issue', 'moderation queue', 'backup']))
+  })
+})
+
+describe('nothing that others have written deceives a reader at a terminal:', () => {
+  /** Begins an order to the terminal, and turns the direction in which the rest is read. */
+  const trap = '\u001b\u202e'
+  const shown = '\uFFFD\uFFFD'
+
+  /** A copy of the world in which every text that is not of a fixed form ends so. */
+  async function trappedWorld(): Promise<string> {
+    const filename = copyWorld()
+    const database = openDatabase({ filename })
+    await database.write(async (connection) => {
+      const { sql } = connection
+      const ending = async (table: string, ...columns: string[]) => {
+        const texts = columns.map((column) => [column, sql.raw('?? || ?', [column, trap])])
+        await sql(table).update(Object.fromEntries(texts))
+      }
+      await ending('developers', 'name')
+      await ending('categories', 'name')
+      await sql('api_keys').update({ name: `nightly${trap}` })
+      await ending('apps', 'name', 'short_description', 'description', 'version', 'package_name', 'rejection_reason')
+      const apps = appStore(connection)
+      const app = await apps.find(1)
+      if (!app) throw new Error('the world has no app 1')
+      const texts = {
+        name: `Ebb${trap}`,
+        short_description: `Shore${trap}`,
+        description: `One.${trap}\nTwo.${trap}`,
+        version: `2${trap}`,
+        package_name: `org.example.ebb${trap}`,
+      }
+      const unreviewed_since = '2020-01-01T00:00:00.000Z'
+      await apps.save('app update', app, { ...texts, unreviewed_since }, { operator: `root${trap}` })
+    })
+    await database.close()
+    return filename
+  }
+
+  test.for<[command: string, texts: string[]]>([
+    ['moderation queue', ['Cloud Atlas', 'Ada']],
+    ['moderation queue --changed', ['Ebb', 'name: Tide Clock', 'version: 1.0.0', '→ 2', 'Ada']],
+    [
+      'moderation show 1',
+      [
+        'Name            Ebb',
+        'Version         2',
+        'Package name    org.example.ebb',
+        'Category        Tools',
+        'Developer       Ada',
+        'In short        Shore',
+        '\nOne.',
+        '\nTwo.',
+        '- Tide Clock',
+        '+ Ebb',
+        '- High and low water',
+        '+ Shore',
+        '- Tide Clock is here.',
+        '+ One.',
+        '+ Two.',
+        '- 1.0.0',
+        '+ 2',
+        '- org.example.tideclock',
+        '+ org.example.ebb',
+        'root',
+        'name: Tide Clock',
+      ],
+    ],
+    ['moderation show 3', ['Reason          It points south.']],
+    ['audit', ['root', 'name: Tide Clock']],
+    ['key list', ['nightly', 'Bob']],
+    ['developer list', ['Ada', 'Bob']],
+    ['category list', ['Empty', 'Games', 'Tools']],
+  ])('%s', async ([command, texts]) => {
+    const { code, stdout, stderr } = await run(command.split(' '), { DATABASE_URL: `sqlite:${await trappedWorld()}` })
+    expect(code, stderr).toBe(0)
+    expect(stdout + stderr).not.toMatch(/[^\P{Cc}\n]|[\u202A-\u202E\u2066-\u2069]/u)
+    for (const text of texts) expect(stdout).toContain(text + shown)
   })
 })
 

@@ -2,8 +2,11 @@ import { describe, expect, inject, test } from 'vitest'
 import { accountStore } from '../../src/accounts/store.ts'
 import type { Decision } from '../../src/apps/policy.ts'
 import { appStore } from '../../src/apps/store.ts'
+import type { AppChanges } from '../../src/contract.ts'
 import { openDatabase } from '../../src/db/open.ts'
 import { type Change, moderationStore, type Queue } from '../../src/moderation/store.ts'
+import { holdClock } from '../support/clock.ts'
+import { expectConsistent } from '../support/consistent.ts'
 import { commandLine, serve } from '../support/process.ts'
 import { copyWorld, type Service, startService } from '../support/service.ts'
 
@@ -52,6 +55,22 @@ describe('the queue', () => {
       stderr: 'Page 9 of 1, 2 in all.\n',
     })
     expect(await cli.run('moderation', 'queue', '--changed')).toEqual({ code: 0, stdout: '', stderr: 'No apps.\n' })
+  })
+
+  test('is as of the newest update on the page, wherever that stands', async () => {
+    const service = await startService()
+    const { keys, apps } = service.world
+    await service.request('POST', '/apps', {
+      key: keys.ada,
+      json: { name: 'Star Map', description: 'D', category_id: 1 },
+    })
+    const newest = '2999-01-01T00:00:00.000Z'
+    await service.database.write(({ sql }) =>
+      sql('apps').where({ id: apps.bobsPending }).update({ updated_at: newest }),
+    )
+    const { stdout, stderr } = await commandLine(service.databaseFile).run('moderation', 'queue')
+    expect(stdout).toMatch(/Cloud Atlas[^\n]*\n[^\n]*Night Train[^\n]*\n[^\n]*Star Map/)
+    expect(stderr).toMatch(`As of ${newest}, which`)
   })
 
   test('an app that comes back after a rejection waits from then on, behind those that wait already', async () => {
@@ -118,6 +137,61 @@ describe('the queue', () => {
     await service.request('DELETE', `/apps/${apps.bobs}`, bob)
     expect(await changes()).toEqual([])
   })
+
+  /** Of the world's approved app: what its owner changes, how that is told, and a search that finds it now. */
+  const updates: Record<keyof AppChanges, { to: string | number; change: Change; finds: string }> = {
+    name: {
+      to: 'Ebb Table',
+      change: { field: 'name', before: 'Tide Clock', after: 'Ebb Table' },
+      finds: 'search=ebb+table',
+    },
+    short_description: {
+      to: 'Moon and shore',
+      change: { field: 'short_description', before: 'High and low water', after: 'Moon and shore' },
+      finds: 'search=tide+shore',
+    },
+    description: {
+      to: 'It shows the ocean.',
+      change: { field: 'description', before: 'Tide Clock is here.', after: 'It shows the ocean.' },
+      finds: 'search=tide+ocean',
+    },
+    category_id: {
+      to: 2,
+      change: { field: 'category', before: 'tools', after: 'games' },
+      finds: 'search=tide&category=games',
+    },
+    version: {
+      to: '2',
+      change: { field: 'version', before: '1.0.0', after: '2' },
+      finds: 'search=tide',
+    },
+    package_name: {
+      to: 'com.example.almanac',
+      change: { field: 'package_name', before: 'org.example.tideclock', after: 'com.example.almanac' },
+      finds: 'search=tide+almanac',
+    },
+  }
+  test.for(Object.entries(updates))(
+    'an update of %s alone is seen by it, the audit and search',
+    async ([field, own]) => {
+      const service = await startService()
+      const { apps } = service.world
+      // Each in one and the same millisecond.
+      holdClock()
+      await put(service, apps.approved, { [field]: own.to })
+      const { apps: changed } = await queue(service, 'changed')
+      expect(changed.map(({ id, changes }) => [id, changes])).toEqual([[apps.approved, [own.change]]])
+
+      const [entry] = await service.database.read(({ sql }) => sql('audit').orderBy('id', 'desc').limit(1))
+      const [before, after] = [entry?.before, entry?.after].map((text) => JSON.parse(text ?? '{}'))
+      expect([Object.keys(before), after]).toEqual([[field], { [field]: own.to }])
+
+      const found = async (query: string) =>
+        (await service.get(`/apps?${query}`)).body.data.apps.map(({ id }: { id: number }) => id)
+      expect(await found(own.finds)).toEqual([apps.approved])
+      await expectConsistent(service.database)
+    },
+  )
 
   test('changes are shown from where they begin, whole for programs', async () => {
     const file = copyWorld()
