@@ -14,6 +14,8 @@ test.for<[what: string, environment: NodeJS.ProcessEnv, config: Partial<Config>]
   ['nothing set', {}, {}],
   ['empty variables', { PORT: '', HOST: '' }, {}],
   ['a port, which the base address follows', { PORT: '8080' }, { port: 8080, baseUrl: 'http://localhost:8080' }],
+  ['the highest port', { PORT: '65535' }, { port: 65_535, baseUrl: 'http://localhost:65535' }],
+  ['any port that is free', { PORT: '0' }, { port: 0, baseUrl: 'http://localhost:0' }],
   [
     'a base address with a prefix',
     { BASE_URL: 'https://apps.example.org/store/v1/' },

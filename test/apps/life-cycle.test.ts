@@ -124,6 +124,10 @@ test('an unchanged app is 304; every update changes its ETag', async () => {
     headers: { 'If-Match': `W/${updated.headers.etag}` },
   })
   expect(weak.status).toBe(412)
+  const stale = await service.request('DELETE', path, { key: keys.ada, headers: { 'If-Match': etag } })
+  expect(stale.status).toBe(412)
+  const current = { 'If-Match': `"x", ${updated.headers.etag}` }
+  expect((await service.request('DELETE', path, { key: keys.ada, headers: current })).status).toBe(200)
 })
 
 test('an app that is changed and changed back within a millisecond has another ETag each time', async () => {

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { appStore, type NewAppRow } from '../../src/apps/store.ts'
+import { expectConsistent } from '../support/consistent.ts'
 import { type Service, startService } from '../support/service.ts'
 
 type Listed = { name: string; slug: string }
@@ -49,6 +50,11 @@ describe('search', () => {
     },
     { name: 'C++ Primer', description: 'Pointers.', total_downloads: 5 },
     { name: '𠮷野家', description: 'Rice.', total_downloads: 6 },
+    { name: 'Hail', description: 'Ice.', total_downloads: 2 },
+    { name: 'Hail Cannon', description: 'Noise.', total_downloads: 9 },
+    { name: 'Hail Insurance', description: 'Paper.', total_downloads: 9 },
+    { name: 'Storm', description: 'Hail and thunder.', total_downloads: 9 },
+    { name: 'Thunder', description: 'No hail.', total_downloads: 9 },
   ]
   const cases: [what: string, query: string, names: string[]][] = [
     [
@@ -65,6 +71,11 @@ describe('search', () => {
       'lets a given sort win',
       'search=radar&sort=latest',
       ['Forecast', 'Umbrella', 'Radar Weather Pro', 'Weather Radar', 'Radar'],
+    ],
+    [
+      'puts the newer of two first where their downloads are the same',
+      'search=hail',
+      ['Hail', 'Hail Insurance', 'Hail Cannon', 'Thunder', 'Storm'],
     ],
     ['wants every word', 'search=weather snow', ['Forecast']],
     ['matches the beginning of a word', 'search=weath', ['Radar Weather Pro', 'Weather Radar', 'Umbrella', 'Forecast']],
@@ -191,6 +202,25 @@ describe('order', () => {
   })
 })
 
+test.for<[what: string, query: string, message: string, links: Record<string, number>]>([
+  ['the first page', 'limit=2', 'Page 1 of 3.', { first: 1, next: 2, last: 3 }],
+  ['a page between', 'limit=2&page=2', 'Page 2 of 3.', { first: 1, prev: 1, next: 3, last: 3 }],
+  ['the last page', 'limit=2&page=3', 'Page 3 of 3.', { first: 1, prev: 2, last: 3 }],
+  ['a page past the end', 'limit=2&page=9', 'Page 9 of 3.', { first: 1, prev: 3, last: 3 }],
+  ['the only page, which is full', 'limit=5', 'Page 1 of 1.', { first: 1, last: 1 }],
+  ['a page where nothing matches', 'limit=2&page=9&search=nothing', 'No apps match.', { first: 1, prev: 1 }],
+])('%s says where it is, and links to those around it', async ([, query, message, links]) => {
+  const service = await startService()
+  await publish(
+    service,
+    Array.from({ length: 5 }, (_, index) => ({ name: `App ${index}` })),
+  )
+  const { headers, body } = await service.get(`/apps?category=empty&${query}`)
+  expect(body.message).toBe(message)
+  const found = [...String(headers.link).matchAll(/<[^>]*[?&]page=(\d+)[^>]*>; rel="(\w+)"/g)]
+  expect(Object.fromEntries(found.map(([, page, relation]) => [relation, Number(page)]))).toEqual(links)
+})
+
 test('the kept totals stay exact under any sequence of changes', async () => {
   const service = await startService()
   const { keys } = service.world
@@ -201,25 +231,17 @@ test('the kept totals stay exact under any sequence of changes', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 25 }), async (steps) => {
       for (const { what, which } of steps) await take(what, which)
-      await service.database.read(async ({ sql }) => {
-        const kept = await sql('categories').select('id', 'listed_apps').orderBy('id')
-        for (const { id, listed_apps } of kept) {
-          const [row] = await sql('apps')
-            .where({ category_id: id, status: 'approved' })
-            .whereNull('deleted_at')
-            .count({ count: '*' })
-          expect(listed_apps).toBe(Number(row?.count))
-        }
-        // Every app of the test has the word in its name.
-        const [row] = await sql('apps')
+      await expectConsistent(service.database)
+      // Every app of the test has the word in its name.
+      const [row] = await service.database.read(({ sql }) =>
+        sql('apps')
           .where({ status: 'approved' })
           .whereNull('deleted_at')
           .whereLike('name', 'Zebra%')
-          .count({ count: '*' })
-        expect((await service.get('/apps?search=zebra&limit=1')).body.data.pagination.total_pages).toBe(
-          Number(row?.count),
-        )
-      })
+          .count({ count: '*' }),
+      )
+      const { pagination } = (await service.get('/apps?search=zebra&limit=1')).body.data
+      expect(pagination.total_pages).toBe(Number(row?.count))
     }),
     { numRuns: 8 },
   )

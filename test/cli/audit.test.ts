@@ -66,6 +66,11 @@ test('for people', async () => {
     '',
   ])
   expect(shown.stderr).toBe('The newest 1; there are older ones (--limit).\n')
+  const entries = await cli.json('audit')
+  const whole = await cli.run('audit', '--limit', String(entries.length))
+  expect(whole.stderr).toBe('')
+  // An entry is on an app, a developer or a category.
+  expect(whole.stdout).toMatch(/ {2}category add +category tools\n[\s\S]* {2}key issue +developer Bob\n/)
   expect(await cli.run('audit', '--app', '99')).toEqual({ code: 0, stdout: '', stderr: 'No entries.\n' })
   expect(await cli.run('audit', '--developer', 'Eve')).toEqual({
     code: 1,

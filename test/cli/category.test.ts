@@ -43,6 +43,15 @@ test('categories with how many apps are in each, and under other names at once i
   await expectConsistentFile(file)
 })
 
+test('a slug is 80 characters at most', async () => {
+  const database = openDatabase({ filename: copyWorld() })
+  const add = (slug: string) =>
+    database.write((connection) => categoryStore(connection).add(slug, slug, { operator: 'test' }))
+  expect((await add('x'.repeat(80))).slug).toHaveLength(80)
+  await expect(add('x'.repeat(81))).rejects.toThrow(/^the slug must be/)
+  await database.close()
+})
+
 test.for<[slug: string, to: { name: string; slug?: string }, message: string]>([
   ['none', { name: 'None' }, 'there is no category with the slug none'],
   ['tools', { name: 'Games' }, 'there is already a category with the name Games'],

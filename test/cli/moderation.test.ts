@@ -332,6 +332,26 @@ describe('a decision', () => {
     await database.close()
   })
 
+  test.for<[what: string, reason: string, isTaken: boolean]>([
+    ['of one character', '.', true],
+    ['of 1000 characters beyond the basic plane, and white space around them', ` ${'𠮷'.repeat(1000)}\n`, true],
+    ['of 1001 characters', 'x'.repeat(1001), false],
+    ['of white space', ' \n', false],
+    ['with line breaks and tabs', 'One.\r\n\tTwo.', true],
+    ['with half a surrogate pair', 'x\ud83d', false],
+  ])('a rejection with a reason %s', async ([, reason, isTaken]) => {
+    const database = openDatabase({ filename: copyWorld() })
+    const decided = database.write((connection) =>
+      moderationStore(connection).decide('reject', worldApps().pending, actor, { reason }),
+    )
+    if (isTaken) {
+      await decided
+      const app = await database.read((connection) => appStore(connection).find(worldApps().pending))
+      expect(app?.rejection_reason).toBe(reason.trim())
+    } else await expect(decided).rejects.toThrow(/^a reason is 1 to 1000 characters, /)
+    await database.close()
+  })
+
   test('on several apps: each by itself, in order, once', async () => {
     const cli = commandLine(copyWorld())
     const approved = await cli.run('moderation', 'approve', '6', '99', '2', '6', '1')
@@ -354,6 +374,11 @@ describe('a decision', () => {
     const bad = await cli.runWith('2\n\n0x6\n6 7\n-1\n', 'moderation', 'approve', '-')
     expect(bad).toMatchObject({ code: 2, stdout: '' })
     expect(bad.stderr).toMatch(/lines that are not ids: line 3 \(0x6\), line 4 \(6 7\), line 5 \(-1\)\n/)
+    const words = (count: number) => 'x\n'.repeat(count)
+    expect((await cli.runWith(words(10), 'moderation', 'approve', '-')).stderr).toMatch(
+      /line 9 \(x\), line 10 \(x\)\n$/,
+    )
+    expect((await cli.runWith(words(12), 'moderation', 'approve', '-')).stderr).toMatch(/line 10 \(x\) and 2 more\n$/)
     const approved = await cli.runWith(' 2 \r\n\r\n6', 'moderation', 'approve', '-', '3', '--json')
     expect(approved.code).toBe(0)
     expect(JSON.parse(approved.stdout).map(({ id }: { id: number }) => id)).toEqual([2, 6, 3])

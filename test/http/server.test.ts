@@ -107,6 +107,10 @@ describe.for(Object.entries(validRequests(inject('world'))))('%s', ([, [method, 
     expect([reply.status, reply.body.data.code]).toEqual([500, 'internal_error'])
     expect(reply.text).not.toMatch(/secret/)
     expect(service.log.join('')).toMatch(/secret detail/)
+    // An error, in pino's numbers; what a caller did wrong is none.
+    expect(JSON.parse(service.log.at(-1) ?? '').level).toBe(50)
+    await service.get('/nowhere')
+    expect(JSON.parse(service.log.at(-1) ?? '').level).toBe(30)
   })
 
   test('answers 503 while the database cannot be used', async () => {

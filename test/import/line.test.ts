@@ -55,7 +55,17 @@ test.for<[what: string, line: object, problems: string[]]>([
   ['a rejected app with a reason', { ...app, status: 'rejected', rejection_reason: 'No.' }, []],
   ['a rating of an app without reviews', { ...app, average_rating: 4.5, reviews: [] }, []],
   ['a rating beside reviews', { ...app, average_rating: 4.5, reviews: [review] }, ['/average_rating']],
-  ['a rating below one star', { ...app, average_rating: 0.5 }, ['/average_rating']],
+  ['a rating below one star', { ...app, average_rating: 0.99 }, ['/average_rating']],
+  ['a rating of one star', { ...app, average_rating: 1 }, []],
+  ['a rating of five stars', { ...app, average_rating: 5 }, []],
+  ['a rating above five stars', { ...app, average_rating: 5.01 }, ['/average_rating']],
+  ['a rating of none', { ...app, average_rating: 0 }, []],
+  ['a rating of none beside reviews', { ...app, average_rating: 0, reviews: [review] }, []],
+  [
+    'the first and the last time there is',
+    { ...app, created_at: '0000-01-01T00:00:00Z', updated_at: '9999-12-31T23:59:59.999Z' },
+    [],
+  ],
   [
     'a time that is none',
     { ...app, created_at: 'yesterday', approved_at: '2026-02-30T00:00:00Z' },

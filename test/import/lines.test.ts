@@ -55,11 +55,13 @@ test.for<[what: string, bytes: Buffer | string, lines: object[]]>([
 })
 
 test('a line that is too long is named, and the next one read', async () => {
-  const bytes = Buffer.concat([Buffer.alloc(17 * 1024 * 1024, 'x'), Buffer.from('\nb\n')])
-  expect(await read(bytes, 65_536)).toEqual([
+  const longest = Buffer.alloc(16 * 1024 * 1024, 'x')
+  const [first, second, third] = await read(Buffer.concat([longest, Buffer.from('x\nb\n'), longest]), 65_536)
+  expect([first, second]).toEqual([
     { number: 1, problem: 'is longer than 16 MiB' },
     { number: 2, text: 'b' },
   ])
+  expect(third && 'text' in third && third.text.length).toBe(longest.length)
 })
 
 test('a gzip file that was cut is an error, not an end', async () => {
