@@ -88,7 +88,7 @@ test('a key lives 365 days unless told otherwise, to the millisecond', async () 
   const { database, get } = await startService()
   const issued = await database.write(async (connection) => {
     const accounts = accountStore(connection)
-    return accounts.issueKey(await accounts.developerNamed('Ada'), actor)
+    return accounts.issueKey(await accounts.findOrAddDeveloper('Ada'), actor)
   })
   expect(issued.expires_at).toBe('2027-01-01T00:00:00.000Z')
   const activeKeys = () =>
@@ -104,7 +104,7 @@ describe('in the order of names, whatever came first:', () => {
     const { database } = await startService()
     await database.write(async (connection) => {
       const accounts = accountStore(connection)
-      for (const name of ['Zoe', 'Abe', 'Mia']) await accounts.developerNamed(name)
+      for (const name of ['Zoe', 'Abe', 'Mia']) await accounts.findOrAddDeveloper(name)
     })
     const page = async (limit: number, offset: number) => {
       const { developers, total } = await database.read((connection) =>
@@ -120,7 +120,7 @@ describe('in the order of names, whatever came first:', () => {
     const { database } = await startService()
     const created = (id: string, name: string, at: string) =>
       database.write(async (connection) => {
-        const { id: developer_id } = await accountStore(connection).developerNamed(name)
+        const { id: developer_id } = await accountStore(connection).findOrAddDeveloper(name)
         const times = { created_at: at, expires_at: '2999-01-01T00:00:00.000Z' }
         await connection.sql('api_keys').insert({ id, developer_id, sha256: id, ...times })
       })

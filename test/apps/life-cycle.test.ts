@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { newApp } from '../contract/valid-requests.ts'
 import { appStore } from '../../src/apps/store.ts'
+import { newApp } from '../contract/valid-requests.ts'
 import { holdClock } from '../support/clock.ts'
 import { startService } from '../support/service.ts'
 

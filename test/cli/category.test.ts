@@ -44,7 +44,7 @@ test('categories with how many apps are in each, and under other names at once i
 })
 
 test('a slug is 80 characters at most', async () => {
-  const database = openDatabase({ filename: copyWorld() })
+  const database = openDatabase(`sqlite:${copyWorld()}`)
   const add = (slug: string) =>
     database.write((connection) => categoryStore(connection).add(slug, slug, { operator: 'test' }))
   expect((await add('x'.repeat(80))).slug).toHaveLength(80)

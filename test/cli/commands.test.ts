@@ -171,7 +171,7 @@ describe('nothing that others have written deceives a reader at a terminal:', ()
   /** A copy of the world in which every text that is not of a fixed form ends so. */
   async function trappedWorld(): Promise<string> {
     const filename = copyWorld()
-    const database = openDatabase({ filename })
+    const database = openDatabase(`sqlite:${filename}`)
     await database.write(async (connection) => {
       const { sql } = connection
       const ending = async (table: string, ...columns: string[]) => {

@@ -340,7 +340,7 @@ describe('a decision', () => {
     ['with line breaks and tabs', 'One.\r\n\tTwo.', true],
     ['with half a surrogate pair', 'x\ud83d', false],
   ])('a rejection with a reason %s', async ([, reason, isTaken]) => {
-    const database = openDatabase({ filename: copyWorld() })
+    const database = openDatabase(`sqlite:${copyWorld()}`)
     const decided = database.write((connection) =>
       moderationStore(connection).decide('reject', worldApps().pending, actor, { reason }),
     )

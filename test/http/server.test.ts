@@ -1,11 +1,8 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 
-
-import { setTimeout } from 'node:timers/promises'
 import { describe, expect, inject, test } from 'vitest'
 import { generateKey, keyId } from '../../src/accounts/keys.ts'
-
 
 import type { Database } from '../../src/db/open.ts'
 import { ServiceError } from '../../src/errors.ts'

@@ -80,7 +80,7 @@ async function indexedTokens({ sql }: Connection): Promise<Map<number, string>> 
 
 /** The same of a file that others have open too. */
 export async function expectConsistentFile(filename: string) {
-  const database = openDatabase({ filename })
+  const database = openDatabase(`sqlite:${filename}`)
   await expectConsistent(database).finally(() => database.close())
 }
 
