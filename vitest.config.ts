@@ -15,6 +15,8 @@ export default defineConfig({
       'default',
       ...(summary ? [['./test/support/summary.ts', { file: summary }] as [string, Record<string, unknown>]] : []),
     ],
+    // Half of the cores would be left to do nothing: tests wait for processes of their own.
+    maxWorkers: '100%',
     testTimeout: 30_000,
     hookTimeout: 30_000,
     // What is waited for comes when it comes: on a busy machine, late.
