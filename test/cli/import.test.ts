@@ -148,8 +148,13 @@ test('kill -9 in the middle of an import: nothing half done is visible, and the 
   const file = manyApps(20_000)
   const main = `${import.meta.dirname}/../../src/main.ts`
   const env = { PATH: process.env.PATH, DATABASE_URL: `sqlite:${databaseFile}` }
-  const child = spawn(process.execPath, [main, 'import', file], { env, stdio: 'ignore' })
+  const child = spawn(process.execPath, [main, 'import', '-'], { env, stdio: ['pipe', 'ignore', 'ignore'] })
   const ended = new Promise((resolve) => child.on('exit', resolve))
+  child.stdin.on('error', () => {
+    // It was killed before it had read all.
+  })
+  // Its input does not end, so it cannot be done before it is killed.
+  child.stdin.write(readFileSync(file).subarray(0, -1))
   const database = openDatabase(`sqlite:${databaseFile}`)
   const count = () => database.read(async ({ sql }) => Number((await sql('apps').count({ count: '*' }))[0]?.count))
   await expect.poll(count, { interval: 20 }).toBeGreaterThan(1000)

@@ -188,7 +188,7 @@ describe('each field of a line', () => {
     const before = names.map((name) => ({ ...whole, slug: slugOf(name) }))
     expect(countsOf(await importLines(database, before))).toEqual([names.length, 0, 0, 0])
     const there = await exported(database)
-    const after = names.map((name) => ({ ...whole, slug: slugOf(name), ...changes[name].to }))
+    const after = names.map((name) => ({ ...app, slug: slugOf(name), ...changes[name].to }))
     expect(countsOf(await importLines(database, after))).toEqual([0, names.length, 0, 0])
 
     const now = await exported(database)
