@@ -1,5 +1,8 @@
 import { defineConfig } from 'vitest/config'
 
+// As main.ts has it: each connection of a database has a thread of its own. The workers inherit it.
+process.env.UV_THREADPOOL_SIZE = '8'
+
 const summary = process.env.TEST_SUMMARY
 
 export default defineConfig({

@@ -10,6 +10,8 @@ export type Config = Readonly<{
   /** Which db/ reads; it may hold a password. */
   databaseUrl: string
   logLevel: string
+  /** Bytes that kept answers may take; 0 for none. */
+  cacheSize: number
 }>
 
 /** Thrown with one line that names every bad variable. */
@@ -50,10 +52,24 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     `one of ${logLevels.join(', ')}`,
   )
 
-  if (host === undefined || port === undefined || !baseUrl || databaseUrl === undefined || logLevel === undefined) {
+  const cacheSize = variable(
+    'CACHE_SIZE',
+    '64',
+    (text) => (/^\d{1,5}$/.test(text) ? Number(text) * 2 ** 20 : undefined),
+    'a whole number of mebibytes from 0 to 99999',
+  )
+
+  if (
+    host === undefined ||
+    port === undefined ||
+    !baseUrl ||
+    databaseUrl === undefined ||
+    logLevel === undefined ||
+    cacheSize === undefined
+  ) {
     throw new ConfigError(`bad environment: ${problems.join('; ')}`)
   }
-  return Object.freeze({ host, port, ...baseUrl, databaseUrl, logLevel })
+  return Object.freeze({ host, port, ...baseUrl, databaseUrl, logLevel, cacheSize })
 }
 
 const parsePort = (text: string) => (/^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : undefined)

@@ -6,6 +6,10 @@ export const etagOf = (data: object) => contentTag(JSON.stringify(data))
 /** The same of what is sent as it is. */
 export const contentTag = (content: string | Buffer) => `"${hash('sha256', content, 'base64url').slice(0, 27)}"`
 
+/** Whether an If-None-Match header names the tag (RFC 9110, section 13.1.2): weakly compared, or it is `*` alone. */
+export const matches = (ifNoneMatch: string, etag: string): boolean =>
+  ifNoneMatch === '*' || ifNoneMatch.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag)
+
 /** Whether an If-Match header holds (RFC 9110, section 13.1.1): one tag is the same, strongly compared, or it is `*` alone. */
 export const holds = (ifMatch: string, etag: string): boolean =>
   ifMatch === '*' ||

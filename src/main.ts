@@ -16,6 +16,10 @@ import { serveCommand } from './cli/serve.ts'
 import { ConfigError } from './config.ts'
 import { Refusal, ServiceError } from './errors.ts'
 
+// More threads than a database has connections, before the first of them is used: else a statement that waits for a lock would
+// hold up whoever asks only for the data's version.
+process.env.UV_THREADPOOL_SIZE ??= '8'
+
 /** Exit codes: 0 done, 1 failed, 2 misused. */
 const program = new Command('apps-service')
   .description('A catalogue of applications: its server, and what its operators do.')

@@ -8,6 +8,7 @@ const defaults: Config = {
   prefix: '',
   databaseUrl: 'sqlite:data/apps.sqlite',
   logLevel: 'info',
+  cacheSize: 64 * 1024 * 1024,
 }
 
 test.for<[what: string, environment: NodeJS.ProcessEnv, config: Partial<Config>]>([

@@ -26,6 +26,7 @@ async function serve() {
 export const catalogue = (database: Database, baseUrl: string): Responder => ({
   authenticate: authenticator(database),
   respond: answerBy(appHandlers(database, baseUrl)),
+  version: database.version,
   async demandReady() {
     const age = await database.schemaAge().catch(() => undefined)
     if (age !== 'current') throw new ServiceError('unavailable', 'The database does not answer or is not migrated.')

@@ -6,7 +6,7 @@ import type { Responder } from '../http/api.ts'
 /** Listens where the environment says, announces it, and returns after SIGTERM or SIGINT with the requests in flight answered. */
 export async function serveUntilSignal(config: Config, responder: Responder, announcement: string) {
   // Loaded here, since no other command needs them and they take longer to load than most commands to run.
-  const { createExpressApp } = await import('../http/app.ts')
+  const { createListener } = await import('../http/app.ts')
   const { readDocument, readPage } = await import('../http/docs.ts')
   const { createLogger } = await import('../http/log.ts')
   const { drain, listen } = await import('../http/server.ts')
@@ -14,7 +14,7 @@ export async function serveUntilSignal(config: Config, responder: Responder, ann
   const logger = createLogger(config.logLevel)
   const docsPage = await readPage()
   let draining = false
-  const app = await createExpressApp({
+  const listener = await createListener({
     config,
     responder,
     document: await readDocument(),
@@ -22,7 +22,7 @@ export async function serveUntilSignal(config: Config, responder: Responder, ann
     logger,
     isDraining: () => draining,
   })
-  const { server, port } = await listen(app, config, logger).catch((error: NodeJS.ErrnoException) => {
+  const { server, port } = await listen(listener, config, logger).catch((error: NodeJS.ErrnoException) => {
     throw new ServiceError('unavailable', `cannot listen on ${config.host}:${config.port}: ${reasonOf(error)}`)
   })
   if (docsPage === undefined)

@@ -1,5 +1,5 @@
 import addFormats from 'ajv-formats'
-import type { Request, RequestHandler } from 'express'
+import type { Request, RequestHandler, Response } from 'express'
 import { type Context, type Document, OpenAPIBackend, type Operation } from 'openapi-backend'
 import type { Caller } from '../actor.ts'
 import { invalidRequest, notFound, ServiceError } from '../errors.ts'
@@ -18,14 +18,23 @@ export type Responder = {
   respond: (context: Context) => Promise<{ status: number; headers: object; body?: object }>
   /** Throws `unavailable` while it cannot answer. */
   demandReady: () => Promise<void>
+  /** What version the data has that answers come from. Where it is not told, no answer is kept. */
+  version?: () => Promise<string>
 }
+
+/** Called with each answer of 200 to a read, before it is sent: its headers, but for those of the body, are set. */
+export type OnRead = (request: Request, response: Response, etag: string, content: string) => void
 
 /**
  * openapi-backend as router, validator and register of what answers each operation. Every request is held against the document
  * in this order: route (404, 405), accept (406), key (401), body (415, 413, 400), schema (400). Its own pipeline has no place
  * for a body that is read only when the caller is known.
  */
-export async function createApi(document: Document, { authenticate, respond }: Responder): Promise<RequestHandler> {
+export async function createApi(
+  document: Document,
+  { authenticate, respond }: Responder,
+  onRead?: OnRead,
+): Promise<RequestHandler> {
   const api = await loaded(document)
   for (const { operationId = '' } of api.getOperations()) api.register(operationId, respond)
 
@@ -51,8 +60,12 @@ export async function createApi(document: Document, { authenticate, respond }: R
     const reply = await api.handlers[operation.operationId ?? '']?.(context)
     const isRead = head.method === 'GET' && reply.status < 400
     response.set(isRead ? readCaching(request) : { 'Cache-Control': 'no-store' })
+    response.status(reply.status).set(reply.headers)
+    if (reply.body === undefined) return response.end()
+    const content = JSON.stringify(reply.body)
+    if (isRead) onRead?.(request, response, String(reply.headers.ETag), content)
     // Express answers 304 by itself where If-None-Match holds the ETag.
-    response.status(reply.status).set(reply.headers).json(reply.body)
+    response.type('json').send(content)
   }
 
   /** Whose key it is; undefined where there is none, and the document demands none. */

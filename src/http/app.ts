@@ -1,3 +1,4 @@
+import type { RequestListener } from 'node:http'
 import express, { type ErrorRequestHandler, type Express, Router } from 'express'
 import helmet from 'helmet'
 import type { Document } from 'openapi-backend'
@@ -5,14 +6,15 @@ import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
 import { invalidRequest, notFound, ServiceError } from '../errors.ts'
 import { errorAnswer } from './answer.ts'
-import { createApi, type Responder } from './api.ts'
+import { createApi, type OnRead, type Responder } from './api.ts'
 import { publicReads } from './cors.ts'
 import { docsRouter } from './docs.ts'
 import { getOnly } from './get-only.ts'
+import { KeptAnswers } from './kept.ts'
 import { accessLog } from './log.ts'
 
-export type ExpressAppOptions = {
-  config: Pick<Config, 'baseUrl' | 'prefix'>
+export type ListenerOptions = {
+  config: Pick<Config, 'baseUrl' | 'prefix' | 'cacheSize'>
   responder: Responder
   document: Document
   /** The Redoc page; without it there is no /docs. */
@@ -22,15 +24,20 @@ export type ExpressAppOptions = {
   isDraining: () => boolean
 }
 
-/** The whole HTTP surface, not yet listening. */
-export async function createExpressApp({
-  config,
-  responder,
-  document,
-  docsPage,
-  logger,
-  isDraining,
-}: ExpressAppOptions): Promise<Express> {
+/** The whole HTTP surface, not yet listening: what answered before is kept, the rest takes the way through Express. */
+export async function createListener(options: ListenerOptions): Promise<RequestListener> {
+  const { config, responder, logger, isDraining } = options
+  const { prefix, cacheSize } = config
+  const { version } = responder
+  if (!version || cacheSize === 0) return createExpressApp(options)
+  const kept = new KeptAnswers({ prefix, maxSize: cacheSize, version, logger, isDraining })
+  return kept.before(await createExpressApp(options, (...answer) => kept.offer(...answer)))
+}
+
+async function createExpressApp(
+  { config, responder, document, docsPage, logger, isDraining }: ListenerOptions,
+  onRead?: OnRead,
+): Promise<Express> {
   const { baseUrl, prefix } = config
   const app = express()
   app.disable('x-powered-by')
@@ -70,7 +77,7 @@ export async function createExpressApp({
 
   const service = Router({ strict: true, caseSensitive: true })
   service.use(docsRouter(document, docsPage, baseUrl))
-  service.use(await createApi(document, responder))
+  service.use(await createApi(document, responder, onRead))
   app.use(prefix || '/', service)
 
   app.use(() => {

@@ -44,5 +44,17 @@ export const accessLog = (logger: Logger): HttpLogger =>
     customErrorMessage: summary,
   })
 
+/** The same line of an answer that was sent without the middleware above. `started` is by `performance.now()`. */
+export function logAnswered(
+  logger: Logger,
+  id: string,
+  { method, url }: IncomingMessage,
+  { statusCode }: ServerResponse,
+  started: number,
+) {
+  const responseTime = Math.round(performance.now() - started)
+  logger.info({ req: { id, method, url }, res: { statusCode }, responseTime }, `${method} ${statusCode}`)
+}
+
 const summary = ({ method }: IncomingMessage, response: ServerResponse) =>
   `${method} ${response.writableEnded ? response.statusCode : 'aborted'}`

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { type Database, databaseOf, openDatabase, openMigratedDatabase } from '../../src/db/open.ts'
@@ -314,4 +314,22 @@ describe('work that loses against another transaction', () => {
   test('is given up after ten attempts', async () => {
     expect(await losing(1000)).toEqual({ outcome: 'lost', begun: 10, names: [] })
   })
+})
+
+test.runIf(process.platform === 'linux')('a database that is closed has let go of its file', async () => {
+  const open = '/proc/self/fd'
+  const held = () =>
+    readdirSync(open)
+      // But for the one that this reading itself had open.
+      .filter((descriptor) => existsSync(join(open, descriptor)))
+      .map((descriptor) => readlinkSync(join(open, descriptor)))
+      .filter((file) => file.startsWith(filename))
+  const filename = copyWorld()
+  const database = openDatabase(`sqlite:${filename}`)
+  await database.read(({ sql }) => sql('apps').first('id'))
+  await database.write(({ sql }) => sql('apps').first('id'))
+  await database.version()
+  expect(held().length).toBeGreaterThanOrEqual(3)
+  await database.close()
+  expect(held()).toEqual([])
 })

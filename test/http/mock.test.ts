@@ -1,7 +1,7 @@
 import { OpenAPIBackend } from 'openapi-backend'
 import { describe, expect, inject, test } from 'vitest'
 import type { OperationId } from '../../src/contract.ts'
-import { createExpressApp } from '../../src/http/app.ts'
+import { createListener } from '../../src/http/app.ts'
 import { readDocument } from '../../src/http/docs.ts'
 import { createLogger } from '../../src/http/log.ts'
 import { mock } from '../../src/http/mock.ts'
@@ -11,8 +11,8 @@ import { type RequestOptions, send, startService } from '../support/service.ts'
 
 const prefix = '/v1'
 const baseUrl = `http://mock.test${prefix}`
-const app = await createExpressApp({
-  config: { baseUrl, prefix },
+const listener = await createListener({
+  config: { baseUrl, prefix, cacheSize: 0 },
   responder: mock(baseUrl),
   document: await readDocument(),
   logger: createLogger('silent'),
@@ -22,7 +22,7 @@ const checker = new ResponseChecker()
 
 /** Every answer of the mock is held against the document, and none counts for what the server must have answered. */
 async function ask(method: string, path: string, options: RequestOptions = {}) {
-  const answer = { ...(await send(app, method, prefix + path, options)), path: path.split('?', 1).join() }
+  const answer = { ...(await send(listener, method, prefix + path, options)), path: path.split('?', 1).join() }
   expect(checker.check(answer).problems).toEqual([])
   return { ...answer, body: answer.text === '' ? undefined : JSON.parse(answer.text) }
 }
@@ -156,5 +156,5 @@ test('an ETag is of one example: what was read of another is not taken for uncha
 
 test('HEAD, and the health checks', async () => {
   expect((await ask('HEAD', '/apps/7')).status).toBe(200)
-  for (const path of ['/healthz', '/readyz']) expect((await send(app, 'GET', path)).status).toBe(200)
+  for (const path of ['/healthz', '/readyz']) expect((await send(listener, 'GET', path)).status).toBe(200)
 })

@@ -8,7 +8,7 @@ import { appStore } from '../../src/apps/store.ts'
 import { catalogue } from '../../src/cli/serve.ts'
 import { type Database, openDatabase } from '../../src/db/open.ts'
 import { Refusal } from '../../src/errors.ts'
-import { createExpressApp } from '../../src/http/app.ts'
+import { createListener } from '../../src/http/app.ts'
 import { readDocument } from '../../src/http/docs.ts'
 import { createLogger } from '../../src/http/log.ts'
 import { defaultTimeouts, listen, type Timeouts } from '../../src/http/server.ts'
@@ -50,6 +50,8 @@ export type ServiceOptions = {
   timeouts?: Partial<Timeouts>
   docsPage?: string
   isDraining?: () => boolean
+  /** Bytes that kept answers may take. */
+  cacheSize?: number
   /** Wraps what the operations use, to make it fail. */
   database?: (database: Database) => Database
 }
@@ -72,21 +74,21 @@ export function copyWorld(): string {
 
 /** The real app on a real database, listening; it stops when the test ends. */
 export async function startService(options: ServiceOptions = {}): Promise<Service> {
-  const { prefix = '', timeouts = {}, docsPage, isDraining = () => false } = options
+  const { prefix = '', timeouts = {}, docsPage, isDraining = () => false, cacheSize = 2 ** 20 } = options
   const databaseFile = copyWorld()
   const database = openDatabase(`sqlite:${databaseFile}`)
   const log: string[] = []
   const logger = createLogger('info', { write: (line: string) => log.push(line) })
   const baseUrl = `http://apps.test${prefix}`
-  const app = await createExpressApp({
-    config: { baseUrl, prefix },
+  const listener = await createListener({
+    config: { baseUrl, prefix, cacheSize },
     responder: catalogue(options.database?.(database) ?? database, baseUrl),
     document: await readDocument(),
     docsPage,
     logger,
     isDraining,
   })
-  const { server, port } = await listen(app, { port: 0, host: '127.0.0.1' }, logger, {
+  const { server, port } = await listen(listener, { port: 0, host: '127.0.0.1' }, logger, {
     ...defaultTimeouts,
     ...timeouts,
   })

@@ -1,0 +1,203 @@
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import { LRUCache } from 'lru-cache'
+import type { Logger } from 'pino'
+import { matches } from '../etag.ts'
+import { logAnswered, requestId } from './log.ts'
+
+/** An answer of 200 as it goes over the wire, but for what each request has of its own: `X-Request-Id` and `Date`. */
+type KeptAnswer = { version: string; etag: string; headers: string[]; notModifiedHeaders: string[]; body: Buffer }
+
+export type KeptAnswersOptions = {
+  /** Path before `/apps`. */
+  prefix: string
+  /** Bytes that kept answers may take. */
+  maxSize: number
+  /** What version the data has now. */
+  version: () => Promise<string>
+  logger: Logger
+  isDraining: () => boolean
+}
+
+/** Addresses of which it is known that they were asked for; an answer is kept from the second time on. */
+const mostSeen = 10_000
+/** Characters: what is longer is not kept. */
+const longestTarget = 1000
+
+/**
+ * Answers anonymous reads that were answered before, while the data has the version that it had then. Each time the database is
+ * asked for its version, so nothing is ever older than the last write that was acknowledged before the request came,
+ * whoever wrote. Whatever is unusual about a request, it takes the whole way.
+ */
+export class KeptAnswers {
+  readonly #options: KeptAnswersOptions
+  readonly #target: RegExp
+  readonly #answers: LRUCache<string, KeptAnswer>
+  readonly #seen = new LRUCache<string, true>({ max: mostSeen })
+  /** What is being answered for the first time in a version: who asks for the same meanwhile waits for it. */
+  readonly #flights = new Map<string, Flight>()
+  readonly #flightOf = new WeakMap<IncomingMessage, Flight>()
+  readonly #version: () => Promise<string>
+
+  constructor(options: KeptAnswersOptions) {
+    this.#options = options
+    this.#target = new RegExp(`^${options.prefix.replaceAll('.', '\\.')}/apps(?:/\\d+|\\?.*)?$`)
+    this.#answers = new LRUCache({
+      maxSize: options.maxSize,
+      sizeCalculation: ({ body, headers }, target) => body.length + 4 * target.length + 100 * headers.length,
+    })
+    this.#version = shared(options.version)
+  }
+
+  /** In front of the listener that answers what is not kept. */
+  before(listener: RequestListener): RequestListener {
+    return (request, response) => {
+      if (!this.#isUsual(request) || !this.#isAskedAgain(request)) return listener(request, response)
+      const started = performance.now()
+      this.#version().then(
+        (version) => this.#answer(version, request, response, started, listener),
+        // The whole way says that the database cannot be asked.
+        () => listener(request, response),
+      )
+    }
+  }
+
+  /** Takes the answer to a request of which the version was known before its rows were read; others are passed over. */
+  offer(request: IncomingMessage, response: ServerResponse, etag: string, content: string) {
+    const flight = this.#flightOf.get(request)
+    if (!flight) return
+    const body = Buffer.from(content)
+    const common = (response as WithRawNames)
+      .getRawHeaderNames()
+      .filter((name) => !own.has(name.toLowerCase()))
+      .flatMap((name) => [name, String(response.getHeader(name))])
+    const headers = [
+      ...common,
+      'Content-Type',
+      'application/json; charset=utf-8',
+      'Content-Length',
+      String(body.length),
+    ]
+    const { target, version, land } = flight
+    this.#answers.set(target, { version, etag, headers, notModifiedHeaders: common, body })
+    land()
+  }
+
+  #isUsual({ method, url = '', headers, rawHeaders, httpVersion }: IncomingMessage): boolean {
+    return (
+      (method === 'GET' || method === 'HEAD') &&
+      url.length <= longestTarget &&
+      this.#target.test(url) &&
+      httpVersion === '1.1' &&
+      headers.authorization === undefined &&
+      (headers.accept === undefined || usualAccept.test(headers.accept)) &&
+      headers.expect === undefined &&
+      headers['content-length'] === undefined &&
+      headers['transfer-encoding'] === undefined &&
+      hasOneHost(rawHeaders) &&
+      !this.#options.isDraining()
+    )
+  }
+
+  #isAskedAgain({ url = '' }: IncomingMessage): boolean {
+    if (this.#seen.get(url)) return true
+    this.#seen.set(url, true)
+    return false
+  }
+
+  #answer(
+    version: string,
+    request: IncomingMessage,
+    response: ServerResponse,
+    started: number,
+    listener: RequestListener,
+  ) {
+    const target = request.url ?? ''
+    const kept = this.#answers.get(target)
+    if (kept?.version === version) return this.#send(kept, request, response, started)
+    const flight = this.#flights.get(target)
+    if (flight?.version !== version) return this.#fly(version, request, response, listener)
+    flight.landed.then(() => {
+      const landed = this.#answers.get(target)
+      if (landed?.version === version) this.#send(landed, request, response, started)
+      else listener(request, response)
+    })
+  }
+
+  #fly(version: string, request: IncomingMessage, response: ServerResponse, listener: RequestListener) {
+    const target = request.url ?? ''
+    const { promise: landed, resolve } = Promise.withResolvers<void>()
+    const flight = {
+      target,
+      version,
+      landed,
+      land: () => {
+        if (this.#flights.get(target) === flight) this.#flights.delete(target)
+        resolve()
+      },
+    }
+    this.#flights.set(target, flight)
+    this.#flightOf.set(request, flight)
+    // Where it was answered otherwise, or not at all, since its client is gone.
+    response.once('close', flight.land)
+    listener(request, response)
+  }
+
+  #send(kept: KeptAnswer, request: IncomingMessage, response: ServerResponse, started: number) {
+    const id = requestId(request.headers['x-request-id'])
+    const ifNoneMatch = request.headers['if-none-match']
+    if (ifNoneMatch !== undefined && matches(ifNoneMatch, kept.etag)) {
+      response.writeHead(304, [...kept.notModifiedHeaders, 'X-Request-Id', id]).end()
+    } else {
+      response.writeHead(200, [...kept.headers, 'X-Request-Id', id])
+      response.end(request.method === 'HEAD' ? undefined : kept.body)
+    }
+    logAnswered(this.#options.logger, id, request, response, started)
+  }
+}
+
+/** Its target is as it was sent: Express takes the prefix off. */
+type Flight = { target: string; version: string; landed: Promise<void>; land: () => void }
+
+/** Node has it since 15.4, as headers are written; its types lack it. */
+type WithRawNames = ServerResponse & { getRawHeaderNames: () => string[] }
+
+/** What an answer has of its own. */
+const own = new Set(['x-request-id', 'date', 'connection', 'keep-alive', 'content-type', 'content-length'])
+
+const usualAccept = /^(?:\*\/\*|application\/json)$/
+
+/** RFC 9112, section 3.2: more than one is refused, on the whole way. */
+function hasOneHost(rawHeaders: string[]): boolean {
+  let hosts = 0
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index]
+    if (name === 'Host' || name?.toLowerCase() === 'host') hosts++
+  }
+  return hosts === 1
+}
+
+/** One asking under way, and one that begins after it for all who came meanwhile: each is told what holds after it came. */
+function shared<T>(ask: () => Promise<T>): () => Promise<T> {
+  let underWay: Promise<T> | undefined
+  let waiting: Promise<T> | undefined
+
+  function begin(): Promise<T> {
+    const asking = ask()
+    const done = () => {
+      if (underWay === asking) underWay = undefined
+    }
+    underWay = asking
+    asking.then(done, done)
+    return asking
+  }
+  const beginAfterwards = () => {
+    waiting = undefined
+    return begin()
+  }
+
+  return () => {
+    if (!underWay) return begin()
+    waiting ??= underWay.then(beginAfterwards, beginAfterwards)
+    return waiting
+  }
+}

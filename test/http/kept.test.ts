@@ -1,0 +1,227 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { describe, expect, test } from 'vitest'
+import { type Database, openDatabase } from '../../src/db/open.ts'
+import { commandLine } from '../support/process.ts'
+import { type RequestOptions, type Service, startService } from '../support/service.ts'
+
+/** A service, and how often its operations have read from the database. */
+async function counting(options: Parameters<typeof startService>[0] = {}) {
+  let reads = 0
+  const counted =
+    (way: 'read' | 'snapshot', database: Database): Database['read'] =>
+    (work) => {
+      reads++
+      return database[way](work)
+    }
+  const service = await startService({
+    ...options,
+    database: (database) => ({
+      ...database,
+      read: counted('read', database),
+      snapshot: counted('snapshot', database),
+    }),
+  })
+  return { service, reads: () => reads }
+}
+
+async function askTimes(service: Service, times: number, method: string, path: string, options?: RequestOptions) {
+  const answers = []
+  for (let time = 0; time < times; time++) answers.push(await service.request(method, path, options))
+  return answers
+}
+
+/** What two answers to one request may differ in. */
+const wire = ({ status, headers, text }: Awaited<ReturnType<Service['request']>>) => {
+  const { date, 'x-request-id': id, ...others } = headers
+  expect(id).toBeTruthy()
+  return { status, headers: others, text }
+}
+
+describe.for<[prefix: string]>([[''], ['/store.v1']])('under the prefix "%s"', ([prefix]) => {
+  test.for<[method: string, path: string]>([
+    ['GET', '/apps'],
+    ['HEAD', '/apps'],
+    ['GET', '/apps?limit=1&page=2'],
+    ['GET', '/apps?search=tide'],
+    ['GET', '/apps?category=nowhere'],
+    ['GET', '/apps/1'],
+    ['HEAD', '/apps/1'],
+  ])('%s %s is answered without a read from the third time on, and alike each time', async ([method, path]) => {
+    const { service, reads } = await counting({ prefix })
+    const answers = await askTimes(service, 5, method, path)
+    expect(reads()).toBe(2)
+    expect(answers.map(wire)).toEqual(answers.map(() => wire(answers[0] ?? expect.fail())))
+    expect(new Set(answers.map(({ headers }) => headers['x-request-id'])).size).toBe(5)
+    expect(service.log.filter((line) => line.includes(`"msg":"${method} 200"`))).toHaveLength(5)
+  })
+})
+
+test('what GET has kept answers HEAD, and 304 to whoever has it', async () => {
+  const { service, reads } = await counting()
+  const [first] = await askTimes(service, 2, 'GET', '/apps/1')
+  const etag = String(first?.headers.etag)
+  const head = await service.request('HEAD', '/apps/1')
+  expect([head.status, head.text, head.headers['content-length']]).toEqual([200, '', first?.headers['content-length']])
+  const uncached = (await startService({ cacheSize: 0 })).request('GET', '/apps/1', {
+    headers: { 'If-None-Match': '*' },
+  })
+  for (const tag of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
+    const answer = await service.request('GET', '/apps/1', { headers: { 'If-None-Match': tag } })
+    expect(wire(answer), tag).toEqual(wire(await uncached))
+  }
+  const other = await service.request('GET', '/apps/1', { headers: { 'If-None-Match': '"other"' } })
+  expect([other.status, other.text]).toEqual([200, first?.text])
+  expect(reads()).toBe(2)
+})
+
+test('the request’s own id comes back, and is in the log', async () => {
+  const { service } = await counting()
+  const answers = await askTimes(service, 3, 'GET', '/apps', { headers: { 'X-Request-Id': 'mine' } })
+  expect(answers.map(({ headers }) => headers['x-request-id'])).toEqual(['mine', 'mine', 'mine'])
+  const logged = service.log.map((line) => JSON.parse(line)).filter(({ req }) => req?.id === 'mine')
+  expect(logged).toHaveLength(3)
+  const shape = ({ time, responseTime, ...entry }: Record<string, unknown>) => [entry, typeof time, typeof responseTime]
+  expect(shape(logged[2])).toEqual(shape(logged[0]))
+})
+
+test.for<[what: string, method: string, path: string, options: (service: Service) => RequestOptions]>([
+  ['a key', 'GET', '/apps/1', ({ world }) => ({ key: world.keys.bob })],
+  [
+    'a type that only a part of JSON is',
+    'GET',
+    '/apps',
+    () => ({ headers: { Accept: 'application/*, text/html;q=0.1' } }),
+  ],
+  ['a body', 'GET', '/apps', () => ({ headers: { 'Content-Type': 'application/json' }, body: '{}' })],
+])('a request with %s takes the whole way each time', async ([, method, path, options]) => {
+  const { service, reads } = await counting()
+  await askTimes(service, 3, 'GET', path)
+  const before = reads()
+  await askTimes(service, 3, method, path, options(service))
+  expect(reads()).toBeGreaterThanOrEqual(before + 3)
+})
+
+test('errors are not kept', async () => {
+  const { service, reads } = await counting()
+  const answers = await askTimes(service, 4, 'GET', '/apps/999')
+  expect(answers.map(({ status }) => status)).toEqual([404, 404, 404, 404])
+  expect(reads()).toBe(4)
+})
+
+test('while the process drains, nothing is answered from what is kept', async () => {
+  let draining = false
+  const { service, reads } = await counting({ isDraining: () => draining })
+  await askTimes(service, 3, 'GET', '/apps')
+  draining = true
+  const [answer] = await askTimes(service, 1, 'GET', '/apps')
+  expect(answer?.headers.connection).toBe('close')
+  expect(reads()).toBe(3)
+})
+
+test('without room nothing is kept', async () => {
+  const { service, reads } = await counting({ cacheSize: 0 })
+  await askTimes(service, 4, 'GET', '/apps')
+  expect(reads()).toBe(4)
+})
+
+test('those who ask for the same at once share one answer', async () => {
+  const { service, reads } = await counting()
+  await askTimes(service, 1, 'GET', '/apps')
+  const answers = await Promise.all(Array.from({ length: 20 }, () => service.get('/apps')))
+  expect(new Set(answers.map(({ text }) => text)).size).toBe(1)
+  expect(reads()).toBe(2)
+})
+
+test('where the version cannot be told, the answer is read', async () => {
+  const service = await startService({
+    database: (database) => ({ ...database, version: () => Promise.reject(new Error('no version')) }),
+  })
+  const answers = await askTimes(service, 4, 'GET', '/apps')
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200])
+})
+
+describe('a read that begins after a write was acknowledged sees it', () => {
+  test('by this server', async () => {
+    const { service } = await counting()
+    const { keys, apps } = service.world
+    for (let round = 0; round < 20; round++) {
+      const name = `Tide Clock ${round}`
+      await service.request('PUT', `/apps/${apps.approved}`, { key: keys.ada, json: { name } })
+      for (const path of [`/apps/${apps.approved}`, '/apps']) {
+        expect((await service.get(path)).text, path).toContain(`"${name}"`)
+      }
+    }
+  })
+
+  test('by the command line', async () => {
+    const { service } = await counting()
+    const { apps } = service.world
+    const cli = commandLine(service.databaseFile)
+    await askTimes(service, 3, 'GET', '/apps')
+    for (const [decision, status] of [
+      ['reject', 404],
+      ['approve', 200],
+      ['reject', 404],
+    ] as const) {
+      await askTimes(service, 2, 'GET', `/apps/${apps.bobs}`)
+      const reason = decision === 'reject' ? ['--reason', 'Spam.'] : []
+      expect((await cli.run('moderation', decision, String(apps.bobs), ...reason)).code).toBe(0)
+      expect((await service.get(`/apps/${apps.bobs}`)).status).toBe(status)
+      expect((await service.get('/apps')).text.includes('Bird Song')).toBe(status === 200)
+    }
+  })
+
+  test('by another process, 10,000 reads beside 500 writes', async () => {
+    const { service, reads } = await counting()
+    const { apps } = service.world
+    const writer = `${import.meta.dirname}/../support/writer.ts`
+    const child = spawn(process.execPath, [writer, service.databaseFile, String(apps.approved), '500'])
+    let acknowledged = 0
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      acknowledged = Number(line)
+    })
+    const ended = once(child, 'exit')
+
+    let made = 0
+    const stale: string[] = []
+    const address = `http://127.0.0.1:${service.port}/apps/${apps.approved}`
+    const reader = async () => {
+      while (made < 10_000 || acknowledged < 500) {
+        made++
+        const least = acknowledged
+        const downloads = Number(/"total_downloads":(\d+)/.exec(await (await fetch(address)).text())?.[1])
+        if (!(downloads >= least)) stale.push(`${downloads} after ${least}`)
+      }
+    }
+    await Promise.all(Array.from({ length: 8 }, reader))
+    expect(await ended).toEqual([0, null])
+    expect(stale).toEqual([])
+    expect(reads()).toBeLessThan(made)
+  })
+})
+
+test('a kept answer does not wait for a database that is busy on all its connections', async () => {
+  const { service } = await counting()
+  await askTimes(service, 3, 'GET', '/apps')
+  const done: string[] = []
+  const { database, databaseFile } = service
+  const slow =
+    'with recursive numbers (n) as (select 1 union all select n + 1 from numbers where n < 3e6) select count(*) from numbers'
+  const readers = Array.from({ length: 3 }, () =>
+    database.read(({ sql }) => sql.raw(slow)).then(() => done.push('read')),
+  )
+  await database.write(({ sql }) => sql('apps').first('id'))
+  const other = openDatabase(`sqlite:${databaseFile}`)
+  await other.write(async ({ sql }) => {
+    await sql('apps').where({ id: 1 }).update({ version: '2' })
+    const write = database.write(({ sql }) => sql('apps').where({ id: 1 }).update({ version: '3' }))
+    readers.push(write.then(() => done.push('write')))
+    const answers = await askTimes(service, 20, 'GET', '/apps')
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200))
+    expect(done).toEqual([])
+  })
+  await Promise.all(readers)
+  await other.close()
+})

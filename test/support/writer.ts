@@ -1,0 +1,15 @@
+import { openDatabase } from '../../src/db/open.ts'
+
+/** A process of its own that changes an app again and again, and tells of each change when it is acknowledged: `node writer.ts FILE ID COUNT`. */
+
+const [file, id, count] = process.argv.slice(2)
+const database = openDatabase(`sqlite:${file}`)
+for (let number = 1; number <= Number(count); number++) {
+  await database.write(({ sql }) =>
+    sql('apps')
+      .where({ id: Number(id) })
+      .update({ total_downloads: number }),
+  )
+  process.stdout.write(`${number}\n`)
+}
+await database.close()
