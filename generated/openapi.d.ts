@@ -414,6 +414,7 @@ export interface components {
                 "Cache-Control": components["headers"]["CacheControl"];
                 ETag: components["headers"]["ETag"];
                 Vary: components["headers"]["Vary"];
+                "Content-Encoding": components["headers"]["ContentEncoding"];
                 Link: components["headers"]["Link"];
                 [name: string]: unknown;
             };
@@ -732,6 +733,7 @@ export interface components {
                 "Cache-Control": components["headers"]["CacheControl"];
                 ETag: components["headers"]["ETag"];
                 Vary: components["headers"]["Vary"];
+                "Content-Encoding": components["headers"]["ContentEncoding"];
                 [name: string]: unknown;
             };
             content?: never;
@@ -866,7 +868,8 @@ export interface components {
          */
         CacheControl: "public, no-cache" | "private, no-cache" | "no-store";
         /**
-         * @description Strong validator (RFC 9110, section 8.8.3) of this answer's body.
+         * @description Strong validator (RFC 9110, section 8.8.3) of this answer's body. One that is sent compressed has the same with `-br` or
+         *     `-gzip` before the closing quote; `If-Match` takes either.
          * @example "8Zt9pYw0q3vQkM1cX5rB7nLd2Hs"
          */
         ETag: string;
@@ -876,10 +879,15 @@ export interface components {
          */
         Link: string;
         /**
-         * @description The answer may differ with the key, so no cache hands one caller's view to another.
-         * @example Authorization
+         * @description The answer may differ with the key, so no cache hands one caller's view to another, and with the compression asked for.
+         * @example Authorization, Accept-Encoding
          */
-        Vary: "Authorization";
+        Vary: "Authorization, Accept-Encoding";
+        /**
+         * @description How the body is compressed, where it is: for anonymous reads of more than 1 KiB, as `Accept-Encoding` asks.
+         * @example br
+         */
+        ContentEncoding: "br" | "gzip";
         /**
          * @description How to authenticate (RFC 6750, section 3). `error` is there where a key was sent and refused.
          * @example Bearer realm="apps"
@@ -959,6 +967,7 @@ export interface operations {
                     ETag: components["headers"]["ETag"];
                     Link: components["headers"]["Link"];
                     Vary: components["headers"]["Vary"];
+                    "Content-Encoding": components["headers"]["ContentEncoding"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1046,6 +1055,7 @@ export interface operations {
                     "Cache-Control": components["headers"]["CacheControl"];
                     ETag: components["headers"]["ETag"];
                     Vary: components["headers"]["Vary"];
+                    "Content-Encoding": components["headers"]["ContentEncoding"];
                     [name: string]: unknown;
                 };
                 content: {

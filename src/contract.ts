@@ -29,7 +29,13 @@ export type Input<Id extends OperationId> = Readonly<{
 type Responses<Id extends OperationId> = operations[Id]['responses']
 type SuccessStatus<Id extends OperationId> = Extract<keyof Responses<Id>, 200 | 201>
 /** What http/ adds to every answer by itself. */
-export const commonHeaders = ['X-Request-Id', 'Access-Control-Allow-Origin', 'Cache-Control', 'Vary'] as const
+export const commonHeaders = [
+  'X-Request-Id',
+  'Access-Control-Allow-Origin',
+  'Cache-Control',
+  'Vary',
+  'Content-Encoding',
+] as const
 type CommonHeader = (typeof commonHeaders)[number]
 type OwnHeaders<T> = T extends { headers: infer H }
   ? { [Name in keyof H as string extends Name ? never : Name extends CommonHeader ? never : Name]: H[Name] }

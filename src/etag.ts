@@ -10,10 +10,12 @@ export const contentTag = (content: string | Buffer) => `"${hash('sha256', conte
 export const matches = (ifNoneMatch: string, etag: string): boolean =>
   ifNoneMatch === '*' || ifNoneMatch.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag)
 
-/** Whether an If-Match header holds (RFC 9110, section 13.1.1): one tag is the same, strongly compared, or it is `*` alone. */
+/** The tag of the same answer in a content coding: each representation has its own (RFC 9110, section 8.8.3.3). */
+export const codedTag = (etag: string, coding: string) => `${etag.slice(0, -1)}-${coding}"`
+
+/**
+ * Whether an If-Match header holds (RFC 9110, section 13.1.1): one tag is the same, strongly compared, or it is `*` alone. The
+ * tag of any coding will do: what it was read in makes no other app of it.
+ */
 export const holds = (ifMatch: string, etag: string): boolean =>
-  ifMatch === '*' ||
-  ifMatch
-    .split(',')
-    .map((tag) => tag.trim())
-    .includes(etag)
+  ifMatch === '*' || ifMatch.split(',').some((tag) => tag.trim().replace(/-(?:br|gzip)"$/, '"') === etag)

@@ -22,8 +22,8 @@ export type Responder = {
   version?: () => Promise<string>
 }
 
-/** Called with each answer of 200 to a read, before it is sent: its headers, but for those of the body, are set. */
-export type OnRead = (request: Request, response: Response, etag: string, content: string) => void
+/** Called with each answer of 200 to a read: its headers, but for those of the body, are set. True where it has sent it. */
+export type OnRead = (request: Request, response: Response, etag: string, content: string) => boolean
 
 /**
  * openapi-backend as router, validator and register of what answers each operation. Every request is held against the document
@@ -63,7 +63,7 @@ export async function createApi(
     response.status(reply.status).set(reply.headers)
     if (reply.body === undefined) return response.end()
     const content = JSON.stringify(reply.body)
-    if (isRead) onRead?.(request, response, String(reply.headers.ETag), content)
+    if (isRead && onRead?.(request, response, String(reply.headers.ETag), content)) return
     // Express answers 304 by itself where If-None-Match holds the ETag.
     response.type('json').send(content)
   }
@@ -103,7 +103,7 @@ async function loaded(document: Document): Promise<OpenAPIBackend> {
 /** Revalidated at each use, and never shared between callers. */
 const readCaching = (request: Request) => ({
   'Cache-Control': request.headers.authorization === undefined ? 'public, no-cache' : 'private, no-cache',
-  Vary: 'Authorization',
+  Vary: 'Authorization, Accept-Encoding',
 })
 
 /** RFC 6750, section 2.1; another scheme is no key that could be refused (section 3.1). */

@@ -31,7 +31,7 @@ export async function createListener(options: ListenerOptions): Promise<RequestL
   const { version } = responder
   if (!version || cacheSize === 0) return createExpressApp(options)
   const kept = new KeptAnswers({ prefix, maxSize: cacheSize, version, logger, isDraining })
-  return kept.before(await createExpressApp(options, (...answer) => kept.offer(...answer)))
+  return kept.before(await createExpressApp(options, (...answer) => kept.take(...answer)))
 }
 
 async function createExpressApp(

@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import { gzipSync } from 'node:zlib'
 import { Router } from 'express'
 import type { Document } from 'openapi-backend'
 import { stringify } from 'yaml'
-import { contentTag } from '../etag.ts'
+import { codedTag, contentTag } from '../etag.ts'
+import { type Coding, coded, codingFor } from './coding.ts'
 import { getOnly } from './get-only.ts'
 
 const generated = `${import.meta.dirname}/../../generated`
@@ -48,11 +48,10 @@ export function docsRouter(document: Document, page: string | undefined, baseUrl
   return router
 
   function serve(path: string, type: string, make: () => Content) {
-    let variants: ReturnType<typeof variantsOf> | undefined
-    getOnly(router, path, (request, response) => {
-      variants ??= variantsOf(make())
-      const encoding = request.acceptsEncodings('gzip', 'identity') === 'gzip' ? 'gzip' : 'identity'
-      const { body, headers } = variants[encoding]
+    let served: ReturnType<typeof inCodings> | undefined
+    getOnly(router, path, async (request, response) => {
+      served ??= inCodings(make())
+      const { body, headers } = (await served)[codingFor(request.headers['accept-encoding']) ?? 'identity']
       response.set({ 'Cache-Control': 'public, no-cache', Vary: 'Accept-Encoding', 'Content-Type': type, ...headers })
       response.send(body)
     })
@@ -61,15 +60,18 @@ export function docsRouter(document: Document, page: string | undefined, baseUrl
 
 type Content = { text: string; headers?: Record<string, string> }
 
-/** Compressed for those who take that: the page is 2.6 MB, and a quarter of it so. */
-function variantsOf({ text, headers }: Content) {
-  const variant = (body: Buffer, more: Record<string, string>) => ({
-    body,
-    headers: { ...headers, ...more, ETag: contentTag(body) },
+/** The page is 2.6 MB, and a quarter of it when it is coded. */
+async function inCodings({ text, headers }: Content) {
+  const body = Buffer.from(text)
+  const etag = contentTag(body)
+  const inCoding = async (coding: Coding) => ({
+    body: await coded[coding](body),
+    headers: { ...headers, 'Content-Encoding': coding, ETag: codedTag(etag, coding) },
   })
   return {
-    identity: variant(Buffer.from(text), {}),
-    gzip: variant(gzipSync(text), { 'Content-Encoding': 'gzip' }),
+    identity: { body, headers: { ...headers, ETag: etag } },
+    br: await inCoding('br'),
+    gzip: await inCoding('gzip'),
   }
 }
 

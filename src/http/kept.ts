@@ -1,11 +1,15 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { LRUCache } from 'lru-cache'
 import type { Logger } from 'pino'
-import { matches } from '../etag.ts'
+import { codedTag, matches } from '../etag.ts'
+import { type Coding, coded, codingFor, shortest } from './coding.ts'
 import { logAnswered, requestId } from './log.ts'
 
 /** An answer of 200 as it goes over the wire, but for what each request has of its own: `X-Request-Id` and `Date`. */
-type KeptAnswer = { version: string; etag: string; headers: string[]; notModifiedHeaders: string[]; body: Buffer }
+type Representation = { etag: string; headers: string[]; notModifiedHeaders: string[]; body: Buffer }
+
+/** The codings are made when they are first asked for, each once. */
+type KeptAnswer = Representation & { version: string; coded: Map<Coding, Promise<Representation> | Representation> }
 
 export type KeptAnswersOptions = {
   /** Path before `/apps`. */
@@ -43,7 +47,8 @@ export class KeptAnswers {
     this.#target = new RegExp(`^${options.prefix.replaceAll('.', '\\.')}/apps(?:/\\d+|\\?.*)?$`)
     this.#answers = new LRUCache({
       maxSize: options.maxSize,
-      sizeCalculation: ({ body, headers }, target) => body.length + 4 * target.length + 100 * headers.length,
+      // With room for the codings of the body, each of which is shorter.
+      sizeCalculation: ({ body, headers }, target) => 3 * body.length + 4 * target.length + 100 * headers.length,
     })
     this.#version = shared(options.version)
   }
@@ -61,25 +66,23 @@ export class KeptAnswers {
     }
   }
 
-  /** Takes the answer to a request of which the version was known before its rows were read; others are passed over. */
-  offer(request: IncomingMessage, response: ServerResponse, etag: string, content: string) {
+  /**
+   * Keeps and sends the answer to a request of which the version was known before its rows were read, and says so; others are
+   * passed over. But for those of the body, its headers are set.
+   */
+  take(request: IncomingMessage, response: ServerResponse, etag: string, content: string): boolean {
     const flight = this.#flightOf.get(request)
-    if (!flight) return
-    const body = Buffer.from(content)
+    if (!flight) return false
     const common = (response as WithRawNames)
       .getRawHeaderNames()
       .filter((name) => !own.has(name.toLowerCase()))
       .flatMap((name) => [name, String(response.getHeader(name))])
-    const headers = [
-      ...common,
-      'Content-Type',
-      'application/json; charset=utf-8',
-      'Content-Length',
-      String(body.length),
-    ]
     const { target, version, land } = flight
-    this.#answers.set(target, { version, etag, headers, notModifiedHeaders: common, body })
+    const kept = { ...representation(common, etag, Buffer.from(content)), version, coded: new Map() }
+    this.#answers.set(target, kept)
     land()
+    this.#send(kept, request, response, String(response.getHeader('X-Request-Id')))
+    return true
   }
 
   #isUsual({ method, url = '', headers, rawHeaders, httpVersion }: IncomingMessage): boolean {
@@ -113,12 +116,12 @@ export class KeptAnswers {
   ) {
     const target = request.url ?? ''
     const kept = this.#answers.get(target)
-    if (kept?.version === version) return this.#send(kept, request, response, started)
+    if (kept?.version === version) return this.#sendKept(kept, request, response, started)
     const flight = this.#flights.get(target)
     if (flight?.version !== version) return this.#fly(version, request, response, listener)
     flight.landed.then(() => {
       const landed = this.#answers.get(target)
-      if (landed?.version === version) this.#send(landed, request, response, started)
+      if (landed?.version === version) this.#sendKept(landed, request, response, started)
       else listener(request, response)
     })
   }
@@ -142,17 +145,50 @@ export class KeptAnswers {
     listener(request, response)
   }
 
-  #send(kept: KeptAnswer, request: IncomingMessage, response: ServerResponse, started: number) {
+  /** Of what is not answered by Express, the access log hears here. */
+  #sendKept(kept: KeptAnswer, request: IncomingMessage, response: ServerResponse, started: number) {
     const id = requestId(request.headers['x-request-id'])
-    const ifNoneMatch = request.headers['if-none-match']
-    if (ifNoneMatch !== undefined && matches(ifNoneMatch, kept.etag)) {
-      response.writeHead(304, [...kept.notModifiedHeaders, 'X-Request-Id', id]).end()
-    } else {
-      response.writeHead(200, [...kept.headers, 'X-Request-Id', id])
-      response.end(request.method === 'HEAD' ? undefined : kept.body)
-    }
-    logAnswered(this.#options.logger, id, request, response, started)
+    response.once('finish', () => logAnswered(this.#options.logger, id, request, response, started))
+    this.#send(kept, request, response, id)
   }
+
+  #send(kept: KeptAnswer, request: IncomingMessage, response: ServerResponse, id: string) {
+    const send = ({ etag, headers, notModifiedHeaders, body }: Representation) => {
+      const ifNoneMatch = request.headers['if-none-match']
+      if (ifNoneMatch !== undefined && matches(ifNoneMatch, etag)) {
+        response.writeHead(304, [...notModifiedHeaders, 'X-Request-Id', id]).end()
+      } else {
+        response.writeHead(200, [...headers, 'X-Request-Id', id])
+        response.end(request.method === 'HEAD' ? undefined : body)
+      }
+    }
+    const chosen = inCoding(kept, codingFor(request.headers['accept-encoding']))
+    if (chosen instanceof Promise) chosen.then(send)
+    else send(chosen)
+  }
+}
+
+function representation(common: string[], etag: string, body: Buffer, coding?: Coding): Representation {
+  const notModifiedHeaders = [...common, 'ETag', etag, ...(coding ? ['Content-Encoding', coding] : [])]
+  const ofBody = ['Content-Type', 'application/json; charset=utf-8', 'Content-Length', String(body.length)]
+  return { etag, headers: [...notModifiedHeaders, ...ofBody], notModifiedHeaders, body }
+}
+
+function inCoding(kept: KeptAnswer, coding: Coding | undefined): Representation | Promise<Representation> {
+  if (coding === undefined || kept.body.length <= shortest) return kept
+  const known = kept.coded.get(coding)
+  if (known) return known
+  const making = coded[coding](kept.body).then((body) => {
+    // Without the tag, which ends them.
+    const common = kept.notModifiedHeaders.slice(0, -2)
+    const made = representation(common, codedTag(kept.etag, coding), body, coding)
+    kept.coded.set(coding, made)
+    return made
+  })
+  // As it is, where the coding fails: for want of memory.
+  const safe = making.catch(() => kept)
+  kept.coded.set(coding, safe)
+  return safe
 }
 
 /** Its target is as it was sent: Express takes the prefix off. */
@@ -162,7 +198,7 @@ type Flight = { target: string; version: string; landed: Promise<void>; land: ()
 type WithRawNames = ServerResponse & { getRawHeaderNames: () => string[] }
 
 /** What an answer has of its own. */
-const own = new Set(['x-request-id', 'date', 'connection', 'keep-alive', 'content-type', 'content-length'])
+const own = new Set(['x-request-id', 'date', 'connection', 'keep-alive', 'etag', 'content-type', 'content-length'])
 
 const usualAccept = /^(?:\*\/\*|application\/json)$/
 

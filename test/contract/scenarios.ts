@@ -215,7 +215,7 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       name: 'may be cached by all, to be revalidated',
       request: ['GET', '/apps'],
       answers: 200,
-      headers: { 'Cache-Control': 'public, no-cache', Vary: 'Authorization' },
+      headers: { 'Cache-Control': 'public, no-cache', Vary: 'Authorization, Accept-Encoding' },
     },
     {
       name: 'is private with a key',
@@ -411,13 +411,13 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       name: 'may be cached by all, to be revalidated',
       request: ['GET', `/apps/${apps.approved}`],
       answers: 200,
-      headers: { 'Cache-Control': 'public, no-cache', Vary: 'Authorization' },
+      headers: { 'Cache-Control': 'public, no-cache', Vary: 'Authorization, Accept-Encoding' },
     },
     {
       name: 'is private with a key',
       request: ['GET', `/apps/${apps.approved}`, { key: keys.bob }],
       answers: 200,
-      headers: { 'Cache-Control': 'private, no-cache', Vary: 'Authorization' },
+      headers: { 'Cache-Control': 'private, no-cache', Vary: 'Authorization, Accept-Encoding' },
     },
     {
       name: 'shows a pending app to its owner',

@@ -1,6 +1,9 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { createInterface } from 'node:readline'
+import { buffer } from 'node:stream/consumers'
+import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { type Database, openDatabase } from '../../src/db/open.ts'
 import { commandLine } from '../support/process.ts'
@@ -74,6 +77,93 @@ test('what GET has kept answers HEAD, and 304 to whoever has it', async () => {
   const other = await service.request('GET', '/apps/1', { headers: { 'If-None-Match': '"other"' } })
   expect([other.status, other.text]).toEqual([200, first?.text])
   expect(reads()).toBe(2)
+})
+
+describe('compressed for those who take that', () => {
+  const plain = { headers: { 'Accept-Encoding': 'identity' } }
+
+  /** The bytes as they come: supertest's client would decode them. */
+  async function raw(service: Service, path: string, headers: Record<string, string>, method = 'GET') {
+    const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
+    httpRequest({ port: service.port, path, method, headers }, resolve).on('error', reject).end()
+    const response = await promise
+    return { status: response.statusCode, headers: response.headers, body: await buffer(response) }
+  }
+
+  async function longApp() {
+    const { service, reads } = await counting()
+    const { keys, apps } = service.world
+    const json = { description: 'High and low water. '.repeat(200) }
+    await service.request('PUT', `/apps/${apps.approved}`, { key: keys.ada, json })
+    const path = `/apps/${apps.approved}`
+    const [identity] = await askTimes(service, 3, 'GET', path, plain)
+    return { service, reads, path, identity: identity ?? expect.fail() }
+  }
+
+  test.for<[accepts: string, coding: 'br' | 'gzip' | undefined]>([
+    ['gzip, deflate, br, zstd', 'br'],
+    ['gzip', 'gzip'],
+    ['GZIP', 'gzip'],
+    ['gzip;q=0.9, br;q=0.1', 'gzip'],
+    ['br;q=0, gzip;q=0.5', 'gzip'],
+    ['*', 'br'],
+    ['identity', undefined],
+    ['deflate', undefined],
+    ['br;q=0, *;q=0', undefined],
+    ['', undefined],
+  ])('%j is answered in %s', async ([accepts, coding]) => {
+    const { service, path, identity } = await longApp()
+    for (const method of ['GET', 'HEAD', 'GET']) {
+      const answer = await raw(service, path, { 'Accept-Encoding': accepts }, method)
+      const etag = String(identity.headers.etag)
+      expect(answer.headers['content-encoding']).toBe(coding)
+      expect(answer.headers.etag).toBe(coding ? etag.replace(/"$/, `-${coding}"`) : etag)
+      expect(answer.headers.vary).toBe('Authorization, Accept-Encoding')
+      if (method === 'HEAD') continue
+      expect(Number(answer.headers['content-length'])).toBe(answer.body.length)
+      const decode = { br: brotliDecompressSync, gzip: gunzipSync, none: (bytes: Buffer) => bytes }[coding ?? 'none']
+      expect(decode(answer.body).toString()).toBe(identity.text)
+      if (coding) expect(answer.body.length).toBeLessThan(identity.text.length / 2)
+    }
+  })
+
+  test('If-None-Match holds for the coding that is chosen, also where the data has changed elsewhere', async () => {
+    const { service, path } = await longApp()
+    const { headers } = await raw(service, path, { 'Accept-Encoding': 'br' })
+    const etag = String(headers.etag)
+    const ask = (accepts: string) => raw(service, path, { 'Accept-Encoding': accepts, 'If-None-Match': etag })
+    const same = await ask('br')
+    expect([same.status, same.headers.etag, same.headers['content-encoding']]).toEqual([304, etag, 'br'])
+    expect((await ask('gzip')).status).toBe(200)
+    expect((await ask('identity')).status).toBe(200)
+    await service.decide('approve', service.world.apps.bobsPending)
+    expect((await ask('br')).status).toBe(304)
+  })
+
+  test('an update takes the tag that a compressed answer came with, until the app has changed', async () => {
+    const { service, path } = await longApp()
+    const key = service.world.keys.ada
+    for (const coding of ['gzip', 'br']) {
+      const { headers } = await raw(service, path, { 'Accept-Encoding': coding })
+      const update = () =>
+        service.request('PUT', path, { key, json: { version: coding }, headers: { 'If-Match': String(headers.etag) } })
+      expect((await update()).status).toBe(200)
+      expect((await update()).status).toBe(412)
+    }
+  })
+
+  test.for<[what: string, ask: (path: string, key: string) => [path: string, headers: Record<string, string>]]>([
+    ['with a key', (path, key) => [path, { Authorization: `Bearer ${key}` }]],
+    ['of an error', () => [`/apps/999?${'x'.repeat(900)}`, {}]],
+    ['of less than a kibibyte', () => ['/apps?limit=1&category=games', {}]],
+  ])('an answer %s is as it is', async ([, ask]) => {
+    const { service, path } = await longApp()
+    const [target, headers] = ask(path, service.world.keys.bob)
+    for (let time = 0; time < 3; time++) {
+      const answer = await raw(service, target, { ...headers, 'Accept-Encoding': 'br, gzip' })
+      expect(answer.headers['content-encoding']).toBeUndefined()
+    }
+  })
 })
 
 test('the request’s own id comes back, and is in the log', async () => {
