@@ -1,7 +1,8 @@
 import { hash } from 'node:crypto'
+import { jsonOf } from './json.ts'
 
 /** Strong validator (RFC 9110, section 8.8.3) of an answer, by its `data`; the rest of the envelope follows from that and the address. */
-export const etagOf = (data: object) => contentTag(JSON.stringify(data))
+export const etagOf = (data: object) => contentTag(jsonOf(data))
 
 /** The same of what is sent as it is. */
 export const contentTag = (content: string | Buffer) => `"${hash('sha256', content, 'base64url').slice(0, 27)}"`

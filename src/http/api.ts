@@ -3,9 +3,12 @@ import type { Request, RequestHandler, Response } from 'express'
 import { type Context, type Document, OpenAPIBackend, type Operation } from 'openapi-backend'
 import type { Caller } from '../actor.ts'
 import { invalidRequest, notFound, ServiceError } from '../errors.ts'
+import { jsonOf } from '../json.ts'
 import { readBody } from './body.ts'
 import { methodNotAllowed, sendOptions } from './get-only.ts'
 import { acceptsJson, headOf, problemsOf, type RequestHead, withBody } from './input.ts'
+
+type Envelope = { success: boolean; message: string; data: object }
 
 /** What answers requests: the catalogue, or a mock of it. */
 export type Responder = {
@@ -15,7 +18,7 @@ export type Responder = {
    * Answers a request that is authenticated and valid. What http/ adds to every answer is not among the headers; a status
    * without a body has none.
    */
-  respond: (context: Context) => Promise<{ status: number; headers: object; body?: object }>
+  respond: (context: Context) => Promise<{ status: number; headers: object; body?: Envelope }>
   /** Throws `unavailable` while it cannot answer. */
   demandReady: () => Promise<void>
   /** What version the data has that answers come from. Where it is not told, no answer is kept. */
@@ -62,7 +65,7 @@ export async function createApi(
     response.set(isRead ? readCaching(request) : { 'Cache-Control': 'no-store' })
     response.status(reply.status).set(reply.headers)
     if (reply.body === undefined) return response.end()
-    const content = JSON.stringify(reply.body)
+    const content = envelopeText(reply.body)
     if (isRead && onRead?.(request, response, String(reply.headers.ETag), content)) return
     // Express answers 304 by itself where If-None-Match holds the ETag.
     response.type('json').send(content)
@@ -99,6 +102,9 @@ async function loaded(document: Document): Promise<OpenAPIBackend> {
   api.router.getOperations = () => operations
   return api
 }
+
+const envelopeText = ({ success, message, data }: Envelope) =>
+  `{"success":${success},"message":${JSON.stringify(message)},"data":${jsonOf(data)}}`
 
 /** Revalidated at each use, and never shared between callers. */
 const readCaching = (request: Request) => ({

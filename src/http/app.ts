@@ -1,6 +1,5 @@
 import type { RequestListener } from 'node:http'
 import express, { type ErrorRequestHandler, type Express, Router } from 'express'
-import helmet from 'helmet'
 import type { Document } from 'openapi-backend'
 import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
@@ -58,7 +57,11 @@ async function createExpressApp(
     delete request.headers['cache-control']
     next()
   })
-  app.use(helmet({ crossOriginResourcePolicy: { policy: 'cross-origin' } }))
+  const headers = headersOfAll(baseUrl)
+  app.use((_request, response, next) => {
+    response.set(headers)
+    next()
+  })
   app.use((request, _response, next) => {
     // RFC 9112, section 3.2. Node would answer this by itself, outside the envelope.
     const hosts = request.rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host').length
@@ -86,6 +89,16 @@ async function createExpressApp(
   app.use(sendError)
   return app
 }
+
+/** What JSON needs of the headers that keep browsers from misuse; a page has more. */
+const headersOfAll = (baseUrl: string) => ({
+  'X-Content-Type-Options': 'nosniff',
+  'Cross-Origin-Resource-Policy': 'cross-origin',
+  'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
+  'Referrer-Policy': 'no-referrer',
+  // RFC 6797, section 7.2: never over plain HTTP.
+  ...(baseUrl.startsWith('https:') && { 'Strict-Transport-Security': 'max-age=31536000; includeSubDomains' }),
+})
 
 const sendError: ErrorRequestHandler = (error, _request, response, next) => {
   const { status, headers, body } = errorAnswer(error)

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { Router } from 'express'
+import helmet from 'helmet'
 import type { Document } from 'openapi-backend'
 import { stringify } from 'yaml'
 import { codedTag, contentTag } from '../etag.ts'
@@ -40,6 +41,15 @@ export function docsRouter(document: Document, page: string | undefined, baseUrl
   // It names the document as openapi.yaml, beside it.
   serve('/life-cycle.arazzo.yaml', 'application/yaml', () => ({ text: readFileSync(example, 'utf8') }))
   if (page !== undefined) {
+    // Headers for pages; the policy, which names the scripts of this one, is its own.
+    router.use(
+      '/docs',
+      helmet({
+        contentSecurityPolicy: false,
+        strictTransportSecurity: false,
+        crossOriginResourcePolicy: { policy: 'cross-origin' },
+      }),
+    )
     serve('/docs', 'text/html; charset=utf-8', () => {
       const text = page.replaceAll(introducedUrl, () => baseUrl)
       return { text, headers: { 'Content-Security-Policy': pagePolicy(text) } }

@@ -288,9 +288,21 @@ test('logs a line a request, without a key wherever it stands', async () => {
 test('sends the headers that keep a browser safe, and none that tells what it is made of', async () => {
   const service = await startService()
   const { headers } = await service.get('/apps')
-  expect(headers).toMatchObject({ 'x-content-type-options': 'nosniff', 'x-frame-options': 'SAMEORIGIN' })
-  expect(headers['content-security-policy']).toMatch(/default-src 'self'/)
+  expect(headers).toMatchObject({
+    'x-content-type-options': 'nosniff',
+    'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+  })
   expect(headers).not.toHaveProperty('x-powered-by')
+})
+
+test.for<[origin: string, policy: string | undefined]>([
+  ['https://apps.test', 'max-age=31536000; includeSubDomains'],
+  ['http://apps.test', undefined],
+])('at %s asks for HTTPS from now on: %s', async ([origin, policy]) => {
+  const service = await startService({ origin, docsPage: '<html><head></head></html>' })
+  for (const path of ['/apps', '/apps/999', '/docs']) {
+    expect((await service.get(path)).headers['strict-transport-security'], path).toBe(policy)
+  }
 })
 
 test('is not ready, and keeps no connection, while it is shutting down', async () => {

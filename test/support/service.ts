@@ -46,6 +46,7 @@ export type Service = {
 }
 
 export type ServiceOptions = {
+  origin?: string
   prefix?: string
   timeouts?: Partial<Timeouts>
   docsPage?: string
@@ -74,12 +75,19 @@ export function copyWorld(): string {
 
 /** The real app on a real database, listening; it stops when the test ends. */
 export async function startService(options: ServiceOptions = {}): Promise<Service> {
-  const { prefix = '', timeouts = {}, docsPage, isDraining = () => false, cacheSize = 2 ** 20 } = options
+  const {
+    origin = 'http://apps.test',
+    prefix = '',
+    timeouts = {},
+    docsPage,
+    isDraining = () => false,
+    cacheSize = 2 ** 20,
+  } = options
   const databaseFile = copyWorld()
   const database = openDatabase(`sqlite:${databaseFile}`)
   const log: string[] = []
   const logger = createLogger('info', { write: (line: string) => log.push(line) })
-  const baseUrl = `http://apps.test${prefix}`
+  const baseUrl = origin + prefix
   const listener = await createListener({
     config: { baseUrl, prefix, cacheSize },
     responder: catalogue(options.database?.(database) ?? database, baseUrl),
