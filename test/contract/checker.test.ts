@@ -11,7 +11,7 @@ const page: Answer = {
     'x-request-id': 'a-1',
     'access-control-allow-origin': '*',
     'cache-control': 'public, no-cache',
-    vary: 'Authorization',
+    vary: 'Authorization, Accept-Encoding',
     etag: '"8Zt9pYw0q3vQkM1cX5rB7nLd2Hs"',
     link: '<http://apps.test/apps?page=1>; rel="first"',
     'content-type': 'application/json; charset=utf-8',
