@@ -6,7 +6,7 @@ import base from 'base-x'
  * An API key is `apps_` + key id + `_` + 32 random bytes in base62 + a checksum, so that a key is known for one wherever
  * it turns up, and a mistyped one is told without asking the database.
  */
-export const keyPattern = /apps_(?<id>[0-9a-z]{12})_(?<secret>[0-9A-Za-z]{43})(?<checksum>[0-9A-Za-z]{6})/
+const keyPattern = /apps_(?<id>[0-9a-z]{12})_(?<secret>[0-9A-Za-z]{43})(?<checksum>[0-9A-Za-z]{6})/
 
 export type NewKey = { id: string; key: string; sha256: string }
 

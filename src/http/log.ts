@@ -2,13 +2,32 @@ import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type DestinationStream, type Logger, pino, stdSerializers } from 'pino'
 import { type HttpLogger, pinoHttp } from 'pino-http'
-import { keyPattern } from '../accounts/keys.ts'
+import { keyPrefix } from '../accounts/keys.ts'
 
-/** A key as it stands in a text or, percent-encoded, in an address. */
-const anyKey = new RegExp(keyPattern.source.replaceAll('_', '(?:_|%5[Ff])'), 'g')
+/** What begins as a key does, to its end; characters may be percent-encoded. Whoever mistypes a key sends most of a right one. */
+const likeKey = /(?:a|%61)(?:p|%70){2}(?:s|%73)(?:_|%5F)(?:[0-9A-Z_-]|%[0-9A-F]{2})+/gi
+/** What could be the secret of a key that begins otherwise: long, of capitals and small letters. */
+const likeSecret = /(?:[0-9A-Za-z]|%[0-9A-Fa-f]{2}){20,}/g
 
-/** A text without the API keys in it. */
-export const redacted = (text: string) => text.replace(anyKey, 'apps_$1_[redacted]')
+/** Characters: `apps_` and an id alone are no secret. */
+const longestPrefix = keyPrefix('x'.repeat(12)).length + 1
+
+/** A text without what could be an API key in it. */
+export const redacted = (text: string) =>
+  text.replace(likeKey, (found) => {
+    const key = unescaped(found)
+    if (key.length <= longestPrefix) return found
+    return `${/^apps_[0-9a-z]{12}_/.exec(key)?.[0] ?? 'apps_'}[redacted]`
+  })
+
+/** The same of an address, which callers write as they like. */
+const redactedUrl = (url = '') =>
+  redacted(url).replace(likeSecret, (found) =>
+    /[A-Z].*[a-z]|[a-z].*[A-Z]/.test(unescaped(found)) ? '[redacted]' : found,
+  )
+
+const unescaped = (text: string) =>
+  text.replace(/%([0-9A-F]{2})/gi, (_, code) => String.fromCharCode(Number.parseInt(code, 16)))
 
 /** JSON lines, to standard output unless told otherwise. No header is logged, and no key wherever it stands. */
 export const createLogger = (level: string, destination?: DestinationStream): Logger =>
@@ -35,7 +54,7 @@ export const accessLog = (logger: Logger): HttpLogger =>
       return id
     },
     serializers: {
-      req: ({ id, method, url }) => ({ id, method, url }),
+      req: ({ id, method, url }) => ({ id, method, url: redactedUrl(url) }),
       res: ({ statusCode }) => ({ statusCode }),
       err: serializedError,
     },
@@ -53,7 +72,10 @@ export function logAnswered(
   started: number,
 ) {
   const responseTime = Math.round(performance.now() - started)
-  logger.info({ req: { id, method, url }, res: { statusCode }, responseTime }, `${method} ${statusCode}`)
+  logger.info(
+    { req: { id, method, url: redactedUrl(url) }, res: { statusCode }, responseTime },
+    `${method} ${statusCode}`,
+  )
 }
 
 const summary = ({ method }: IncomingMessage, response: ServerResponse) =>

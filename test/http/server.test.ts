@@ -285,6 +285,53 @@ test('logs a line a request, without a key wherever it stands', async () => {
   expect(log).toMatch(/apps_[0-9a-z]{12}_\[redacted\]/)
 })
 
+test('no key that is mistyped, cut or encoded can be read from the log', async () => {
+  const service = await startService()
+  const { key } = generateKey()
+  const secret = key.slice('apps_'.length + 12 + 1)
+  const encode = (character: string) => `%${character.charCodeAt(0).toString(16)}`
+  const mutilations: ((at: number) => string)[] = [
+    (at) => key.slice(0, at) + key.slice(at + 1),
+    (at) => key.slice(0, at) + key.charAt(at) + key.slice(at),
+    (at) => key.slice(0, at) + key.charAt(at + 1) + key.charAt(at) + key.slice(at + 2),
+    (at) => `${key.slice(0, at)}-${key.slice(at)}`,
+    (at) => key.slice(0, at) + encode(key.charAt(at)) + key.slice(at + 1),
+    (at) => [...key].map((character, index) => (index % (at + 1) === 0 ? encode(character) : character)).join(''),
+    (at) => key.slice(Math.min(at, 20)),
+    (at) => key.slice(0, key.length - Math.min(at, 20)),
+    (at) => key.slice(0, at).toUpperCase() + key.slice(at),
+    (at) => key.replace('apps', ['app', 'pps', 'App', 'APPS', 'aps', ''][at % 6] ?? ''),
+    (at) => key.replaceAll('_', ['', '-', '.', '%5F', '%5f', '__', '%20'][at % 7] ?? ''),
+    (at) => `${'x'.repeat(at)}${key}`,
+    (at) => `${key}${'x'.repeat(at)}`,
+    (at) => [...key.slice(0, at)].map(encode).join('') + key.slice(at),
+    (at) => key.slice(0, at) + [...key.slice(at)].map(encode).join(''),
+  ]
+  const sent = mutilations.flatMap((mutilate) => Array.from(key, (_, at) => mutilate(at)))
+  expect(sent.length).toBeGreaterThan(1000)
+  for (const text of sent) await service.get(`/apps?k=${text}`)
+
+  const decoded = service.log.map((line) =>
+    line.replace(/%([0-9a-f]{2})/gi, (_, code) => String.fromCharCode(Number.parseInt(code, 16))),
+  )
+  // So much of it that the rest could be tried out is not there.
+  const parts = Array.from({ length: secret.length - 20 }, (_, at) => secret.slice(at, at + 20))
+  expect(decoded.filter((line) => parts.some((part) => line.includes(part)))).toEqual([])
+})
+
+test('what is no key stands in the log as it was sent', async () => {
+  const service = await startService()
+  const paths = [
+    '/apps?search=apps_store',
+    `/apps?search=${'word'.repeat(10)}`,
+    '/apps?category=health-fitness',
+    '/apps_nothing',
+  ]
+  for (const path of paths) await service.get(path, { headers: { 'X-Request-Id': '2gCwbdyQlIPU0wTWtqDYnRjrRwV' } })
+  const logged = service.log.map((line) => JSON.parse(line).req)
+  expect(logged).toEqual(paths.map((url) => ({ id: '2gCwbdyQlIPU0wTWtqDYnRjrRwV', method: 'GET', url })))
+})
+
 test('sends the headers that keep a browser safe, and none that tells what it is made of', async () => {
   const service = await startService()
   const { headers } = await service.get('/apps')
