@@ -820,15 +820,24 @@ export interface components {
         Category: string;
         /**
          * @description Words to look for. Each must begin a word of the name, the descriptions, the developer's name or the package name; case,
-         *     diacritics and width do not matter. In scripts without spaces (`日本`) they are found anywhere in the text. There are
-         *     no operators: any text is safe. Text without a letter or digit matches nothing; empty text is no filter.
+         *     diacritics and width do not matter. In scripts without spaces (`日本`) they are found anywhere in the text. An emoji is a
+         *     word. There are no operators: any text is safe. Text without a letter, digit or emoji matches nothing; empty text is no
+         *     filter.
+         *
+         *     Joined and split spellings find each other: `wifi`, `wi-fi` and `wi fi`; `NewPipe` and `new pipe`. `+` and `#` behind a
+         *     letter belong to the word: `c++` does not find a bare `c`. In a query, `+` is written `%2B`, and `#` `%23`.
+         *
+         *     Where nothing is found, a typo is forgiven in the first word of 4 to 30 characters, of a script with spaces, that no
+         *     listed app has: words that differ from it by one letter more, less, other or swapped stand for it, and the message begins
+         *     by saying so: `Nothing has "faceboook"; showing "facebook".`
          * @example tide clock
          */
         Search: string;
         /**
          * @description `latest`: first approval, newest first. `popular`: most downloads first. `rating`: best average first, then most reviews.
-         *     Where it is left out: `latest`, or with `search` the best match (the name itself, then every word in
-         *     the name, then the rest; each by downloads).
+         *     Where it is left out: `latest`, or with `search` the best match, which is the first of these that an app is: its name or
+         *     package name equals the search; every word is a word of its name; every word begins a word of its name; every word is a
+         *     word of its name, descriptions or developer's name; the rest. Each by downloads.
          * @example popular
          */
         Sort: "latest" | "popular" | "rating";
@@ -933,15 +942,24 @@ export interface operations {
                 category?: components["parameters"]["Category"];
                 /**
                  * @description Words to look for. Each must begin a word of the name, the descriptions, the developer's name or the package name; case,
-                 *     diacritics and width do not matter. In scripts without spaces (`日本`) they are found anywhere in the text. There are
-                 *     no operators: any text is safe. Text without a letter or digit matches nothing; empty text is no filter.
+                 *     diacritics and width do not matter. In scripts without spaces (`日本`) they are found anywhere in the text. An emoji is a
+                 *     word. There are no operators: any text is safe. Text without a letter, digit or emoji matches nothing; empty text is no
+                 *     filter.
+                 *
+                 *     Joined and split spellings find each other: `wifi`, `wi-fi` and `wi fi`; `NewPipe` and `new pipe`. `+` and `#` behind a
+                 *     letter belong to the word: `c++` does not find a bare `c`. In a query, `+` is written `%2B`, and `#` `%23`.
+                 *
+                 *     Where nothing is found, a typo is forgiven in the first word of 4 to 30 characters, of a script with spaces, that no
+                 *     listed app has: words that differ from it by one letter more, less, other or swapped stand for it, and the message begins
+                 *     by saying so: `Nothing has "faceboook"; showing "facebook".`
                  * @example tide clock
                  */
                 search?: components["parameters"]["Search"];
                 /**
                  * @description `latest`: first approval, newest first. `popular`: most downloads first. `rating`: best average first, then most reviews.
-                 *     Where it is left out: `latest`, or with `search` the best match (the name itself, then every word in
-                 *     the name, then the rest; each by downloads).
+                 *     Where it is left out: `latest`, or with `search` the best match, which is the first of these that an app is: its name or
+                 *     package name equals the search; every word is a word of its name; every word begins a word of its name; every word is a
+                 *     word of its name, descriptions or developer's name; the rest. Each by downloads.
                  * @example popular
                  */
                 sort?: components["parameters"]["Sort"];

@@ -3,7 +3,8 @@ import type { Connection, Order } from '../db/dialect.ts'
 import type { Database } from '../db/open.ts'
 import { orderBy, sliceOf } from '../db/page.ts'
 import { listed } from '../db/tables.ts'
-import { nameKey, queryTerms } from './terms.ts'
+import { nameKey, queryTerms, type Term } from '../search/terms.ts'
+import { isForgivable, wordsBeside } from '../search/typos.ts'
 
 /** The public list: pages of the listed apps, in an order or by what a search finds. */
 
@@ -17,7 +18,10 @@ export type AppFilter = Readonly<{
 }>
 
 /** A page of the listed apps, and how many the filter lets through in all. */
-export type AppPage = { apps: AppSummary[]; total: number }
+export type AppPage = { apps: AppSummary[]; total: number; forgiven?: Forgiven }
+
+/** A word of the search that no listed app has, and what was taken for it, in the order of code points. */
+export type Forgiven = { word: string; for: string[] }
 
 /** Each is an index of the first migration, read backwards. */
 const orders: Record<Sort, Order> = {
@@ -115,7 +119,7 @@ async function farPage(
   return { apps, total }
 }
 
-/** Where no sort is asked for, apps are ranked by how well they match. */
+/** Where no sort is asked for, apps are ranked by how well they match. Where nothing is found, a typo is forgiven. */
 async function foundPage(
   connection: Connection,
   text: string,
@@ -127,14 +131,44 @@ async function foundPage(
   const terms = queryTerms(text)
   const scope = terms.length === 0 ? undefined : await findScope(connection, category)
   if (!scope) return { apps: [], total: 0 }
-  const question = { terms, nameKey: nameKey(text), ...scope }
-  const order = orders[sort ?? 'popular']
-  const { ids, total } = await connection.search.page(question, order, sort === undefined, limit, offset)
-  if (ids.length === 0) return { apps: [], total }
-  const found = await connection.select<AppSummary>(
+  const pageOf = (terms: Term[], keys: string[]) =>
+    connection.search.page({ terms, keys, ...scope }, orders[sort ?? 'popular'], sort === undefined, limit, offset)
+  const key = nameKey(text)
+  const { ids, total } = await pageOf(terms, [key])
+  if (total > 0) return { apps: await summariesOf(connection, ids), total }
+  const forgiven = await forgive(connection, terms)
+  if (!forgiven) return { apps: [], total }
+  const { word, for: words } = forgiven
+  const instead = await pageOf(
+    terms.map((term) => (term.word === word ? anyWord(words) : term)),
+    words.map((one) => key.replace(word, one)),
+  )
+  return { apps: await summariesOf(connection, instead.ids), total: instead.total, forgiven }
+}
+
+const byCodePoint = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b))
+
+const anyWord = (words: string[]): Term => ({ forms: words.map((word) => ({ tokens: [word], extent: 'whole' })) })
+
+/** The first term that no listed app has, where the listed apps have words beside it. */
+async function forgive({ search }: Connection, terms: Term[]): Promise<Forgiven | undefined> {
+  const forgivable = terms.filter(isForgivable)
+  const found = await search.has(forgivable)
+  const { word } = forgivable.find((_, index) => !found[index]) ?? {}
+  if (word === undefined) return undefined
+  const words = wordsBeside(word)
+  const had = await search.has(words.map((word) => anyWord([word])))
+  const standing = words.filter((_, index) => had[index]).toSorted(byCodePoint)
+  return standing.length === 0 ? undefined : { word, for: standing }
+}
+
+/** The apps of some ids, in their order. */
+async function summariesOf({ select }: Connection, ids: number[]): Promise<AppSummary[]> {
+  if (ids.length === 0) return []
+  const found = await select<AppSummary>(
     `select ${columns} from apps ${named} where apps.id in (${ids.map(() => '?')})`,
     ids,
   )
   const apps = new Map(found.map((app) => [app.id, app]))
-  return { apps: ids.flatMap((id) => apps.get(id) ?? []), total }
+  return ids.flatMap((id) => apps.get(id) ?? [])
 }

@@ -4,7 +4,7 @@ import type { Database } from '../db/open.ts'
 import { notFound, ServiceError } from '../errors.ts'
 import { etagOf, holds } from '../etag.ts'
 import { onlySet } from '../only-set.ts'
-import { listApps } from './catalogue.ts'
+import { type Forgiven, listApps } from './catalogue.ts'
 import { categoryStore } from './categories.ts'
 import { canSee, demandOwner, statusAfterUpdate } from './policy.ts'
 import { type AppRowChanges, appStore, differs, type FoundApp } from './store.ts'
@@ -12,15 +12,20 @@ import { type AppRowChanges, appStore, differs, type FoundApp } from './store.ts
 /** The five operations. `baseUrl` is the public address that `Location` and `Link` begin with. */
 export const appHandlers = (database: Database, baseUrl: string): Handlers => ({
   async listApps({ query }) {
-    const { apps, total } = await listApps(database, query)
+    const { apps, total, forgiven } = await listApps(database, query)
     const pagination = {
       current_page: query.page,
       total_pages: Math.ceil(total / query.limit),
       per_page: query.limit,
     }
     const data = { apps, pagination }
-    const message = total === 0 ? 'No apps match.' : `Page ${query.page} of ${pagination.total_pages}.`
-    const headers = { ETag: etagOf(data), Link: pageLinks(`${baseUrl}/apps`, query, pagination.total_pages) }
+    const shown = forgiven ? `${forgivenText(forgiven)} ` : ''
+    const message = total === 0 ? 'No apps match.' : `${shown}Page ${query.page} of ${pagination.total_pages}.`
+    // What stands for a word follows from more than the page.
+    const headers = {
+      ETag: etagOf(forgiven ? { data, message } : data),
+      Link: pageLinks(`${baseUrl}/apps`, query, pagination.total_pages),
+    }
     return { status: 200, headers, body: { success: true, message, data } }
   },
 
@@ -88,6 +93,15 @@ export const appHandlers = (database: Database, baseUrl: string): Handlers => ({
     return { status: 200, headers: {}, body: { success: true, message: 'App deleted.', data: { app_id: path.id } } }
   },
 })
+
+/** How many of the words that stand for another are named. */
+const namedWords = 3
+
+function forgivenText({ word, for: words }: Forgiven): string {
+  const named = words.slice(0, namedWords).map((one) => `"${one}"`)
+  const more = words.length > namedWords ? ' and others' : ''
+  return `Nothing has "${word}"; showing ${named.join(', ')}${more}.`
+}
 
 /** The app as its page shows it; what is not set is left out. */
 const detail = (app: FoundApp): App =>

@@ -1,6 +1,6 @@
 import type { Actor } from '../actor.ts'
 import { type Action, auditStore } from '../audit/store.ts'
-import type { Connection, SearchDocument } from '../db/dialect.ts'
+import type { Connection } from '../db/dialect.ts'
 import {
   type AppRow,
   type AppStatus,
@@ -8,12 +8,11 @@ import {
   isListed,
   listed,
   type ReviewRow,
-  type SearchedColumn,
   searchedColumns,
 } from '../db/tables.ts'
 import { ServiceError } from '../errors.ts'
+import { type SearchDocument, searchDocument } from '../search/document.ts'
 import { freeSlugs } from './free-slugs.ts'
-import { indexTokens, nameKey } from './terms.ts'
 
 /** An app with the names that its ids stand for, and its newest reviews. */
 export type FoundApp = AppRow & {
@@ -269,23 +268,6 @@ function auditedDifference(before: AppRow | undefined, after: AppRow) {
 
 const isSearchedAlike = (before: AppRow, after: AppRow) =>
   searchedColumns.every((column) => before[column] === after[column])
-
-type SearchedText = Exclude<SearchedColumn, 'category_id' | 'developer_id'>
-type SearchedTexts = { name: string } & { [Column in Exclude<SearchedText, 'name'>]?: string | null }
-
-/** What the search index is told of an app. */
-export function searchDocument(app: SearchedTexts, developerName: string): SearchDocument {
-  const { name, ...others }: Record<SearchedText | 'developer_name', string> = {
-    name: tokensOf(app.name),
-    short_description: tokensOf(app.short_description),
-    description: tokensOf(app.description),
-    developer_name: tokensOf(developerName),
-    package_name: tokensOf(app.package_name),
-  }
-  return { name, text: Object.values(others).join(' '), nameKey: nameKey(app.name) }
-}
-
-const tokensOf = (text: string | null | undefined) => indexTokens(text ?? '').join(' ')
 
 const packageNameTaken = (name: string | null | undefined) => ({
   'apps.package_key': () =>

@@ -1,4 +1,6 @@
 import type { Knex } from 'knex'
+import type { SearchDocument } from '../search/document.ts'
+import type { Term } from '../search/terms.ts'
 import type { AppRow } from './tables.ts'
 
 /**
@@ -80,14 +82,11 @@ export type Connection = Readonly<{
 
 export type NewRow = { id?: number | undefined } & Record<string, string | number | null | undefined>
 
-/** What the index knows of one app's texts: their tokens, with spaces between. */
-export type SearchDocument = { name: string; text: string; nameKey: string }
-
-/** All terms are asked for; the tokens of one stand one after the other, and the last may be the beginning of a longer one. */
+/** All terms are asked for, each by any of its forms. */
 export type SearchQuestion = {
-  terms: readonly (readonly string[])[]
-  /** Of the whole search text. */
-  nameKey: string
+  terms: readonly Term[]
+  /** What a document's `keys` may be for the search to equal one. */
+  keys: readonly string[]
   categoryId: number | undefined
   /** How many apps are listed, in the category where there is one: what finding without the index would have to pass. */
   listed: number
@@ -102,9 +101,16 @@ export type SearchIndex = Readonly<{
   put: (documents: (SearchDocument & { id: number; categoryId: number })[]) => Promise<void>
   remove: (ids: number[]) => Promise<void>
   /**
-   * The ids of a page of what a question finds, and how much that is in all. Where it is ranked, apps whose name is the whole
-   * search come first, then those with all terms in the name, then the others: each in the order. The cost follows the page
-   * and the rarest term; late pages of common words are the dearest.
+   * The ids of a page of what a question finds, and how much that is in all. Where it is ranked, apps come in these ranks,
+   * each in the best that it has, and in each rank in the order:
+   *
+   * 1. one of their keys is among the question's;
+   * 2. their name has every term, words whole;
+   * 3. their name has every term;
+   * 4. their name and text have every term, words whole;
+   * 5. these and their package name have every term, which is what finding means.
+   *
+   * The cost follows the page and the rarest term; late pages of common words are the dearest.
    */
   page: (
     question: SearchQuestion,
@@ -113,12 +119,14 @@ export type SearchIndex = Readonly<{
     limit: number,
     offset: number,
   ) => Promise<{ ids: number[]; total: number }>
+  /** For each term, whether any app has it: whether it would be found alone. */
+  has: (terms: readonly Term[]) => Promise<boolean[]>
 }>
 
 /** Each takes the migration's own transaction. */
 export type SchemaHelpers = Readonly<{
-  /** The full-text index, empty. */
-  createSearchIndex: (sql: Knex) => Promise<void>
+  /** The full-text index of this version, empty, in the place of any that is there. */
+  createSearchIndex: (sql: Knex) => Promise<SearchIndex>
   /** Makes a table refuse to change or forget its rows. */
   makeAppendOnly: (sql: Knex, table: string) => Promise<void>
 }>

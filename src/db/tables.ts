@@ -1,4 +1,5 @@
 import type { App, AppChanges } from '../contract.ts'
+import type { SearchedTexts } from '../search/document.ts'
 
 /** The rows of each table as the driver returns them; `Generated` columns may be left out of an insert. */
 
@@ -59,13 +60,16 @@ const appColumns = {
   slug: { isAudited: false, isSearched: false, isOwners: false },
   package_key: { isAudited: false, isSearched: false, isOwners: false },
 } as const satisfies {
-  // What an owner may change is the contract's to say; so is that the audit keeps it.
+  // What an owner may change is the contract's to say; so is that the audit keeps it. What is searched, the search document's.
   [C in Column | keyof AppChanges]: C extends Column
     ? C extends keyof AppChanges
-      ? { isAudited: true; isSearched: boolean; isOwners: true }
-      : { isAudited: boolean; isSearched: boolean; isOwners: false }
+      ? { isAudited: true; isSearched: IsSearched<C>; isOwners: true }
+      : { isAudited: boolean; isSearched: IsSearched<C>; isOwners: false }
     : never
 }
+
+/** A category is searched by itself, and for a developer its name. */
+type IsSearched<C extends Column> = C extends keyof SearchedTexts | 'category_id' | 'developer_id' ? true : false
 
 type Meaning = keyof (typeof appColumns)[Column]
 type ColumnWith<M extends Meaning> = { [C in Column]: (typeof appColumns)[C][M] extends true ? C : never }[Column]

@@ -1,8 +1,8 @@
 import { slugOf } from '../apps/slug.ts'
 import { type AppRowChanges, averageRating, type NewAppRow } from '../apps/store.ts'
 import type { Problem } from '../contract.ts'
-import type { SearchDocument } from '../db/dialect.ts'
 import type { AppRow, OwnersColumn, ReviewRow } from '../db/tables.ts'
+import type { SearchDocument } from '../search/document.ts'
 import { defaultVersion, type Line, type LineReview, problem } from './line.ts'
 
 /** What is to be done with the lines of a catalogue file. Pure: the apps that are there come in, rows and changes go out. */

@@ -58,7 +58,7 @@ describe('search', () => {
   ]
   const cases: [what: string, query: string, names: string[]][] = [
     [
-      'puts the name itself first, then names with the words, then the rest, each by downloads',
+      'puts the name itself first, then names with the words, then texts, each by downloads',
       'search=weather radar',
       ['Weather Radar', 'Radar Weather Pro', 'Umbrella', 'Forecast'],
     ],
@@ -79,7 +79,7 @@ describe('search', () => {
     ],
     ['wants every word', 'search=weather snow', ['Forecast']],
     ['matches the beginning of a word', 'search=weath', ['Radar Weather Pro', 'Weather Radar', 'Umbrella', 'Forecast']],
-    ['does not match the middle of a word', 'search=eather', []],
+    ['does not match the middle of a word', 'search=eath', []],
     ['minds neither case nor diacritics nor width', 'search=ＬＯＤＺ', ['Dictionary']],
     ['finds text in scripts without spaces', 'search=日本', ['日本語辞書', 'Dictionary']],
     ['finds the middle of such text', 'search=辞書', ['日本語辞書']],
@@ -100,7 +100,147 @@ describe('search', () => {
     expect(namesOf(await service.get(`/apps?${encodeURI(query)}&category=empty`))).toEqual(names)
   })
 
-  test('pages through the three ranks without a gap or a repetition', async () => {
+  /** One app a way to match, the better the rank the fewer its downloads. */
+  const ranked: Partial<NewAppRow>[] = [
+    { name: 'Git-Go', total_downloads: 1 },
+    { name: 'Other', package_name: 'git.go.example', total_downloads: 50 },
+    { name: 'Go git it', total_downloads: 100 },
+    { name: 'Gitter gopher', total_downloads: 1000 },
+    { name: 'Gitter and gopher', description: 'Git, go.', total_downloads: 900 },
+    { name: 'Words', short_description: 'Go', description: 'A git app.', total_downloads: 10_000 },
+    { name: 'Git words', description: 'Here you go.', total_downloads: 9000 },
+    { name: 'Beginnings', description: 'Gitter, gopher.', total_downloads: 100_000 },
+    { name: 'Package', package_name: 'org.git.go', total_downloads: 200_000 },
+    { name: 'Git package', package_name: 'com.example.go', total_downloads: 150_000 },
+  ]
+  const inRanks = [
+    'Git-Go',
+    'Go git it',
+    'Gitter gopher',
+    'Gitter and gopher',
+    'Words',
+    'Git words',
+    'Package',
+    'Git package',
+    'Beginnings',
+    'Other',
+  ]
+  test.for<[string, string, string[]]>([
+    ['puts apps in their best of five ranks, each by downloads', 'search=git-go', inRanks],
+    ['lets a given sort win over them', 'search=git-go&sort=latest', ranked.map(({ name = '' }) => name).toReversed()],
+    [
+      'puts the app with the package name first, however many mention it',
+      'search=GIT.go.Example',
+      ['Other', 'Git package'],
+    ],
+  ])('%s', async ([, query, names]) => {
+    const service = await startService()
+    await publish(service, ranked)
+    expect(namesOf(await service.get(`/apps?${query}&category=empty`))).toEqual(names)
+  })
+
+  const joined: Partial<NewAppRow>[] = [
+    { name: 'F-Droid', description: 'A store.', package_name: 'org.fdroid.fdroid', total_downloads: 1 },
+    { name: 'NewPipe', description: 'A player.', total_downloads: 2 },
+    { name: 'Photo Editor', description: 'Of photos.', total_downloads: 3 },
+    { name: 'Radio', description: 'Over Wi-Fi. It doesn’t stop.', total_downloads: 4 },
+    { name: 'Tuner', description: 'Over wifi. It doesnt stop.', total_downloads: 5 },
+    { name: 'Phone', description: 'By AT&T.', total_downloads: 6 },
+    { name: 'Rails', description: 'At last the train.', total_downloads: 7 },
+    { name: 'Code', description: 'For C++ and C#, by C. Strict.', total_downloads: 8 },
+    { name: 'Sea', description: 'For C, F sharp.', total_downloads: 9 },
+    { name: 'Player', description: 'كل الموسيقى 🎵', total_downloads: 10 },
+    { name: 'Store news', description: 'About org.fdroid.fdroid.', total_downloads: 11 },
+  ]
+  test.for<[string, string, string[]]>([
+    ['joined words apart', 'f droid', ['F-Droid', 'Store news']],
+    ['joined words together', 'fdroid', ['F-Droid', 'Store news']],
+    ['the same with another sign', "f'droid", ['F-Droid', 'Store news']],
+    ['words in camel case apart', 'new pipe', ['NewPipe']],
+    ['a part of such a word', 'pipe', ['NewPipe']],
+    ['words of a name together', 'photoeditor', ['Photo Editor']],
+    ['a hyphen or none', 'wifi', ['Tuner', 'Radio']],
+    ['a hyphen or a space', 'wi fi', ['Tuner', 'Radio']],
+    ['an apostrophe or none', 'doesnt', ['Tuner', 'Radio']],
+    ['an apostrophe, whichever', "doesn't", ['Tuner', 'Radio']],
+    ['joined letters before beginnings', 'at&t', ['Phone', 'Rails']],
+    ['C++', 'c%2B%2B', ['Code']],
+    ['C#', 'c%23', ['Code']],
+    ['C, with and without signs', 'for c', ['Sea', 'Code']],
+    ['an emoji', '🎵', ['Player']],
+    ['an Arabic word without its article', 'موسيقى', ['Player']],
+    ['a package name before those who mention it', 'org.fdroid.fdroid', ['F-Droid', 'Store news']],
+  ])('finds %s', async ([, search, names]) => {
+    const service = await startService()
+    await publish(service, joined)
+    const reply = await service.get(
+      `/apps?search=${/%/.test(search) ? search : encodeURIComponent(search)}&category=empty`,
+    )
+    expect(namesOf(reply)).toEqual(names)
+  })
+
+  test.for<[string, string, string, string[]]>([
+    [
+      'a letter too many',
+      'raadar',
+      'Nothing has "raadar"; showing "radar".',
+      ['Radar', 'Radar Weather Pro', 'Weather Radar', 'Umbrella', 'Forecast'],
+    ],
+    [
+      'one of two words',
+      'weather rada1',
+      'Nothing has "rada1"; showing "radar".',
+      ['Weather Radar', 'Radar Weather Pro', 'Umbrella', 'Forecast'],
+    ],
+    ['the first of two such words, and no more', 'wether rador', '', []],
+    ['a word of three letters', 'rax', '', []],
+    ['what is found as the beginning of a word', 'umbrel', '', ['Umbrella']],
+    ['words that are there, though not together', 'umbrella snow', '', []],
+    ['a word that only a hidden app is near', 'compas', '', []],
+  ])('forgives a typo: %s', async ([, search, message, names]) => {
+    const service = await startService()
+    await publish(service, apps)
+    const reply = await service.get(`/apps?search=${search}&category=empty`)
+    expect(namesOf(reply)).toEqual(names)
+    const sentence = names.length === 0 ? 'No apps match.' : 'Page 1 of 1.'
+    expect(reply.body.message).toBe(`${message} ${sentence}`.trim())
+  })
+
+  test('names at most three words that stand for one, in the order of code points, and shows what has any of them', async () => {
+    const service = await startService()
+    await publish(
+      service,
+      ['Tinder', 'Binder', 'Finder', 'Cinder', 'Cinderella'].map((name) => ({ name })),
+    )
+    const reply = await service.get('/apps?search=xinder&sort=latest')
+    expect(reply.body.message).toBe(
+      'Nothing has "xinder"; showing "binder", "cinder", "finder" and others. Page 1 of 1.',
+    )
+    expect(namesOf(reply)).toEqual(['Cinder', 'Finder', 'Binder', 'Tinder'])
+  })
+
+  test('tells a page with a forgiven typo anew when other words stand for it', async () => {
+    const service = await startService()
+    await publish(service, [{ name: 'Binder', description: 'Both.' }])
+    const before = await service.get('/apps?search=xinder')
+    // Another word in the same app: the page is the same, its message is not.
+    const app = { name: 'Binder', description: 'Both.', short_description: 'Finder' }
+    await service.database.write(async (connection) => {
+      const store = appStore(connection)
+      const { id = 0 } = (await connection.sql('apps').where({ name: app.name }).first('id')) ?? {}
+      const found = await store.find(id)
+      if (found) await store.save('app update', found, app, { operator: 'test' })
+    })
+    const after = await service.get('/apps?search=xinder', {
+      headers: { 'If-None-Match': String(before.headers.etag) },
+    })
+    expect([after.status, after.body.message]).toEqual([
+      200,
+      'Nothing has "xinder"; showing "binder", "finder". Page 1 of 1.',
+    ])
+  })
+
+  test('pages through the ranks without a gap or a repetition', async () => {
     const service = await startService()
     await publish(service, apps)
     const whole = namesOf(await service.get('/apps?search=radar'))

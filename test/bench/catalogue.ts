@@ -1,10 +1,10 @@
 import { deepStrictEqual } from 'node:assert'
 import { accountStore } from '../../src/accounts/store.ts'
 import { categoryStore } from '../../src/apps/categories.ts'
-import { searchDocument } from '../../src/apps/store.ts'
 import type { Connection } from '../../src/db/dialect.ts'
 import type { Database } from '../../src/db/open.ts'
 import type { AppRow } from '../../src/db/tables.ts'
+import { searchDocument } from '../../src/search/document.ts'
 
 /** A synthetic catalogue of listed apps: for each size the same every time. */
 

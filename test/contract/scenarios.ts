@@ -162,7 +162,7 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       data: listed(['Tide Clock']),
     },
     {
-      name: 'finds nothing for text without a letter or digit',
+      name: 'finds nothing for text without a letter, digit or emoji',
       request: ['GET', '/apps?search=%22%27*%20%2B'],
       answers: 200,
       data: listed([]),

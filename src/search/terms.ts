@@ -1,0 +1,208 @@
+/**
+ * Cuts text into the terms that search works on. The same function serves the index and the query, whatever the
+ * database, so that they cannot disagree.
+ */
+
+/**
+ * One way in which a text can have a term: by tokens that stand one after the other. `either` is a word, which the search may
+ * want whole or take for the beginning of a longer one; the others are what they are whatever the search wants.
+ */
+export type Form = Readonly<{ tokens: readonly string[]; extent: 'whole' | 'beginning' | 'either' }>
+
+/** What a search asks for, by any one of its forms. `word` is set where it is a word of a script with spaces. */
+export type Term = Readonly<{ word?: string; forms: readonly Form[] }>
+
+/** Longer ones are cut there; what is joined beyond it is not. */
+const longestToken = 100
+
+/** Letters, marks and digits of the scripts that put no spaces between words. */
+const unspaced =
+  '[[\\p{L}\\p{M}\\p{N}]&&[\\p{scx=Han}\\p{scx=Hiragana}\\p{scx=Katakana}\\p{scx=Thai}\\p{scx=Lao}\\p{scx=Khmer}\\p{scx=Myanmar}]]'
+const word = `[[\\p{L}\\p{N}]--${unspaced}][[\\p{L}\\p{M}\\p{N}]--${unspaced}]*`
+
+/** Stands where capitals begin another word within one, as in NewPipe. */
+const hump = '\u0001'
+const joiners = /[-'&._+]/
+const signs = /[-'&._+#]/
+
+/** Words that a sign joins, and the signs that belong to the last of them, as in C++. */
+const joinedWords = (word: string) => `${word}(?:[\\-'&._+${hump}]${word})*(?:(?<=[\\p{L}\\p{M}])[+#]+)?`
+const asciiRuns = new RegExp(joinedWords('[a-z0-9]+'), 'gv')
+const runs = new RegExp(`(?<unspaced>${unspaced}+)|${joinedWords(word)}`, 'gv')
+
+/** What Unicode calls RGI_Emoji, and the same without its selectors: that property itself takes thirty times as long. */
+const pictograph = '[\\p{Emoji}--[\\p{ASCII}\\p{EMod}\\p{RI}©®™]][\\uFE0E\\uFE0F\\p{EMod}\\u{E0020}-\\u{E007F}]*'
+const emoji = new RegExp(`(\\p{RI}{2}|[0-9#*]\\uFE0F?\\u20E3|${pictograph}(?:\\u200D${pictograph})*)`, 'v')
+const selectors = /[\uFE0E\uFE0F\p{EMod}]/gu
+
+/**
+ * Marks that are left out in ordinary writing: Latin, Greek and Cyrillic accents, Hebrew points, Arabic vowels and tatweel;
+ * and those that are not seen at all: variation selectors, as behind an emoji, and soft hyphens.
+ */
+const diacritics =
+  /[\u0300-\u036F\u1AB0-\u1AFF\u1DC0-\u1DFF\u20D0-\u20FF\uFE20-\uFE2F\uFE00-\uFE0F\u{E0100}-\u{E01EF}\u00AD\u0591-\u05C7\u064B-\u065F\u0670\u0640]/gu
+
+/** Letters with a stroke or tail that Unicode does not take apart; and the several signs that are typed as one. */
+// biome-ignore format: a line a kind
+const alike: Record<string, string> = {
+  ø: 'o', ł: 'l', đ: 'd', ħ: 'h', ŧ: 't', ı: 'i', æ: 'ae', œ: 'oe', ς: 'σ',
+  '‘': "'", '’': "'", ʻ: "'", ʼ: "'", '‐': '-',
+}
+
+/** Text without regard to case, diacritics and width. */
+export function fold(text: string): string {
+  return text
+    .normalize('NFKD')
+    .replace(diacritics, '')
+    .toLowerCase() // ẞ becomes ß
+    .toUpperCase() // and ß two letters, as it is in capitals
+    .toLowerCase()
+    .replace(/[øłđħŧıæœς‘’ʻʼ‐]/g, (character) => alike[character] ?? character)
+    .normalize('NFC')
+}
+
+/** The key under which two names count as the same: folded, white space aside. */
+export const nameKey = (name: string) => fold(name).replace(/\s+/g, ' ').trim()
+
+/** Words with nothing but a joining sign between them, and the signs that belong to the last; or another thing that is found by itself. */
+type Piece = { words: string[]; suffix: string } | { unspaced: string } | { emoji: string }
+
+/**
+ * The tokens of a text. A word is one, each but once, and so is what joined words make together. A run without spaces is cut
+ * into overlapping pairs, in its order. Of a name, words that stand side by side are joined, too.
+ */
+export function indexTokens(text: string, isName = false): string[] {
+  const pieces = piecesOf(isName ? markHumps(text) : text)
+  const words = pieces.flatMap((piece) =>
+    'words' in piece ? wordTokens(piece) : 'emoji' in piece ? [piece.emoji] : [],
+  )
+  const joined = isName ? neighbours(pieces) : []
+  const unspaced = pieces.flatMap((piece) =>
+    'unspaced' in piece ? [...pairs(piece.unspaced), lastOf(piece.unspaced)] : [],
+  )
+  const articles = isAscii(text) ? [] : words.flatMap((word) => word.match(afterArticle)?.[1] ?? [])
+  return [...new Set([...words, ...joined, ...articles].map(cut)), ...unspaced]
+}
+
+/** What stands behind an Arabic article, alone or with a preposition, where that is three letters or more. */
+const afterArticle = /^(?:[وبكف]?ال|لل)(\p{L}{3}.*)$/u
+
+const markHumps = (text: string) =>
+  text.normalize('NFC').replace(/\p{Ll}(?=\p{Lu})|\p{N}(?=\p{Lu}\p{Ll})|\p{Lu}(?=\p{Lu}\p{Ll})/gu, `$&${hump}`)
+
+function wordTokens({ words, suffix }: { words: string[]; suffix: string }): string[] {
+  if (words.length === 1 && suffix === '' && !words[0]?.includes(hump)) return words
+  const whole = words.map(withoutHumps)
+  const parts = words.flatMap(humpsOf)
+  return [
+    ...whole,
+    ...(suffix ? [`${whole.at(-1)}${suffix}`] : []),
+    ...parts,
+    ...inPairs(whole),
+    ...inPairs(parts),
+    ...joinedToken(whole),
+  ]
+}
+
+/** What words make that stand side by side with more than a sign between them. */
+function neighbours(pieces: Piece[]): string[] {
+  return pieces.slice(1).flatMap((right, index) => {
+    const left = pieces[index]
+    if (!left || !('words' in left) || !('words' in right)) return []
+    const [before, behind] = [left.words.at(-1) ?? '', right.words[0] ?? '']
+    return [
+      ...joinedToken([withoutHumps(before), withoutHumps(behind)]),
+      ...joinedToken([humpsOf(before).at(-1) ?? '', humpsOf(behind)[0] ?? '']),
+    ]
+  })
+}
+
+const humpsOf = (word: string) => word.split(hump)
+const withoutHumps = (word: string) => word.replaceAll(hump, '')
+const inPairs = (words: string[]) => words.slice(1).flatMap((word, index) => joinedToken([words[index] ?? '', word]))
+
+/** Numbers are not joined: 3.5 is not 35. */
+function joinedToken(words: string[]): string[] {
+  const joined = words.join('')
+  if (/^\p{N}*$/u.test(joined)) return []
+  return joined.length <= longestToken || [...joined].length <= longestToken ? [joined] : []
+}
+
+const cut = (token: string) => (token.length <= longestToken ? token : [...token].slice(0, longestToken).join(''))
+
+/**
+ * The terms of a search, each once; none where the text has no letter, digit or emoji. A word is met by itself, or joined
+ * with the one on its left or its right.
+ */
+export function queryTerms(text: string): Term[] {
+  const items = piecesOf(text).flatMap(itemsOf)
+  const terms = new Map<string, Term>()
+  for (const [index, { token, form, isBare }] of items.entries()) {
+    const sides = isBare
+      ? [
+          [items[index - 1], items[index]],
+          [items[index], items[index + 1]],
+        ]
+      : []
+    const joined = sides
+      .filter((pair) => pair.every((item) => item?.isBare))
+      .flatMap((pair) => joinedToken(pair.map((item) => item?.token ?? '')))
+      .map((token): Form => ({ tokens: [token], extent: 'either' }))
+    const forms = [...(terms.get(token)?.forms ?? [form]), ...joined]
+    const each = new Map(forms.map((one) => [one.tokens.join(' '), one]))
+    terms.set(token, { ...(form.extent === 'either' && { word: token }), forms: [...each.values()] })
+  }
+  return [...terms.values()]
+}
+
+/** What a search asks for before neighbours are joined; a bare word has no sign at its end. */
+type Item = { token: string; form: Form; isBare: boolean }
+
+function itemsOf(piece: Piece): Item[] {
+  if ('emoji' in piece) return [itemOf([piece.emoji], 'whole')]
+  if ('unspaced' in piece) {
+    const isOne = [...piece.unspaced].length === 1
+    return [isOne ? itemOf([piece.unspaced], 'beginning') : itemOf(pairs(piece.unspaced), 'whole')]
+  }
+  const { words, suffix } = piece
+  return words.map((word, index) => {
+    const sign = index === words.length - 1 ? suffix : ''
+    return itemOf([cut(`${word}${sign}`)], 'either', sign === '')
+  })
+}
+
+const itemOf = (tokens: string[], extent: Form['extent'], isBare = false): Item => ({
+  token: tokens.join(' '),
+  form: { tokens, extent },
+  isBare,
+})
+
+function piecesOf(text: string): Piece[] {
+  // Most text is ASCII, and a tenth of the work.
+  if (isAscii(text)) return text.toLowerCase().match(asciiRuns)?.map(joinedPiece) ?? []
+  // Every second part is an emoji.
+  return text
+    .split(emoji)
+    .flatMap((part, index) => (index % 2 === 1 ? [{ emoji: part.replace(selectors, '') }] : foldedPieces(part)))
+}
+
+const foldedPieces = (text: string): Piece[] =>
+  [...fold(text).matchAll(runs)]
+    .filter(([run]) => /[\p{L}\p{N}]/u.test(run))
+    .map(({ 0: run, groups }) => (groups?.unspaced === undefined ? joinedPiece(run) : { unspaced: run }))
+
+function joinedPiece(run: string): Piece {
+  if (!signs.test(run)) return { words: [run], suffix: '' }
+  const words = run.replace(/[+#]+$/, '')
+  return { words: words.split(joiners), suffix: run.slice(words.length) }
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the whole of ASCII
+const isAscii = (text: string) => /^[\u0000-\u007F]*$/.test(text)
+
+function pairs(run: string): string[] {
+  const characters = [...run]
+  return characters.slice(1).map((character, index) => `${characters[index]}${character}`)
+}
+
+const lastOf = (run: string) => [...run].at(-1) ?? ''

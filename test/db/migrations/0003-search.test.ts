@@ -1,0 +1,46 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { listApps } from '../../../src/apps/catalogue.ts'
+import { appStore } from '../../../src/apps/store.ts'
+import { openDatabase } from '../../../src/db/open.ts'
+import { copyWorld } from '../../support/service.ts'
+
+/** The index as the first version made it, with one app that it should not have and without those that it should. */
+const before = [
+  'drop table app_search',
+  `create virtual table app_search using fts5(name, text, exact, category,
+     content='', contentless_delete=1, tokenize='ascii', prefix='1 2')`,
+  `insert into app_search (rowid, name, text, exact, category) values (9999, 'ghost', '', '', 'c1')`,
+  `delete from knex_migrations where name = '0003-search.ts'`,
+]
+
+test('a full database gets the index anew, with all that is listed and nothing else', async () => {
+  const database = openDatabase(`sqlite:${copyWorld()}`)
+  onTestFinished(() => database.close())
+  const many = 1100
+  await database.write(async (connection) => {
+    const world = await connection.sql('apps').where({ name: 'Tide Clock' }).first()
+    if (!world) throw new Error('the world has no tides')
+    const { id: _, slug: __, package_key: ___, ...row } = world
+    const apps = Array.from({ length: many }, (_, index) => ({
+      app: { ...row, package_name: `org.example.many${index}`, name: `Wave ${index}` },
+      at: row.created_at,
+    }))
+    await appStore(connection).insertAll('app create', apps, { operator: 'test' })
+    for (const statement of before) await connection.sql.raw(statement)
+  })
+  expect(await database.schemaAge()).toBe('older')
+  expect(await database.migrate()).toEqual(['0003-search.ts'])
+
+  const totalOf = async (search: string) => (await listApps(database, { page: 1, limit: 1, search })).total
+  const totals = {
+    wave: many,
+    many1099: 1,
+    ada: many + 1,
+    'tideclock org': 1,
+    'bird song': 1,
+    cloud: 0,
+    gone: 0,
+    ghost: 0,
+  }
+  for (const [search, total] of Object.entries(totals)) expect(await totalOf(search), search).toBe(total)
+})

@@ -1,0 +1,133 @@
+import { describe, expect, test } from 'vitest'
+import { indexTokens, nameKey, queryTerms } from '../../src/search/terms.ts'
+
+describe('what a search asks', () => {
+  test.for<[string, string, string[]]>([
+    ['words', 'Weather radar', ['weather', 'radar']],
+    ['each word once', 'go Go GO', ['go']],
+    ['case', 'STRASSE straße', ['strasse']],
+    ['diacritics', 'Crème Łódź Ångström', ['creme', 'lodz', 'angstrom']],
+    ['letters with a stroke or tail', 'ØŁĐĦŦæŒ øłđħŧÆœ', ['oldhtaeoe']],
+    ['a dotted and a dotless i', 'İstanbul ılık', ['istanbul', 'ilik']],
+    ['a final sigma', 'ΟΔΌΣ οδός', ['οδοσ']],
+    ['a capital sharp s', 'STRAẞE', ['strasse']],
+    ['a word behind an emoji and its selector', '☕️Coffee', ['☕', 'coffee']],
+    ['an emoji, whatever its selector and skin tone', '👍🏽 ❤️ ❤ 👩🏿‍🚀', ['👍', '❤', '👩‍🚀']],
+    ['a flag and a key, whose signs are no letters', '🇩🇪 1️⃣', ['🇩🇪', '1⃣']],
+    ['no sign of law', '© ® ©️', []],
+    ['C++, C# and F#', 'C++ c# F#', ['c++', 'c#', 'f#']],
+    ['signs behind a digit or alone', '10+ #1 + #', ['10', '1']],
+    ['an apostrophe, whichever', 'don’t donʼt don‘t', ['don', 't']],
+    ['words over 100 characters', 'x'.repeat(120), ['x'.repeat(100)]],
+    ['a variant of a character', '葛󠄀城', ['葛城']],
+    ['a soft hyphen', 'ra\u00addar', ['radar']],
+    ['width', 'ＡＢＣ１２', ['abc12']],
+    ['a ligature', 'ﬁne', ['fine']],
+    ['points and vowel signs of Hebrew and Arabic', 'שָׁלוֹם مُحَمَّد', ['שלום', 'محمد']],
+    ['a lengthened letter and a small alif of Arabic', 'مـحـمـد هٰذا', ['محمد', 'هذا']],
+    ['vowel signs that are letters of their word', 'हिन्दी', ['हिन्दी']],
+    ['a voiced kana, which is another letter', 'ガ', ['ガ']],
+    [
+      'operators as text',
+      '"foo" AND (bar* OR -baz) NEAR/2 name:x ^y',
+      ['foo', 'and', 'bar', 'or', 'baz', 'near', '2', 'name', 'x', 'y'],
+    ],
+    ['no letter, digit or emoji', '"\'*+—★\u0000', []],
+    ['marks alone', '\u0301\u0e31', []],
+    ['a run without spaces as its pairs', '日本語', ['日本 本語']],
+    ['a single character of such a run', '語', ['語']],
+    ['a run and a word beside it', '東京tower', ['東京', 'tower']],
+    ['runs with punctuation between', '東京、大阪', ['東京', '大阪']],
+    ['Thai', 'ไทย', ['ไท ทย']],
+    ['Lao', 'ລາວ', ['ລາ າວ']],
+    ['Khmer', 'ខ្មែរ', ['ខ្ ្ម មែ ែរ']],
+    ['Burmese', 'ဗမာ', ['ဗမ မာ']],
+    ['kana', 'ひらカタ', ['ひら らカ カタ']],
+    ['Korean, which has spaces', '한국어 사전', ['한국어', '사전']],
+    ['characters beyond the basic plane', '𠮷野', ['𠮷野']],
+    ['a single one of these', '𠮷', ['𠮷']],
+  ])('%s', ([, text, terms]) => {
+    expect(queryTerms(text).map(({ forms }) => forms[0]?.tokens.join(' '))).toEqual(terms)
+  })
+})
+
+test.for<[string, string, string[]]>([
+  ['by itself or with a neighbour', 'new pipe app', ['new newpipe', 'pipe newpipe pipeapp', 'app pipeapp']],
+  ['joined by a sign', 'Wi-Fi', ['wi wifi', 'fi wifi']],
+  ['with each of its neighbours where it stands twice', 'go a go', ['go goa ago', 'a goa ago']],
+  ['alone beside a run without spaces or an emoji', 'app 日本 map 🎲 go', ['app', '日本', 'map', '🎲', 'go']],
+  ['alone beside a word with a sign of its own', 'visual c++ book', ['visual', 'c++', 'book']],
+  ['without numbers made of numbers', '3.5 mm', ['3', '5 5mm', 'mm 5mm']],
+  [
+    'with none that would be over 100 characters',
+    `${'x'.repeat(60)} ${'y'.repeat(39)} z`,
+    [
+      `${'x'.repeat(60)} ${'x'.repeat(60)}${'y'.repeat(39)}`,
+      `${'y'.repeat(39)} ${'x'.repeat(60)}${'y'.repeat(39)} ${'y'.repeat(39)}z`,
+      `z ${'y'.repeat(39)}z`,
+    ],
+  ],
+])('a term is met %s', ([, text, terms]) => {
+  expect(queryTerms(text).map(({ forms }) => forms.flatMap(({ tokens }) => tokens).join(' '))).toEqual(terms)
+})
+
+test('a search has no more forms than three for each of its terms', () => {
+  const words = Array.from({ length: 50 }, (_, index) =>
+    String.fromCodePoint(0x3b1 + (index % 17), 0x61 + (index % 23)),
+  )
+  for (const between of [' ', '-', '.']) {
+    for (const { forms } of queryTerms(words.join(between))) expect(forms.length).toBeLessThanOrEqual(3)
+  }
+})
+
+describe('what is indexed of a text', () => {
+  test.for<[string, string, string]>([
+    ['its words, each once', 'Go, gopher, go', 'go gopher'],
+    ['what a sign joins, apart, in pairs and whole', 'F-Droid', 'f droid fdroid'],
+    ['the same of more than two', "rock'n'roll", 'rock n roll rockn nroll rocknroll'],
+    ['of every joining sign', 'a-b c’d e&f g.h i_j k+l', 'a b ab c d cd e f ef g h gh i j ij k l kl'],
+    ['but not of others', 'and/or, e. g.', 'and or e g'],
+    ['a word with its sign, and without', 'C++, C#', 'c c++ c#'],
+    ['a sign that joins nothing', 'Disney+ 10+', 'disney disney+ 10'],
+    ['an Arabic word with its article, and without', 'الموسيقى', 'الموسيقى موسيقى'],
+    ['the same with a preposition', 'وللبيت والكتاب للسفر', 'وللبيت والكتاب للسفر كتاب سفر'],
+    ['but not where two letters remain', 'الله', 'الله'],
+    ['Hebrew as it is', 'הספר', 'הספר'],
+    ['a run without spaces by its pairs and its last character', '日本語 app', 'app 日本 本語 語'],
+    ['a run of characters beyond the basic plane', '𠮷野家', '𠮷野 野家 家'],
+    ['a single character', '𠮷', '𠮷'],
+    ['an emoji', 'Tiles 🎲!', 'tiles 🎲'],
+  ])('%s', ([, text, tokens]) => {
+    expect(indexTokens(text)).toEqual(tokens.split(' '))
+  })
+
+  test.for<[string, string, string]>([
+    ['side by side', 'Photo Editor Pro', 'photo editor pro photoeditor editorpro'],
+    ['in camel case', 'NewPipe', 'newpipe new pipe'],
+    ['of capitals', 'PDFReader', 'pdfreader pdf reader'],
+    ['in camel case and side by side', 'NewPipe Go', 'newpipe new pipe go newpipego pipego'],
+    ['behind a number', '3DScan', '3dscan 3d scan'],
+    ['with a number', '512 Tiles', '512 tiles 512tiles'],
+  ])('of a name also words %s', ([, name, tokens]) => {
+    expect(indexTokens(name, true)).toEqual(tokens.split(' '))
+  })
+
+  test('is no token over 100 characters, and joined only up to there', () => {
+    const [long, half] = ['x'.repeat(150), '𝒜'.repeat(51)]
+    expect(indexTokens(`${long} ${half}-${half}`, true)).toEqual(['x'.repeat(100), 'a'.repeat(51)])
+    const run = Array.from({ length: 60 }, () => 'ab').join('.')
+    expect(indexTokens(run)).toEqual(['ab', 'abab'])
+  })
+})
+
+test.for([
+  ['Tide  Clock', ' tide clock '],
+  ['Crème', 'CREME'],
+  ['Ｃ++', 'c++'],
+])('the names %s and %s are the same', ([one = '', other = '']) => {
+  expect(nameKey(one)).toBe(nameKey(other))
+})
+
+test('punctuation tells names apart', () => {
+  expect(nameKey('C++')).not.toBe(nameKey('C'))
+})

@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest'
+import { queryTerms } from '../../src/search/terms.ts'
+import { isForgivable, wordsBeside } from '../../src/search/typos.ts'
+
+test.for<[string, string, string]>([
+  ['a letter more', 'facebok', 'facebook'],
+  ['a letter less', 'faceboook', 'facebook'],
+  ['another letter', 'facebuok', 'facebook'],
+  ['two swapped', 'faceboko', 'facebook'],
+  ['the first letter', 'xfacebook', 'facebook'],
+  ['the last letter', 'faceboo', 'facebook'],
+  ['a digit', 'tiles51', 'tiles512'],
+  ['a sign', 'disney+', 'disney'],
+  ['Greek', 'μουσκη', 'μουσικη'],
+  ['Cyrillic', 'шахмоты', 'шахматы'],
+  ['Arabic', 'موسيقا', 'موسيقى'],
+  ['Hebrew', 'מתכונין', 'מתכונים'],
+  ['a vowel sign of Devanagari', 'रागमला', 'रागमाला'],
+  ['a letter within a syllable of Hangul', '게산기', '계산기'],
+  ['a whole syllable of Hangul', '계산산기', '계산기'],
+])('a word beside another: %s', ([, word, other]) => {
+  expect(wordsBeside(word)).toContain(other)
+})
+
+test('the words beside one of nine letters are some 700, each once, and not the word itself', () => {
+  const words = wordsBeside('abcdefghi')
+  expect(words).toHaveLength(9 + 8 + 9 * 35 + 10 * 36 - 9)
+  expect(new Set(words).size).toBe(words.length)
+  expect(words).not.toContain('abcdefghi')
+})
+
+test.for<[string, boolean]>([
+  ['four', true],
+  ['six', false],
+  ['日本語辞書', false],
+  ['👍', false],
+  ['x'.repeat(30), true],
+  ['x'.repeat(31), false],
+])('of %s a typo is forgiven: %s', ([text, isForgiven]) => {
+  expect(queryTerms(text).map(isForgivable)).toEqual([isForgiven])
+})
