@@ -64,8 +64,8 @@ export function fold(text: string): string {
 /** The key under which two names count as the same: folded, white space aside. */
 export const nameKey = (name: string) => fold(name).replace(/\s+/g, ' ').trim()
 
-/** Words with nothing but a joining sign between them, and the signs that belong to the last; or another thing that is found by itself. */
-type Piece = { words: string[]; suffix: string } | { unspaced: string } | { emoji: string }
+/** Words with nothing but a joining sign between them, or another thing that is found by itself. */
+type Piece = { words: string[] } | { unspaced: string } | { emoji: string }
 
 /**
  * The tokens of a text. A word is one, each but once, and so is what joined words make together. A run without spaces is cut
@@ -90,18 +90,11 @@ const afterArticle = /^(?:[وبكف]?ال|لل)(\p{L}{3}.*)$/u
 const markHumps = (text: string) =>
   text.normalize('NFC').replace(/\p{Ll}(?=\p{Lu})|\p{N}(?=\p{Lu}\p{Ll})|\p{Lu}(?=\p{Lu}\p{Ll})/gu, `$&${hump}`)
 
-function wordTokens({ words, suffix }: { words: string[]; suffix: string }): string[] {
-  if (words.length === 1 && suffix === '' && !words[0]?.includes(hump)) return words
+function wordTokens({ words }: { words: string[] }): string[] {
+  if (words.length === 1 && !words[0]?.includes(hump)) return words
   const whole = words.map(withoutHumps)
   const parts = words.flatMap(humpsOf)
-  return [
-    ...whole,
-    ...(suffix ? [`${whole.at(-1)}${suffix}`] : []),
-    ...parts,
-    ...inPairs(whole),
-    ...inPairs(parts),
-    ...joinedToken(whole),
-  ]
+  return [...whole, ...parts, ...inPairs(whole), ...inPairs(parts), ...joinedToken(whole)]
 }
 
 /** What words make that stand side by side with more than a sign between them. */
@@ -121,10 +114,10 @@ const humpsOf = (word: string) => word.split(hump)
 const withoutHumps = (word: string) => word.replaceAll(hump, '')
 const inPairs = (words: string[]) => words.slice(1).flatMap((word, index) => joinedToken([words[index] ?? '', word]))
 
-/** Numbers are not joined: 3.5 is not 35. */
+/** Numbers are not joined, 3.5 is not 35; nor is a word with a sign at its end to what follows. */
 function joinedToken(words: string[]): string[] {
   const joined = words.join('')
-  if (/^\p{N}*$/u.test(joined)) return []
+  if (/^\p{N}*$|[+#](?=[^+#])/u.test(joined)) return []
   return joined.length <= longestToken || [...joined].length <= longestToken ? [joined] : []
 }
 
@@ -137,45 +130,33 @@ const cut = (token: string) => (token.length <= longestToken ? token : [...token
 export function queryTerms(text: string): Term[] {
   const items = piecesOf(text).flatMap(itemsOf)
   const terms = new Map<string, Term>()
-  for (const [index, { token, form, isBare }] of items.entries()) {
-    const sides = isBare
-      ? [
-          [items[index - 1], items[index]],
-          [items[index], items[index + 1]],
-        ]
-      : []
+  for (const [index, item] of items.entries()) {
+    const sides = [
+      [items[index - 1], item],
+      [item, items[index + 1]],
+    ]
     const joined = sides
-      .filter((pair) => pair.every((item) => item?.isBare))
-      .flatMap((pair) => joinedToken(pair.map((item) => item?.token ?? '')))
-      .map((token): Form => ({ tokens: [token], extent: 'either' }))
-    const forms = [...(terms.get(token)?.forms ?? [form]), ...joined]
-    const each = new Map(forms.map((one) => [one.tokens.join(' '), one]))
-    terms.set(token, { ...(form.extent === 'either' && { word: token }), forms: [...each.values()] })
+      .map((pair) => pair.flatMap((one) => one?.word ?? []))
+      .flatMap((words) => (words.length === 2 ? joinedToken(words) : []))
+    const forms = [item.form, ...joined.map((token) => formOf([token], 'either'))]
+    const key = item.form.tokens.join(' ')
+    const each = new Map([...(terms.get(key)?.forms ?? []), ...forms].map((form) => [form.tokens.join(' '), form]))
+    terms.set(key, { ...(item.word !== undefined && { word: item.word }), forms: [...each.values()] })
   }
   return [...terms.values()]
 }
 
-/** What a search asks for before neighbours are joined; a bare word has no sign at its end. */
-type Item = { token: string; form: Form; isBare: boolean }
+/** What a search asks for before neighbours are joined. */
+type Item = { word?: string; form: Form }
+
+const formOf = (tokens: string[], extent: Form['extent']): Form => ({ tokens, extent })
 
 function itemsOf(piece: Piece): Item[] {
-  if ('emoji' in piece) return [itemOf([piece.emoji], 'whole')]
-  if ('unspaced' in piece) {
-    const isOne = [...piece.unspaced].length === 1
-    return [isOne ? itemOf([piece.unspaced], 'beginning') : itemOf(pairs(piece.unspaced), 'whole')]
-  }
-  const { words, suffix } = piece
-  return words.map((word, index) => {
-    const sign = index === words.length - 1 ? suffix : ''
-    return itemOf([cut(`${word}${sign}`)], 'either', sign === '')
-  })
+  if ('emoji' in piece) return [{ form: formOf([piece.emoji], 'whole') }]
+  if ('words' in piece) return piece.words.map(cut).map((word) => ({ word, form: formOf([word], 'either') }))
+  const isOne = [...piece.unspaced].length === 1
+  return [{ form: isOne ? formOf([piece.unspaced], 'beginning') : formOf(pairs(piece.unspaced), 'whole') }]
 }
-
-const itemOf = (tokens: string[], extent: Form['extent'], isBare = false): Item => ({
-  token: tokens.join(' '),
-  form: { tokens, extent },
-  isBare,
-})
 
 function piecesOf(text: string): Piece[] {
   // Most text is ASCII, and a tenth of the work.
@@ -192,9 +173,10 @@ const foldedPieces = (text: string): Piece[] =>
     .map(({ 0: run, groups }) => (groups?.unspaced === undefined ? joinedPiece(run) : { unspaced: run }))
 
 function joinedPiece(run: string): Piece {
-  if (!signs.test(run)) return { words: [run], suffix: '' }
-  const words = run.replace(/[+#]+$/, '')
-  return { words: words.split(joiners), suffix: run.slice(words.length) }
+  if (!signs.test(run)) return { words: [run] }
+  const bare = run.replace(/[+#]+$/, '')
+  const words = bare.split(joiners)
+  return { words: [...words.slice(0, -1), `${words.at(-1)}${run.slice(bare.length)}`] }
 }
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the whole of ASCII
