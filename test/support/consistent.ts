@@ -1,9 +1,9 @@
 import { expect } from 'vitest'
 import { listApps } from '../../src/apps/catalogue.ts'
-import { searchDocument } from '../../src/apps/store.ts'
 import type { Connection } from '../../src/db/dialect.ts'
 import { type Database, openDatabase } from '../../src/db/open.ts'
 import type { AppRow } from '../../src/db/tables.ts'
+import { searchDocument } from '../../src/search/document.ts'
 
 /**
  * Holds what is kept beside the apps against them: each category's counter, each app's number and mean of reviews, and all
