@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Config } from '../config.ts'
 import { ServiceError } from '../errors.ts'
 import type { Responder } from '../http/api.ts'
@@ -29,8 +30,9 @@ export async function serveUntilSignal(config: Config, responder: Responder, ann
     logger.warn('generated/docs.html is missing, so there is no /docs; run: make generated/docs.html')
   logger.info({ host: config.host, port, baseUrl: config.baseUrl }, announcement)
 
-  const signal = await Promise.race(['SIGTERM', 'SIGINT'].map((name) => once(process, name).then(() => name)))
-  logger.info(`${signal}: finishing the requests in flight`)
+  const signals = ['SIGTERM', 'SIGINT'].map((name) => once(process, name).then(() => name))
+  const reason = await Promise.race(process.env.npm_execpath === undefined ? signals : [...signals, endOfNpm()])
+  logger.info(`${reason}: finishing the requests in flight`)
   draining = true
   // Whatever hangs, a database under another process's lock for one, the process ends in time.
   setTimeout(() => {
@@ -39,6 +41,13 @@ export async function serveUntilSignal(config: Config, responder: Responder, ann
   }, 9500).unref()
   await drain(server)
   logger.info('stopped serving')
+}
+
+/** A signal to npx ends npm alone and not what it has started, which would go on, and hold the port. */
+async function endOfNpm(): Promise<string> {
+  const parent = process.ppid
+  while (process.ppid === parent) await delay(250, undefined, { ref: false })
+  return 'npm has ended'
 }
 
 function reasonOf({ code, message }: NodeJS.ErrnoException): string {

@@ -1,6 +1,8 @@
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { Agent, get, type IncomingMessage, request } from 'node:http'
 import { connect } from 'node:net'
+import { createInterface } from 'node:readline'
 import { expect, inject, onTestFinished, test } from 'vitest'
 import { openDatabase } from '../../src/db/open.ts'
 import { run, serve } from '../support/process.ts'
@@ -52,6 +54,36 @@ test('SIGTERM under keep-alive load: not ready, requests in flight are answered,
   expect(await inFlight.finish()).toBe(201)
   expect(await server.exited).toEqual([0, null])
 })
+
+test('under npx it ends with it', async () => {
+  const root = `${import.meta.dirname}/../..`
+  const env = { PATH: process.env.PATH, HOME: process.env.HOME, PORT: '0', DATABASE_URL: `sqlite:${copyWorld()}` }
+  const npx = spawn('npx', ['apps-service', 'serve'], { cwd: root, env, stdio: ['ignore', 'pipe', 'inherit'] })
+  const lines = createInterface({ input: npx.stdout })[Symbol.asyncIterator]()
+  const logged = async (text: string) => {
+    for (let line = await lines.next(); !line.done; line = await lines.next()) {
+      if (line.value.includes(text)) return JSON.parse(line.value)
+    }
+    throw new Error(`it ended without saying ${text}`)
+  }
+  const { pid } = await logged('serving ')
+  onTestFinished(() => {
+    // Where the test has failed, it may run on.
+    if (isRunning(pid)) process.kill(pid, 'SIGKILL')
+  })
+  npx.kill('SIGTERM')
+  await logged('stopped serving')
+  // Its end of the pipe closes when it has ended.
+  expect(await lines.next()).toMatchObject({ done: true })
+})
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
 
 test('a client that never finishes its request does not keep the process from ending', async () => {
   const server = await serve(copyWorld())
