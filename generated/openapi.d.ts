@@ -82,7 +82,7 @@ export interface components {
          */
         AppSlug: string;
         /**
-         * @description Full description. Line breaks and tabs are kept; other control characters are refused.
+         * @description Full description, with its line breaks and tabs.
          * @example High and low water for 4,000 harbours.
          *     Works without a connection.
          */
@@ -206,35 +206,55 @@ export interface components {
             data: components["schemas"]["Error"];
         };
         /**
+         * @description Name for an app: one line with a character that can be seen. White space around it is removed. Refused are control and
+         *     bidirectional characters; invisible ones, but not the joiners and variation selectors that emoji and some scripts need;
+         *     half surrogate pairs and, beyond the Basic Multilingual Plane, invisible characters, such as tags that are no part of a
+         *     flag: these the pattern does not tell.
+         * @example Tide Clock
+         */
+        NewAppName: string;
+        /**
+         * @description Full description for an app, with a character that can be seen. White space around it is removed; line breaks and tabs
+         *     within are kept. Refused are other control characters; bidirectional embeddings, overrides and isolates;
+         *     half surrogate pairs and, beyond the Basic Multilingual Plane, invisible characters, such as tags that are no part of a
+         *     flag: these the pattern does not tell.
+         * @example High and low water for 4,000 harbours.
+         *     Works without a connection.
+         */
+        NewAppDescription: string;
+        /**
          * Format: int64
          * @description Identifier of a category. An unknown one is answered with the list of those that exist.
          * @example 3
          */
         CategoryId: number;
         /**
-         * @description The app in one line. Empty means none, and it is then left out of answers.
+         * @description An app in one line. White space around it is removed; empty means none. Refused are control characters; bidirectional
+         *     embeddings, overrides and isolates; half surrogate pairs and, beyond the Basic Multilingual Plane, invisible
+         *     characters, such as tags that are no part of a flag: these the pattern does not tell.
          * @example High and low water at a glance
          */
-        ShortDescription: string;
+        NewShortDescription: string;
         /**
-         * @description Version of the app, in whatever scheme its developer uses, without white space.
+         * @description Version for an app, in whatever scheme its developer uses, on one line. White space around it is removed, but may be
+         *     within, as in `1.5 beta`. The same characters are refused as in a name.
          * @example 2.4.1
          */
-        AppVersion: string;
+        NewAppVersion: string;
         /**
          * @description Package name in reverse-domain form: at least three parts, each a letter and then letters, digits, `_` or `-`. No
-         *     two apps have the same one, whatever its case; a deleted app keeps its own.
+         *     two apps have the same one, whatever its case; a deleted app keeps its own. White space around it is removed.
          * @example org.example.tideclock
          */
         PackageName: string;
         /** @description What a developer says of a new app. */
         NewApp: {
-            name: components["schemas"]["AppName"];
-            description: components["schemas"]["AppDescription"];
+            name: components["schemas"]["NewAppName"];
+            description: components["schemas"]["NewAppDescription"];
             category_id: components["schemas"]["CategoryId"];
-            short_description?: components["schemas"]["ShortDescription"];
+            short_description?: components["schemas"]["NewShortDescription"];
             /** @default 1.0.0 */
-            version?: components["schemas"]["AppVersion"];
+            version?: components["schemas"]["NewAppVersion"];
             package_name?: components["schemas"]["PackageName"];
         };
         /** @description What became of a new app. */
@@ -293,6 +313,16 @@ export interface components {
             message: components["schemas"]["Message"];
             data: components["schemas"]["UnknownCategoryError"];
         };
+        /**
+         * @description The app in one line. Not there where the app has none.
+         * @example High and low water at a glance
+         */
+        ShortDescription: string;
+        /**
+         * @description Version of the app, in whatever scheme its developer uses, on one line.
+         * @example 2.4.1
+         */
+        AppVersion: string;
         /**
          * @description `pending`: awaits approval. `approved`: public. `rejected`: refused or taken down, see `rejection_reason`.
          * @example approved
@@ -382,11 +412,11 @@ export interface components {
         };
         /** @description The fields of an app to change. What is left out stays. */
         AppChanges: {
-            name?: components["schemas"]["AppName"];
-            description?: components["schemas"]["AppDescription"];
+            name?: components["schemas"]["NewAppName"];
+            description?: components["schemas"]["NewAppDescription"];
             category_id?: components["schemas"]["CategoryId"];
-            short_description?: components["schemas"]["ShortDescription"];
-            version?: components["schemas"]["AppVersion"];
+            short_description?: components["schemas"]["NewShortDescription"];
+            version?: components["schemas"]["NewAppVersion"];
             package_name?: components["schemas"]["PackageName"];
         };
         /** @description Which app was deleted. */

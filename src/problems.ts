@@ -39,17 +39,35 @@ function problemOf(error: ErrorObject, locate: Locate): Problem {
   return { in: place, field: fitting(field), message: messageOf(error, place) }
 }
 
-/** Texts with half a surrogate pair: no pattern that every client's engine reads alike can forbid them. */
-export function illFormed(value: unknown, field = '', depth = 0): Problem[] {
+/** Texts that are wrong in a way that no pattern tells. */
+export function unpatterned(value: unknown, field = '', depth = 0): Problem[] {
   if (typeof value === 'string') {
-    return value.isWellFormed() ? [] : [{ in: 'body', field, message: 'must be well-formed Unicode' }]
+    const message = textFault(value)
+    return message === undefined ? [] : [{ in: 'body', field, message }]
   }
   // No schema has anything so deep, and what a stranger nests must not fill the stack.
   if (typeof value !== 'object' || value === null || depth > 8) return []
   return Object.entries(value).flatMap(([name, part]) =>
-    illFormed(part, fitting(`${field}/${escaped(name)}`), depth + 1),
+    unpatterned(part, fitting(`${field}/${escaped(name)}`), depth + 1),
   )
 }
+
+/** What no pattern that every client's engine reads alike can forbid: it would have to speak of what is beyond 16 bits. */
+export function textFault(text: string): string | undefined {
+  if (!text.isWellFormed()) return 'must be well-formed Unicode'
+  if (hidden.test(text) && hidden.test(text.replace(flags, ' '))) return 'must have no invisible characters'
+  return undefined
+}
+
+/**
+ * Shorthand and musical format controls, tags, and whatever else of plane 14 is never shown (Default_Ignorable_Code_Point in
+ * https://www.unicode.org/Public/UCD/latest/ucd/DerivedCoreProperties.txt); a variation selector only where it selects nothing.
+ */
+const hidden =
+  /[\u{1BCA0}-\u{1BCA3}\u{1D173}-\u{1D17A}\u{E0000}-\u{E00FF}\u{E01F0}-\u{E0FFF}]|(?<!\p{Ideographic})[\u{E0100}-\u{E01EF}]/u
+
+/** Flags of parts of countries are spelled in tags (https://www.unicode.org/reports/tr51/, section 2.9). */
+const flags = /\p{RGI_Emoji_Tag_Sequence}/gv
 
 /** RFC 6901, section 3. */
 const escaped = (name: string) => name.replaceAll('~', '~0').replaceAll('/', '~1')

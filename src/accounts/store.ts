@@ -71,9 +71,12 @@ const refused = (message: string) => new Refusal(message)
 export const accountStore = (connection: Connection) => {
   const { sql } = connection
 
+  const findDeveloper = (name: string): Promise<{ id: number; name: string } | undefined> =>
+    sql('developers').where({ name: name.trim() }).first('id', 'name')
+
   /** Refuses where there is none of exactly this name. */
   async function demandDeveloper(name: string): Promise<{ id: number; name: string }> {
-    const developer = await sql('developers').where({ name: name.trim() }).first('id', 'name')
+    const developer = await findDeveloper(name)
     if (!developer) throw refused(`there is no developer ${JSON.stringify(name.trim())}`)
     return developer
   }
@@ -98,8 +101,10 @@ export const accountStore = (connection: Connection) => {
     demandDeveloper,
     accounts,
 
-    /** The developer of exactly this name, made where there is none. Refuses a name that cannot be one. */
+    /** The developer of exactly this name, made where there is none. Refuses to make one of a name that cannot be one. */
     async findOrAddDeveloper(text: string): Promise<Developer> {
+      const known = await findDeveloper(text)
+      if (known) return { ...known, isNew: false }
       const name = developerNameFrom(text)
       const added = await sql('developers')
         .insert({ name, created_at: new Date().toISOString() })

@@ -2,7 +2,7 @@ import type { ErrorObject } from 'ajv'
 import type { Request } from 'express'
 import type { Context, Operation, ParsedRequest } from 'openapi-backend'
 import type { Handlers, OperationId, Problem } from '../contract.ts'
-import { firstOfEachField, illFormed, requestProblems } from '../problems.ts'
+import { firstOfEachField, requestProblems, unpatterned } from '../problems.ts'
 
 /** A request without its body, as openapi-backend takes it. */
 export type RequestHead = {
@@ -69,7 +69,7 @@ const parametersOf = ({ parameters = [] }: Operation) => parameters as Parameter
 /** What ajv found, and what it does not see. A place that is wrong in several ways is named once. */
 export function problemsOf(operation: Operation, parsed: ParsedRequest, errors: ErrorObject[]): Problem[] {
   const found = requestProblems(errors).map((problem) => ({ ...problem, field: declaredName(operation, problem) }))
-  return firstOfEachField([...notPlainDecimal(operation, parsed), ...illFormed(parsed.body), ...found])
+  return firstOfEachField([...notPlainDecimal(operation, parsed), ...unpatterned(parsed.body), ...found])
 }
 
 /** ajv takes `0x10`, `1e3` and `+5` for integers; the contract does not. */

@@ -3,7 +3,8 @@ import addFormats from 'ajv-formats'
 import document from '../../generated/openapi.json' with { type: 'json' }
 import type { AppChanges, Problem } from '../contract.ts'
 import type { AppStatus } from '../db/tables.ts'
-import { illFormed, objectProblems, repeatedField } from '../problems.ts'
+import { objectProblems, repeatedField, unpatterned } from '../problems.ts'
+import { categoryNameRule, developerNameRule, reasonRule, reviewerNameRule } from '../rules.ts'
 
 /** A line of a catalogue file: one app with all that belongs to it. */
 export type Line = Omit<AppChanges, 'category_id'> & {
@@ -29,7 +30,7 @@ export type LineReview = { id?: number; reviewer_name: string; rating: number; c
 /** What the contract gives an app that names no version. */
 export const defaultVersion = document.components.schemas.NewApp.properties.version.default
 
-const { App, CategorySlug, Review, ...schemas } = document.components.schemas
+const { CategorySlug, Review, ...schemas } = document.components.schemas
 const { pattern: _, ...Timestamp } = { ...schemas.Timestamp, maxLength: 40 }
 
 /**
@@ -45,10 +46,10 @@ export const lineSchema = {
   required: ['name', 'description', 'category', 'developer_name'],
   properties: {
     id: { ...schemas.AppId, description: 'Kept where no app of the database has it; else a new one is given.' },
-    name: schemas.AppName,
-    short_description: schemas.ShortDescription,
-    description: schemas.AppDescription,
-    version: { ...schemas.AppVersion, default: defaultVersion },
+    name: schemas.NewAppName,
+    short_description: schemas.NewShortDescription,
+    description: schemas.NewAppDescription,
+    version: { ...schemas.NewAppVersion, default: defaultVersion },
     package_name: {
       ...schemas.PackageName,
       description: 'By this, or else by its slug, an app that is there already is known.',
@@ -60,15 +61,15 @@ export const lineSchema = {
       ...pick(CategorySlug, 'minLength', 'maxLength', 'pattern'),
       additionalProperties: false,
       required: ['slug', 'name'],
-      properties: { id: schemas.CategoryId, slug: CategorySlug, name: schemas.CategoryName },
+      properties: { id: schemas.CategoryId, slug: CategorySlug, name: categoryNameRule },
     },
     developer_name: {
-      ...schemas.DeveloperName,
+      ...developerNameRule,
       description: 'Owner of the app; made where there is none of this name.',
     },
     status: { ...schemas.AppStatus, default: 'pending' },
     rejection_reason: {
-      ...App.properties.rejection_reason,
+      ...reasonRule,
       description: 'With the status `rejected` alone, and always.',
     },
     total_downloads: { ...schemas.Downloads, default: 0 },
@@ -88,6 +89,7 @@ export const lineSchema = {
         required: Review.required.filter((name) => name !== 'id'),
         properties: {
           ...Review.properties,
+          reviewer_name: reviewerNameRule,
           id: { ...Review.properties.id, description: 'Kept where no review of the database has it.' },
           created_at: Timestamp,
         },
@@ -123,7 +125,7 @@ function read(text: string): Line | Problem[] {
   const validate = validator()
   if (!validate(line)) return objectProblems(validate.errors ?? [])
   const problems = [
-    ...illFormed(line),
+    ...unpatterned(line),
     ...inUtc(line, ''),
     ...(line.reviews ?? []).flatMap((review, index) => inUtc(review, `/reviews/${index}`)),
   ]

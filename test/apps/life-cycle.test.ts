@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { accountStore } from '../../src/accounts/store.ts'
 import { appStore } from '../../src/apps/store.ts'
 import { newApp } from '../contract/valid-requests.ts'
 import { holdClock } from '../support/clock.ts'
@@ -84,9 +85,9 @@ test('text is stored as it was sent, white space around it aside', async () => {
   const { keys } = service.world
   const json = {
     name: '  Zwölf\u00a0Uhr 🎲 ',
-    description: '\n a\r\n\tb "<script>" \\ \u202e \n',
+    description: '\n a\r\n\tb "<script>" \\ \u200f \n',
     short_description: ' x ',
-    version: ' 1.0-β ',
+    version: ' 1.0-β 2 ',
     category_id: 1,
   }
   const created = await service.request('POST', '/apps', { key: keys.ada, json })
@@ -95,8 +96,38 @@ test('text is stored as it was sent, white space around it aside', async () => {
     name: json.name.trim(),
     description: json.description.trim(),
     short_description: 'x',
-    version: '1.0-β',
+    version: '1.0-β 2',
   })
+})
+
+test('what was written before names had to be seen is read as it is, and its owner goes on', async () => {
+  const { world, database, get, request } = await startService()
+  const { keys, apps } = world
+  const texts = { name: 'a\u202eb', short_description: '\u2066', description: '\u200b', version: '\u3164' }
+  await database.write(async ({ sql }) => {
+    await sql('apps').where({ id: apps.approved }).update(texts)
+    await sql('developers').where({ name: 'Ada' }).update({ name: 'Ada\u200e' })
+    await sql('categories').where({ slug: 'tools' }).update({ name: '\u2060' })
+    await sql('reviews').update({ reviewer_name: '\u200b', comment: '\u202e' })
+  })
+  const path = `/apps/${apps.approved}`
+  const names = { developer_name: 'Ada\u200e', category_name: '\u2060' }
+  expect((await get(path)).body.data.app).toMatchObject({ ...texts, ...names })
+  expect((await get('/apps?category=tools')).body.data.apps[0]).toMatchObject({ name: texts.name, ...names })
+  const updated = await request('PUT', path, { key: keys.ada, json: { version: '2' } })
+  expect(updated.body.data.app).toMatchObject({ ...texts, version: '2' })
+  expect((await request('PUT', path, { key: keys.ada, json: { name: texts.name } })).status).toBe(400)
+
+  // The developer is there: another key of theirs is no new name.
+  const key = await database.write(async (connection) => {
+    const accounts = accountStore(connection)
+    const ada = await accounts.findOrAddDeveloper('Ada\u200e')
+    return (await accounts.issueKey(ada, { operator: 'test' })).key
+  })
+  expect((await request('PUT', path, { key, json: { name: 'Tide Clock' } })).status).toBe(200)
+  await expect(
+    database.write((connection) => accountStore(connection).findOrAddDeveloper('Bob\u200e')),
+  ).rejects.toMatchObject({ name: 'Refusal' })
 })
 
 test('an unchanged app is 304; every update changes its ETag', async () => {

@@ -51,13 +51,17 @@ test('a slug is 80 characters at most', async () => {
   await expect(add('x'.repeat(81))).rejects.toThrow(/^the slug must be/)
   await database.close()
 })
+const refusal = expect.stringMatching(
+  /^a category name has 1 to 100 characters, and must be on one line, with a visible/,
+)
 
 test.for<[slug: string, to: { name: string; slug?: string }, message: string]>([
   ['none', { name: 'None' }, 'there is no category with the slug none'],
   ['tools', { name: 'Games' }, 'there is already a category with the name Games'],
   ['tools', { name: 'Tools', slug: 'games' }, 'there is already a category with the slug games'],
   ['tools', { name: ' Tools ' }, 'the category tools is named so already'],
-  ['tools', { name: '' }, 'a category name is 1 to 100 characters on one line'],
+  ['tools', { name: '' }, refusal],
+  ['tools', { name: '\u3164' }, refusal],
   [
     'tools',
     { name: 'Tools', slug: 'Bad Slug' },

@@ -56,7 +56,7 @@ describe('on a copy of the world', () => {
       name: 'refuses a developer without a name',
       args: ['key', 'issue', '--developer', ' '],
       code: 1,
-      stderr: /^apps-service: a developer name is 1 to 100 characters on one line\n$/,
+      stderr: /^apps-service: a developer name has 1 to 100 characters, and must be on one line, with [^\n]+\n$/,
     },
     {
       name: 'adds a category',

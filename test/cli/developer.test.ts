@@ -63,12 +63,19 @@ test('a new name is shown and found at once in a running server, and the keys st
   await expectConsistentFile(file)
 })
 
+const refusal = expect.stringMatching(
+  /^a developer name has 1 to 100 characters, and must be on one line, with a visible/,
+)
+
 test.for<[from: string, to: string, message: string]>([
   ['Eve', 'Ada', 'there is no developer "Eve"'],
   ['Ada', 'Bob', 'there is already a developer "Bob"'],
   ['Ada', ' Ada', 'the developer is named "Ada" already'],
-  ['Ada', ' ', 'a developer name is 1 to 100 characters on one line'],
-  ['Ada', 'A\nB', 'a developer name is 1 to 100 characters on one line'],
+  ['Ada', ' ', refusal],
+  ['Ada', 'A\nB', refusal],
+  ['Ada', '\u200b', refusal],
+  ['Ada', 'a\u202eb', refusal],
+  ['Ada', 'Ada\u{e0041}', refusal],
 ])('%j cannot become %j', async ([from, to, message]) => {
   const database = openDatabase(`sqlite:${copyWorld()}`)
   const renamed = database.write((connection) => accountStore(connection).rename(from, to, actor))

@@ -202,8 +202,12 @@ describe('the queue', () => {
     const cli = commandLine(file)
     await write({ description: before })
     await cli.run('moderation', 'approve', '1')
-    // What turns the direction of reading in a terminal would let a name pass for another.
-    await write({ description: `${before} And ads.`, name: 'Tide \u202eClock\u2066' })
+    await write({ description: `${before} And ads.`, name: 'Tide Clock!' })
+    // What turns the direction of reading in a terminal would let a name pass for another; there are such from before.
+    const database = openDatabase(`sqlite:${file}`)
+    const name = 'Tide \u202eClock\u2066'
+    await database.write(({ sql }) => sql('apps').where({ id: apps.approved }).update({ name }))
+    await database.close()
     const shown = await cli.run('moderation', 'queue', '--changed')
     expect(shown.stdout.split('\n').slice(1)).toEqual([
       expect.stringMatching(/^1 {3}Tide \uFFFDClock\uFFFD +Ada +tools +\d+m?s +\d+m?s$/),
@@ -212,7 +216,7 @@ describe('the queue', () => {
       '',
     ])
     expect((await cli.json('moderation', 'queue', '--changed')).apps[0].changes).toEqual([
-      { field: 'name', before: 'Tide Clock', after: 'Tide \u202eClock\u2066' },
+      { field: 'name', before: 'Tide Clock', after: name },
       { field: 'description', before, after: `${before} And ads.` },
     ])
   })

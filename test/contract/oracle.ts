@@ -45,7 +45,7 @@ export const read = {
 
 /** Whether a value holds, without white space around it. */
 export const allows = (schema: Schema, value: unknown) =>
-  broken(schema, value).length === 0 && illFormed(value).length === 0
+  broken(schema, value).length === 0 && unpatterned(value).length === 0
 
 export const allowsText = ({ in: place, schema }: Pick<Parameter, 'in' | 'schema'>, text: string) =>
   valueFrom(schema, place === 'header' ? read.header(text) : text) !== undefined
@@ -151,7 +151,7 @@ function readAll(operation: Operation, texts: Record<string, string>, search: st
 
   if (operation.body) {
     const body = valueIn(request)
-    const places = body === undefined ? [''] : [...broken(operation.body, body), ...illFormed(body)]
+    const places = body === undefined ? [''] : [...broken(operation.body, body), ...unpatterned(body)]
     problems.push(...places.map((place) => `body ${shown(place)}`))
     input.body = body
   }
@@ -177,14 +177,21 @@ function valueIn(request: Request): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, field]) => [name, read.body(field)]))
 }
 
-/** Where half a surrogate pair is. What is nested without end is refused for that. */
-function illFormed(value: unknown, depth = 0): string[] {
-  if (typeof value === 'string') return value.isWellFormed() ? [] : ['']
+/** Where a text is refused for what its field's description tells and no pattern. What is nested without end is refused for that. */
+function unpatterned(value: unknown, depth = 0): string[] {
+  if (typeof value === 'string') return isWhole(value) ? [] : ['']
   if (typeof value !== 'object' || value === null || depth > 100) return []
   return Object.entries(value).flatMap(([name, part]) =>
-    illFormed(part, depth + 1).map((place) => `/${segment(name)}${place}`),
+    unpatterned(part, depth + 1).map((place) => `/${segment(name)}${place}`),
   )
 }
+
+/** No half surrogate pairs; beyond 16 bits nothing invisible but in flags, and variation selectors where they select. */
+const isWhole = (text: string) =>
+  text.isWellFormed() &&
+  !/[\p{Default_Ignorable_Code_Point}&&[\u{10000}-\u{10FFFF}]]/v.test(
+    text.replace(/\p{RGI_Emoji_Tag_Sequence}|\p{Ideographic}[\u{E0100}-\u{E01EF}]/gv, ''),
+  )
 
 /** A place of the body within another that is wrong need not be named. */
 const outermost = (problems: string[]) =>

@@ -814,11 +814,93 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       problems: ['body /short_description'],
     },
     {
-      name: 'refuses a version with white space',
-      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, version: '1.0 beta' } }],
+      name: 'takes a version with spaces within, and removes those around it',
+      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, version: ' Varies with device ' } }],
+      answers: 201,
+    },
+    {
+      name: 'refuses a version with a line break',
+      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, version: '1.0\nbeta' } }],
       answers: 400,
       problems: ['body /version'],
       message: /1 problem/,
+    },
+    {
+      name: 'refuses names and versions that nobody can see',
+      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, name: '\u200b', version: '\u3164' } }],
+      answers: 400,
+      problems: ['body /name', 'body /version'],
+    },
+    {
+      name: 'refuses a name that turns the direction of reading',
+      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, name: 'a\u202eb' } }],
+      answers: 400,
+      data: {
+        code: 'invalid_request',
+        errors: [
+          {
+            in: 'body',
+            field: '/name',
+            message: 'must be on one line, with a visible character, without control, bidirectional or invisible ones',
+          },
+        ],
+      },
+    },
+    {
+      name: 'refuses descriptions that turn the direction of reading, and a short one that does not end it',
+      request: [
+        'POST',
+        '/apps',
+        { key: keys.ada, json: { ...newApp, description: 'a\u202eb', short_description: '\u2066a' } },
+      ],
+      answers: 400,
+      problems: ['body /description', 'body /short_description'],
+    },
+    {
+      name: 'refuses a description of what nobody can see',
+      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, description: '\u200b\n\u2060' } }],
+      answers: 400,
+      problems: ['body /description'],
+    },
+    {
+      name: 'refuses tags in any text, which hide what they say',
+      request: [
+        'POST',
+        '/apps',
+        { key: keys.ada, json: { ...newApp, name: 'Star\u{e0041}', description: 'a\u{e0062}\u{e007f}' } },
+      ],
+      answers: 400,
+      data: {
+        code: 'invalid_request',
+        errors: ['/name', '/description'].map((field) => ({
+          in: 'body',
+          field,
+          message: 'must have no invisible characters',
+        })),
+      },
+    },
+    {
+      name: 'refuses a variation selector that selects nothing',
+      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, name: '\u{e0100}' } }],
+      answers: 400,
+      problems: ['body /name'],
+    },
+    {
+      name: 'takes what emoji, flags and scripts need and nobody sees by itself',
+      request: [
+        'POST',
+        '/apps',
+        {
+          key: keys.ada,
+          json: {
+            ...newApp,
+            name: '👩\u200d🔬❤\ufe0f 🏴\u{e0067}\u{e0062}\u{e0073}\u{e0063}\u{e0074}\u{e007f} 葛\u{e0100}',
+            version: 'می\u200cخواهم क\u094d\u200dष',
+            description: 'ភាសា\u200bខ្មែរ, C++\u200f: \u00ad',
+          },
+        },
+      ],
+      answers: 201,
     },
     {
       name: 'refuses an empty version',

@@ -124,17 +124,17 @@ describe('a change, and what it asks of info.version', () => {
     [
       'major',
       'a length in a body shrinks',
-      (c) => (schema(c, 'NewApp').properties.name = own(c, 'AppName', { maxLength: 50 })),
+      (c) => (schema(c, 'NewApp').properties.name = own(c, 'NewAppName', { maxLength: 50 })),
     ],
     [
       'minor',
       'a length in a body grows',
-      (c) => (schema(c, 'NewApp').properties.name = own(c, 'AppName', { maxLength: 200 })),
+      (c) => (schema(c, 'NewApp').properties.name = own(c, 'NewAppName', { maxLength: 200 })),
     ],
     [
       'major',
       'a pattern in a body',
-      (c) => (schema(c, 'NewApp').properties.name = own(c, 'AppName', { pattern: '^x$' })),
+      (c) => (schema(c, 'NewApp').properties.name = own(c, 'NewAppName', { pattern: '^x$' })),
     ],
     [
       'major',
