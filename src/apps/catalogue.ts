@@ -119,7 +119,29 @@ async function farPage(
   return { apps, total }
 }
 
-/** Where no sort is asked for, apps are ranked by how well they match. Where nothing is found, a typo is forgiven. */
+/**
+ * The ids of a page of what a search finds, and how much that is in all. Where no sort is asked for, apps are ranked by how
+ * well they match.
+ */
+export async function foundIds(
+  connection: Connection,
+  text: string,
+  category: string | undefined,
+  sort: Sort | undefined,
+  limit: number,
+  offset: number,
+  { terms, keys }: Asked = asked(text),
+): Promise<{ ids: number[]; total: number }> {
+  const scope = terms.length === 0 ? undefined : await findScope(connection, category)
+  if (!scope) return { ids: [], total: 0 }
+  const order = orders[sort ?? 'popular']
+  return connection.search.page({ terms, keys, ...scope }, order, sort === undefined, limit, offset)
+}
+
+type Asked = { terms: Term[]; keys: string[] }
+const asked = (text: string): Asked => ({ terms: queryTerms(text), keys: [nameKey(text)] })
+
+/** Where nothing is found, a typo is forgiven. */
 async function foundPage(
   connection: Connection,
   text: string,
@@ -128,21 +150,16 @@ async function foundPage(
   limit: number,
   offset: number,
 ): Promise<AppPage> {
-  const terms = queryTerms(text)
-  const scope = terms.length === 0 ? undefined : await findScope(connection, category)
-  if (!scope) return { apps: [], total: 0 }
-  const pageOf = (terms: Term[], keys: string[]) =>
-    connection.search.page({ terms, keys, ...scope }, orders[sort ?? 'popular'], sort === undefined, limit, offset)
-  const key = nameKey(text)
-  const { ids, total } = await pageOf(terms, [key])
+  const { terms, keys } = asked(text)
+  const { ids, total } = await foundIds(connection, text, category, sort, limit, offset)
   if (total > 0) return { apps: await summariesOf(connection, ids), total }
   const forgiven = await forgive(connection, terms)
   if (!forgiven) return { apps: [], total }
   const { word, for: words } = forgiven
-  const instead = await pageOf(
-    terms.map((term) => (term.word === word ? anyWord(words) : term)),
-    words.map((one) => key.replace(word, one)),
-  )
+  const instead = await foundIds(connection, text, category, sort, limit, offset, {
+    terms: terms.map((term) => (term.word === word ? anyWord(words) : term)),
+    keys: keys.flatMap((key) => words.map((one) => key.replace(word, one))),
+  })
   return { apps: await summariesOf(connection, instead.ids), total: instead.total, forgiven }
 }
 

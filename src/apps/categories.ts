@@ -21,6 +21,13 @@ export const categoryStore = (connection: Connection) => ({
       .select('id', 'slug', 'name', 'listed_apps', sql.raw('coalesce(all_apps, 0) as all_apps'))
   },
 
+  /** Refuses where there is none of this slug. */
+  async demandCategory(slug: string): Promise<Category> {
+    const category = await connection.sql('categories').where({ slug }).first('id', 'slug', 'name')
+    if (!category) throw noSuchCategory(slug)
+    return category
+  },
+
   async has(id: number): Promise<boolean> {
     return (await connection.sql('categories').where({ id }).first('id')) !== undefined
   },
@@ -57,7 +64,7 @@ export const categoryStore = (connection: Connection) => ({
   async rename(slug: string, changes: { name: string; slug?: string | undefined }, actor: Actor): Promise<Category> {
     const { sql } = connection
     const before = await sql('categories').where({ slug }).forUpdate().first('id', 'slug', 'name')
-    if (!before) throw new Refusal(`there is no category with the slug ${slug}`)
+    if (!before) throw noSuchCategory(slug)
     const after = { slug: changes.slug ?? slug, name: categoryNameFrom(changes.name) }
     demandSlug(after.slug)
     const columns = (['slug', 'name'] as const).filter((column) => before[column] !== after[column])
@@ -79,6 +86,8 @@ export const categoryStore = (connection: Connection) => ({
     return { id: before.id, ...after }
   },
 })
+
+const noSuchCategory = (slug: string) => new Refusal(`there is no category with the slug ${slug}`)
 
 function meanings({ slug, name }: { slug: string; name: string }) {
   const another = (what: string) => () => new Refusal(`there is already a category with ${what}`)

@@ -54,11 +54,13 @@ export function printDetailedTable(
   head: string[],
   rows: { cells: (string | number)[]; details: string[] }[],
   shortened: string[] = [],
+  spare?: string,
 ) {
   const [headLine, ...lines] = tableLines(
     head,
     rows.map(({ cells }) => cells),
     shortened,
+    spare,
   )
   const detailed = lines.flatMap((line, index) => [
     line,
@@ -77,6 +79,13 @@ export function complain(message: string) {
   process.exitCode = 1
 }
 
+/** Options that narrow a list of apps. */
+export const filtered = (command: Command) =>
+  command
+    .option('--developer <name>', 'of this developer')
+    .option('--category <slug>', 'in this category')
+    .option('--search <text>', 'each word of it is in the name, slug or package name')
+
 export type PageOptions = { page: number; limit: number; json?: true }
 
 const maximumLimit = 1000
@@ -94,16 +103,19 @@ function limitFrom(text: string): number {
 
 export const offsetOf = ({ page, limit }: PageOptions) => (page - 1) * limit
 
-/** One page of a list; for people, where in the list it is goes beside what they asked for. */
+/**
+ * One page of a list; for people, where in the list it is goes beside what they asked for. What is `beside` the rows is for
+ * programs.
+ */
 export function printPage<Row>(
   what: string,
-  { rows, total }: { rows: Row[]; total: number },
+  { rows, total, beside }: { rows: Row[]; total: number; beside?: object },
   { page, limit, json }: PageOptions,
   printRows: (rows: Row[]) => void,
 ) {
   const total_pages = Math.ceil(total / limit)
   const pagination = { current_page: page, total_pages, per_page: limit, total }
-  if (json) return printJson({ [what]: rows, pagination })
+  if (json) return printJson({ [what]: rows, ...beside, pagination })
   if (total === 0) return note(`No ${what}.`)
   if (rows.length > 0) printRows(rows)
   note(`Page ${page} of ${total_pages}, ${total} in all.`)

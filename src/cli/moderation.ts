@@ -3,11 +3,14 @@ import { Command } from 'commander'
 import type { Decision } from '../apps/policy.ts'
 import type { OwnersColumn } from '../db/tables.ts'
 import { Refusal, ServiceError } from '../errors.ts'
+import type { Sought } from '../moderation/sought.ts'
 import { type Change, type Dossier, moderationStore, type Outcome, type QueueEntry } from '../moderation/store.ts'
+import { reasonFrom } from '../rules.ts'
 import { printHistory } from './audit.ts'
 import {
   complain,
   detailWidth,
+  filtered,
   note,
   offsetOf,
   operator,
@@ -21,14 +24,14 @@ import {
   withDatabase,
 } from './command.ts'
 import { countsText } from './developer.ts'
-import { cut, difference, oneLine, safe } from './text.ts'
+import { cut, difference, oneLine, safe, terminalWidth } from './text.ts'
 import { age, pastTime, secondsSince } from './time.ts'
 
 export const moderationCommand = () =>
   new Command('moderation')
     .description('decide which apps the catalogue shows')
     .addCommand(
-      paged(new Command('queue'))
+      paged(filtered(new Command('queue')))
         .description('list what waits for a decision, longest first: pending apps, or approved ones with changes')
         .option('--changed', 'approved apps that their owners have changed since, with what has changed')
         .option('--json', 'print one JSON object')
@@ -38,31 +41,38 @@ export const moderationCommand = () =>
 Examples:
   npx apps-service moderation queue
   npx apps-service moderation queue --changed --limit 10
+  npx apps-service moderation queue --developer "Harbour Software"
+  npx apps-service moderation queue --category games --search tide
   npx apps-service moderation queue --json | jq '.apps[].id'
 
-JSON: {apps, pagination: {current_page, total_pages, per_page, total}}.
-An app: {id, name, slug, developer_name, category_slug, created_at, updated_at,
-waiting_since, waiting_seconds, changes}. A change: {field, before, after},
-before being the value at the last decision. Texts are whole.`,
+JSON: {apps, as_of, pagination: {current_page, total_pages, per_page, total}}.
+An app: {id, name, slug, short_description, developer_name, category_slug,
+created_at, updated_at, waiting_since, waiting_seconds, changes}. A change:
+{field, before, after}, before being the value at the last decision. Texts are
+whole. as_of is what approve and reject take as --as-of, null without apps.`,
         )
         .action(queue),
     )
     .addCommand(
       new Command('show')
-        .description('show all that a decision on an app may need, with its history')
-        .argument('<id>', 'id of the app, deleted or not', wholeNumber)
-        .option('--json', 'print one JSON object')
+        .description('show all that decisions on apps may need, with their history')
+        .argument('<ids...>', `ids of apps, deleted or not; ${fromInput}`, addId)
+        .option('--json', 'print one JSON object, or an array of several')
         .addHelpText(
           'after',
           `
-Example:
+Examples:
   npx apps-service moderation show 42
+  npx apps-service moderation queue --json | jq '.apps[].id' |
+    npx apps-service moderation show -
 
-JSON: {id, slug, name, short_description, description, version, package_name,
-status, rejection_reason, deleted_at, unreviewed_since, created_at, updated_at,
-approved_at, total_downloads, average_rating, review_count, category: {id, slug,
-name}, developer: as in developer list, changes: as in queue, history: as in
-audit, the newest ${historyLimit} entries}.`,
+JSON: of one id an object, of several or of - an array of such, and {id, error}
+where there is no such app. An app: {id, slug, name, short_description,
+description, version, package_name, status, rejection_reason, deleted_at,
+unreviewed_since, created_at, updated_at, approved_at, total_downloads,
+average_rating, review_count, category: {id, slug, name}, developer: as in
+developer list, changes: as in queue, history: as in audit, the newest
+${historyLimit} entries}.`,
         )
         .action(show),
     )
@@ -79,7 +89,10 @@ audit, the newest ${historyLimit} entries}.`,
         .description('refuse pending apps, or take approved ones down, at once')
         .requiredOption('--reason <text>', 'why; the owner reads it')
         .addHelpText('after', decisionHelp('reject 42 --reason "The link is dead."', 'reject - --reason Spam'))
-        .action((ids: Id[], options: DecideOptions, command: Command) => decide('reject', ids, options, command)),
+        .action((ids: Id[], options: DecideOptions, command: Command) => {
+          demandReason(options.reason ?? '', command)
+          return decide('reject', ids, options, command)
+        }),
     )
 
 /** `-` stands for the ids on standard input. */
@@ -88,12 +101,12 @@ type DecideOptions = { reason?: string; asOf?: string; json?: true }
 
 const historyLimit = 100
 
+const fromInput = '- reads them from standard input, one a line'
+const addId = (id: string, ids: Id[] = []): Id[] => [...ids, id === '-' ? id : wholeNumber(id)]
+
 const decisionCommand = (decision: Decision) =>
   new Command(decision)
-    .argument('<ids...>', 'ids of apps; - reads them from standard input, one a line', (id: string, ids: Id[] = []) => [
-      ...ids,
-      id === '-' ? id : wholeNumber(id),
-    ])
+    .argument('<ids...>', `ids of apps; ${fromInput}`, addId)
     .option('--as-of <time>', 'refuse apps that were updated after this time: when you looked', pastTime)
     .option('--json', 'print a JSON array')
 
@@ -106,10 +119,11 @@ ${examples.map((example) => `  npx apps-service moderation ${example}`).join('\n
 
 JSON: an array in the order of the ids: {id, slug, status}, or {id, error}.`
 
-async function queue(options: PageOptions & { changed?: true }) {
+async function queue(options: PageOptions & Sought & { changed?: true }) {
+  const name = options.changed ? 'changed' : 'pending'
   const { apps, total } = await withDatabase((database) =>
     database.snapshot((connection) =>
-      moderationStore(connection).queue(options.changed ? 'changed' : 'pending', options.limit, offsetOf(options)),
+      moderationStore(connection).queue(name, options, options.limit, offsetOf(options)),
     ),
   )
   const rows = apps.map(({ changes, ...app }) => ({
@@ -117,21 +131,29 @@ async function queue(options: PageOptions & { changed?: true }) {
     waiting_seconds: secondsSince(app.waiting_since),
     changes,
   }))
-  printPage('apps', { rows, total }, options, (entries) => printQueue(entries, options.changed === true))
+  const as_of = newestUpdate(apps)
+  printPage('apps', { rows, total, beside: { as_of } }, options, (entries) => {
+    printQueue(entries, options.changed === true)
+    note(`As of ${as_of}, which approve and reject take as --as-of.`)
+  })
 }
+
+/** An update that is missing among these is no older than the newest: the database takes one after the other. */
+const newestUpdate = (apps: QueueEntry[]): string | null =>
+  apps.reduce<string | null>((newest, { updated_at }) => (newest && newest > updated_at ? newest : updated_at), null)
 
 function printQueue(entries: QueueEntry[], withChanges: boolean) {
   printDetailedTable(
-    ['ID', 'NAME', 'DEVELOPER', 'CATEGORY', 'WAITED', 'UPDATED'],
-    entries.map(({ id, name, developer_name, category_slug, waiting_since, updated_at, changes }) => ({
-      cells: [id, name, developer_name, category_slug, age(waiting_since), age(updated_at)],
-      details: withChanges ? changeLines(changes) : [],
-    })),
+    ['ID', 'NAME', 'DEVELOPER', 'CATEGORY', 'WAITED', 'UPDATED', 'IN SHORT'],
+    entries.map(
+      ({ id, name, developer_name, category_slug, waiting_since, updated_at, short_description, changes }) => ({
+        cells: [id, name, developer_name, category_slug, age(waiting_since), age(updated_at), short_description ?? ''],
+        details: withChanges ? changeLines(changes) : [],
+      }),
+    ),
     ['NAME', 'DEVELOPER', 'CATEGORY'],
+    'IN SHORT',
   )
-  // An update that is missing here is no older than the newest: the database takes one after the other.
-  const newest = entries.map(({ updated_at }) => updated_at).reduce((a, b) => (a > b ? a : b))
-  note(`As of ${newest}, which approve and reject take as --as-of.`)
 }
 
 function changeLines(changes: Change[]): string[] {
@@ -145,12 +167,28 @@ function changeLines(changes: Change[]): string[] {
 
 const nothing = '(none)'
 
-async function show(id: number, options: { json?: true }) {
-  const dossier = await withDatabase((database) =>
-    database.snapshot((connection) => moderationStore(connection).dossier(id, historyLimit)),
-  )
-  if (options.json) return printJson(dossierJson(dossier))
-  printDossier(dossier)
+async function show(given: Id[], options: { json?: true }, command: Command) {
+  const ids = await idsOf(given, command)
+  const dossiers: (Dossier | Refused)[] = []
+  await withDatabase(async (database) => {
+    for (const id of ids) {
+      const dossier = await orRefused(
+        id,
+        database.snapshot((connection) => moderationStore(connection).dossier(id, historyLimit)),
+      )
+      dossiers.push(dossier)
+      if ('error' in dossier) complain(dossier.error)
+      else if (!options.json) {
+        if (dossiers.length > 1) print(`\n${'─'.repeat(terminalWidth())}\n`)
+        printDossier(dossier)
+      }
+    }
+  })
+  if (!options.json) return
+  const values = dossiers.map((dossier) => ('error' in dossier ? dossier : dossierJson(dossier)))
+  const [only] = values
+  if (given.length > 1 || given[0] === '-') printJson(values)
+  else if (only && !('error' in only)) printJson(only)
 }
 
 function dossierJson({ app, developer, changes, history }: Dossier) {
@@ -203,24 +241,46 @@ const prefixed = (prefix: string, text: string | null) =>
     .map((line) => prefix + line)
     .join('\n')
 
+/** What is wrong with the reason is wrong with the command, whatever the apps are. */
+function demandReason(reason: string, command: Command) {
+  try {
+    reasonFrom(reason)
+  } catch (error) {
+    if (error instanceof Refusal) command.error(`error: ${error.message}`)
+    throw error
+  }
+}
+
 async function decide(decision: Decision, given: Id[], options: DecideOptions, command: Command) {
-  const listed = given.includes('-') ? await idsFromInput(command) : []
-  const ids = new Set(given.flatMap((id) => (id === '-' ? listed : id)))
-  const results: (Outcome | { id: number; error: string })[] = []
+  const results: (Outcome | Refused)[] = []
+  const ids = await idsOf(given, command)
   await withDatabase(async (database) => {
     for (const id of ids) {
-      const result = await database
-        .write((connection) => moderationStore(connection).decide(decision, id, operator(), options))
-        .catch((error: unknown) => {
-          if (error instanceof Refusal || error instanceof ServiceError) return { id, error: error.message }
-          throw error
-        })
+      const result = await orRefused(
+        id,
+        database.write((connection) => moderationStore(connection).decide(decision, id, operator(), options)),
+      )
       results.push(result)
       if ('error' in result) complain(result.error)
       else if (!options.json) print(`App ${result.id} (${result.slug}) is ${result.status} now.`)
     }
   })
   if (options.json) printJson(results)
+}
+
+/** An app that could not be shown or decided on; the others are. */
+type Refused = { id: number; error: string }
+
+const orRefused = <T>(id: number, done: Promise<T>): Promise<T | Refused> =>
+  done.catch((error: unknown) => {
+    if (error instanceof Refusal || error instanceof ServiceError) return { id, error: error.message }
+    throw error
+  })
+
+/** Each once, in order. */
+async function idsOf(given: Id[], command: Command): Promise<Set<number>> {
+  const listed = given.includes('-') ? await idsFromInput(command) : []
+  return new Set(given.flatMap((id) => (id === '-' ? listed : id)))
 }
 
 /** How many bad lines are named. */

@@ -50,21 +50,37 @@ export function difference(before: string, after: string, width: number): string
 
 const separator = '  '
 
+/** As little of a spare column as is worth showing. */
+const leastSpare = 16
+
 /**
  * The lines of a table, the first of them its head. Where it is wider than the terminal, the widest of the columns that
- * may be shortened is, again and again until it fits.
+ * may be shortened is, again and again until it fits. A spare column has what room the others leave, or is left out.
  */
-export function tableLines(head: string[], rows: (string | number)[][], shortened: string[] = []): string[] {
+export function tableLines(
+  head: string[],
+  rows: (string | number)[][],
+  shortened: string[] = [],
+  spare?: string,
+): string[] {
   const lines = [head, ...rows]
-  const columns = head.map((name, index) => {
-    const mayShrink = shortened.includes(name)
+  const all = head.map((name, index) => {
+    const mayShrink = shortened.includes(name) || name === spare
     const whole = lines.map((line) => oneLine(String(line[index] ?? '')))
     const cells = mayShrink ? whole.map((cell) => cut(cell, terminalWidth())) : whole
     const width = cells.reduce((most, cell) => Math.max(most, stringWidth(cell)), 0)
-    return { cells, width, least: mayShrink ? stringWidth(name) : width }
+    return { name, cells, width, least: mayShrink ? stringWidth(name) : width }
   })
-  const width = () => columns.reduce((sum, column) => sum + column.width + separator.length, -separator.length)
-  while (width() > terminalWidth()) {
+  const widthOf = (columns: typeof all) =>
+    columns.reduce((sum, column) => sum + column.width + separator.length, -separator.length)
+  const others = all.filter(({ name }) => name !== spare)
+  const room = terminalWidth() - widthOf(others) - separator.length
+  const columns = all.flatMap((column) => {
+    if (column.name !== spare) return [column]
+    const isWorthIt = room >= Math.min(column.width, leastSpare) && column.cells.some((cell, line) => line > 0 && cell)
+    return isWorthIt ? [{ ...column, width: Math.min(column.width, room) }] : []
+  })
+  while (widthOf(columns) > terminalWidth()) {
     const [widest] = columns.filter((column) => column.width > column.least).toSorted((a, b) => b.width - a.width)
     if (!widest) break
     widest.width--

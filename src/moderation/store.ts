@@ -5,9 +5,10 @@ import { canDecide, type Decision, decisions } from '../apps/policy.ts'
 import { appStore, type FoundApp } from '../apps/store.ts'
 import { type AuditLine, auditStore } from '../audit/store.ts'
 import type { Connection } from '../db/dialect.ts'
-import { type AppStatus, listed, type OwnersColumn, ownersColumns } from '../db/tables.ts'
+import { type AppRow, type AppStatus, type OwnersColumn, ownersColumns } from '../db/tables.ts'
 import { Refusal } from '../errors.ts'
 import { reasonFrom } from '../rules.ts'
+import { type AppState, pageInState, pageOf, queues, type Sought } from './sought.ts'
 
 /** A field that an app's owner has changed since an operator's last decision. A category is told by its slug. */
 export type Change = { field: string; before: string | null; after: string | null }
@@ -16,12 +17,27 @@ export type QueueEntry = {
   id: number
   name: string
   slug: string
+  short_description: string | null
   developer_name: string
   category_slug: string
   created_at: string
   updated_at: string
   waiting_since: string
   changes: Change[]
+}
+
+/** An app as a list of them shows it. */
+export type AppEntry = {
+  id: number
+  name: string
+  slug: string
+  package_name: string | null
+  developer_name: string
+  category_slug: string
+  status: AppStatus
+  deleted_at: string | null
+  created_at: string
+  updated_at: string
 }
 
 /** All that a decision on an app may need. */
@@ -45,13 +61,7 @@ export type DecisionOptions = {
 
 const refused = (message: string) => new Refusal(message)
 
-/** What each queue holds. Literals, and an expression of the indexes, so that a planner sees that they apply. */
-const queues = {
-  pending: "apps.status = 'pending' and apps.deleted_at is null",
-  changed: `${listed} and apps.unreviewed_since is not null`,
-}
 export type Queue = keyof typeof queues
-const waitingSince = 'coalesce(apps.unreviewed_since, apps.created_at)'
 
 export const moderationStore = (connection: Connection) => {
   const { sql } = connection
@@ -84,35 +94,63 @@ export const moderationStore = (connection: Connection) => {
       })
   }
 
+  /** Apps with the names that operators know their developers and categories by, in the order of the ids. */
+  async function named(ids: number[]): Promise<NamedApp[]> {
+    const rows: NamedApp[] = await sql('apps')
+      .join('developers', 'developers.id', 'apps.developer_id')
+      .join('categories', 'categories.id', 'apps.category_id')
+      .whereIn('apps.id', ids)
+      .select('apps.*', 'developers.name as developer_name', 'categories.slug as category_slug')
+    const places = new Map(ids.map((id, place) => [id, place]))
+    return rows.toSorted((a, b) => Number(places.get(a.id)) - Number(places.get(b.id)))
+  }
+
   async function categorySlugs(): Promise<Map<unknown, string>> {
     return new Map((await categoryStore(connection).all()).map(({ id, slug }) => [id, slug]))
   }
 
   return {
     /** A page of what waits for an operator, longest first, and how much that is. */
-    async queue(queue: Queue, limit: number, offset: number): Promise<{ apps: QueueEntry[]; total: number }> {
-      const waiting = () => sql('apps').whereRaw(queues[queue])
-      const [all] = await waiting().count({ total: '*' })
-      const page = waiting().orderByRaw(`${waitingSince}, apps.id`).limit(limit).offset(offset).select('apps.id')
-      const rows = await sql(page.as('page'))
-        .join('apps', 'apps.id', 'page.id')
-        .join('developers', 'developers.id', 'apps.developer_id')
-        .join('categories', 'categories.id', 'apps.category_id')
-        .orderByRaw(`${waitingSince}, apps.id`)
-        .select<(ChangingApp & Omit<QueueEntry, 'changes'>)[]>(
-          'apps.*',
-          'developers.name as developer_name',
-          'categories.slug as category_slug',
-          sql.raw(`${waitingSince} as waiting_since`),
-        )
+    async queue(
+      queue: Queue,
+      sought: Sought,
+      limit: number,
+      offset: number,
+    ): Promise<{ apps: QueueEntry[]; total: number }> {
+      const { ids, total } = await pageOf(connection, queues[queue], sought, limit, offset)
       const slugs = await categorySlugs()
       const entries: QueueEntry[] = []
-      for (const row of rows) {
-        const { id, name, slug, developer_name, category_slug, created_at, updated_at, waiting_since } = row
-        const changes = await ownersChanges(row, slugs)
-        entries.push({ id, name, slug, developer_name, category_slug, created_at, updated_at, waiting_since, changes })
+      for (const app of await named(ids)) {
+        const { id, name, slug, short_description, developer_name, category_slug, created_at, updated_at } = app
+        const waiting_since = app.unreviewed_since ?? created_at
+        const changes = await ownersChanges(app, slugs)
+        const texts = { name, slug, short_description, developer_name, category_slug }
+        entries.push({ id, ...texts, created_at, updated_at, waiting_since, changes })
       }
-      return { apps: entries, total: Number(all?.total ?? 0) }
+      return { apps: entries, total }
+    },
+
+    /** A page of the apps in a state, or in any, newest first; where a text is searched for, as `pageInState` says. */
+    async list(
+      state: AppState | undefined,
+      sought: Sought,
+      limit: number,
+      offset: number,
+    ): Promise<{ apps: AppEntry[]; total: number }> {
+      const { ids, total } = await pageInState(connection, state, sought, limit, offset)
+      const apps = (await named(ids)).map((app) => ({
+        id: app.id,
+        name: app.name,
+        slug: app.slug,
+        package_name: app.package_name,
+        developer_name: app.developer_name,
+        category_slug: app.category_slug,
+        status: app.status,
+        deleted_at: app.deleted_at,
+        created_at: app.created_at,
+        updated_at: app.updated_at,
+      }))
+      return { apps, total }
     },
 
     /** Refuses where there is no such app, not even a deleted one. */
@@ -167,6 +205,8 @@ export const moderationStore = (connection: Connection) => {
     },
   }
 }
+
+type NamedApp = AppRow & { developer_name: string; category_slug: string }
 
 type ChangingApp = Pick<FoundApp, 'id' | 'unreviewed_since' | OwnersColumn>
 

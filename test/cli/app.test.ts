@@ -1,8 +1,106 @@
-import { expect, inject, test } from 'vitest'
+import { describe, expect, inject, test } from 'vitest'
+import { openDatabase } from '../../src/db/open.ts'
+import type { AppState, Sought } from '../../src/moderation/sought.ts'
 import { moderationStore } from '../../src/moderation/store.ts'
 import { expectConsistentFile } from '../support/consistent.ts'
+import { plansOf } from '../support/plans.ts'
 import { commandLine, serve } from '../support/process.ts'
 import { copyWorld, startService } from '../support/service.ts'
+
+describe('the list of apps', () => {
+  const all = ['Night Train', 'Bird Song', 'Gone', 'Broken Compass', 'Cloud Atlas', 'Tide Clock']
+
+  test.for<[what: string, state: AppState | undefined, sought: Sought, found: string[]]>([
+    ['all, newest first', undefined, {}, all],
+    ['pending ones', 'pending', {}, ['Night Train', 'Cloud Atlas']],
+    ['approved ones', 'approved', {}, ['Bird Song', 'Tide Clock']],
+    ['rejected ones', 'rejected', {}, ['Broken Compass']],
+    ['deleted ones', 'deleted', {}, ['Gone']],
+    ['those of a developer', undefined, { developer: 'Bob' }, ['Night Train', 'Bird Song']],
+    ['those in a category', undefined, { category: 'games' }, ['Bird Song']],
+    [
+      'those of a developer in a state and a category',
+      'rejected',
+      { developer: 'Ada', category: 'tools' },
+      [all[3] ?? ''],
+    ],
+    ['none of a developer in a category', undefined, { developer: 'Ada', category: 'games' }, []],
+    ['those that a name finds, in whatever state', undefined, { search: 'gone' }, ['Gone']],
+    ['a rejected one by a part of its name', 'rejected', { search: 'COMP' }, ['Broken Compass']],
+    ['a deleted one by its package name', undefined, { search: 'example.gone' }, ['Gone']],
+    ['an approved one as the catalogue finds it', 'approved', { search: 'low wat' }, ['Tide Clock']],
+    [
+      'those that only operators find before the others',
+      undefined,
+      { search: 't' },
+      [...'Night Train,Cloud Atlas,Tide Clock'.split(',')],
+    ],
+    ['those of a developer by their names', undefined, { developer: 'Ada', search: 'o' }, all.slice(2)],
+    ['those in a category by their names', undefined, { category: 'games', search: 'bird' }, ['Bird Song']],
+    ['all, where the text is empty', undefined, { search: ' ' }, all],
+    ['none that has another word', undefined, { search: 'tide table' }, []],
+  ])('has %s', async ([, state, sought, found]) => {
+    const { database } = await startService()
+    const list = (limit: number, offset: number) =>
+      database.snapshot((connection) => moderationStore(connection).list(state, sought, limit, offset))
+    const { apps, total } = await list(100, 0)
+    expect([apps.map(({ name }) => name), total]).toEqual([found, found.length])
+    // The same, one by one.
+    for (const [offset, name] of [...found, undefined].entries()) {
+      const page = await list(1, offset)
+      expect([page.apps[0]?.name, page.apps.length, page.total]).toEqual([name, name ? 1 : 0, found.length])
+    }
+  })
+
+  test('for programs and for people', async () => {
+    const cli = commandLine(copyWorld())
+    const gone = {
+      id: 4,
+      name: 'Gone',
+      slug: 'gone',
+      package_name: 'org.example.gone',
+      developer_name: 'Ada',
+      category_slug: 'tools',
+      status: 'approved',
+      deleted_at: '2020-01-01T00:00:00.000Z',
+      created_at: '2020-01-01T00:00:00.000Z',
+      updated_at: expect.stringMatching(/Z$/),
+    }
+    expect(await cli.json('app', 'list', '--status', 'deleted', '--search', 'gone')).toEqual({
+      apps: [gone],
+      pagination: { current_page: 1, total_pages: 1, per_page: 50, total: 1 },
+    })
+    const shown = await cli.run('app', 'list', '--developer', 'Ada', '--limit', '2')
+    expect(shown.stdout).toMatch(
+      /^ID {2}NAME +DEVELOPER +CATEGORY +STATUS +UPDATED\n4 +Gone +Ada +tools +deleted .*\n3 +Broken Compass +Ada +tools +rejected .*\n$/,
+    )
+    expect(shown.stderr).toBe('Page 1 of 2, 4 in all.\n')
+    expect(await cli.run('app', 'list', '--status', 'rejected', '--developer', 'Bob')).toEqual({
+      code: 0,
+      stdout: '',
+      stderr: 'No apps.\n',
+    })
+  })
+
+  test.for<[state: AppState | undefined, sought: Sought, indexes: string[]]>([
+    ['pending', {}, ['apps_queue', 'apps_queue']],
+    ['rejected', {}, ['apps_rejected', 'apps_rejected']],
+    ['deleted', {}, ['apps_deleted', 'apps_deleted']],
+    ['pending', { category: 'tools' }, ['apps_queue', 'apps_queue']],
+    ['rejected', { category: 'tools' }, ['apps_rejected', 'apps_rejected']],
+    ['deleted', { category: 'tools', search: 'x' }, ['apps_deleted']],
+    ['deleted', { developer: 'Ada' }, ['apps_developer_name', 'apps_developer_name']],
+    [undefined, { developer: 'Ada', search: 'x' }, ['apps_developer_name']],
+    [undefined, { category: 'tools' }, ['apps_category_id_index', 'apps_category_id_index']],
+    [undefined, { category: 'tools', search: 'x' }, ['apps_queue', 'apps_rejected', 'apps_deleted']],
+    ['approved', { search: 'x' }, []],
+  ])('of %s, %j, passes no apps that an index can spare', async ([state, sought, indexes]) => {
+    const database = openDatabase(`sqlite:${copyWorld()}`)
+    const { plans } = await plansOf(database, (connection) => moderationStore(connection).list(state, sought, 10, 0))
+    expect(plans).toEqual(indexes.map((index) => expect.stringMatching(`USING (COVERING )?INDEX ${index}\\b`)))
+    await database.close()
+  })
+})
 
 test('a deleted app comes back as it was, in a running server at once', async () => {
   const file = copyWorld()

@@ -4,9 +4,11 @@ import type { Decision } from '../../src/apps/policy.ts'
 import { appStore } from '../../src/apps/store.ts'
 import type { AppChanges } from '../../src/contract.ts'
 import { openDatabase } from '../../src/db/open.ts'
+import type { Sought } from '../../src/moderation/sought.ts'
 import { type Change, moderationStore, type Queue } from '../../src/moderation/store.ts'
 import { holdClock } from '../support/clock.ts'
 import { expectConsistent } from '../support/consistent.ts'
+import { plansOf } from '../support/plans.ts'
 import { commandLine, serve } from '../support/process.ts'
 import { copyWorld, type Service, startService } from '../support/service.ts'
 
@@ -15,7 +17,7 @@ const recent = expect.stringMatching(/^20[2-9]\d-.*Z$/)
 const actor = { operator: 'test' }
 
 const queue = (service: Service, name: Queue) =>
-  service.database.read((connection) => moderationStore(connection).queue(name, 100, 0))
+  service.database.read((connection) => moderationStore(connection).queue(name, {}, 100, 0))
 
 const put = (service: Service, id: number, json: object) =>
   service.request('PUT', `/apps/${id}`, { key: service.world.keys.ada, json })
@@ -25,6 +27,7 @@ describe('the queue', () => {
     id: 2,
     name: 'Cloud Atlas',
     slug: 'cloud-atlas',
+    short_description: null,
     developer_name: 'Ada',
     category_slug: 'tools',
     created_at: past,
@@ -39,10 +42,12 @@ describe('the queue', () => {
     const cli = commandLine(copyWorld())
     expect(await cli.json('moderation', 'queue')).toEqual({
       apps: [cloudAtlas, nightTrain],
+      as_of: past,
       pagination: { current_page: 1, total_pages: 1, per_page: 50, total: 2 },
     })
     expect(await cli.json('moderation', 'queue', '--limit', '1', '--page', '2')).toEqual({
       apps: [nightTrain],
+      as_of: past,
       pagination: { current_page: 2, total_pages: 2, per_page: 1, total: 2 },
     })
     const first = await cli.run('moderation', 'queue', '--limit', '1')
@@ -55,6 +60,79 @@ describe('the queue', () => {
       stderr: 'Page 9 of 1, 2 in all.\n',
     })
     expect(await cli.run('moderation', 'queue', '--changed')).toEqual({ code: 0, stdout: '', stderr: 'No apps.\n' })
+    expect(await cli.json('moderation', 'queue', '--changed')).toMatchObject({ apps: [], as_of: null })
+  })
+
+  test('as of the newest update on the page, for programs as for people', async () => {
+    const service = await startService()
+    await put(service, service.world.apps.pending, { short_description: 'Seen from above' })
+    const cli = commandLine(service.databaseFile)
+    const { apps, as_of } = await cli.json('moderation', 'queue')
+    expect(as_of).toBe(apps[0].updated_at)
+    expect([apps[0].updated_at > past, apps[1].updated_at]).toEqual([true, past])
+    expect((await cli.run('moderation', 'queue')).stderr).toContain(`As of ${as_of}, which`)
+    expect((await cli.json('moderation', 'queue', '--limit', '1', '--page', '2')).as_of).toBe(past)
+  })
+
+  test('with the apps in short where there is room', async () => {
+    const service = await startService()
+    await put(service, service.world.apps.pending, { short_description: 'Seen from above, in all weathers' })
+    const cli = commandLine(service.databaseFile)
+    expect((await cli.run('moderation', 'queue')).stdout.split('\n')).toEqual([
+      expect.stringMatching(/ {2}UPDATED {2}IN SHORT$/),
+      expect.stringMatching(/^2 .* {2}Seen from above[^…]*…$/),
+      expect.stringMatching(/^6 .* {2}\d+d$/),
+      '',
+    ])
+    await put(service, service.world.apps.pending, { name: `Cloud Atlas ${'of the World '.repeat(6)}` })
+    expect((await cli.run('moderation', 'queue')).stdout).not.toMatch(/IN SHORT|Seen/)
+    expect((await cli.json('moderation', 'queue')).apps[0].short_description).toBe('Seen from above, in all weathers')
+  })
+
+  test.for<[what: string, sought: Sought, found: string[]]>([
+    ['a developer', { developer: ' Bob ' }, ['Night Train']],
+    ['a category', { category: 'tools' }, ['Cloud Atlas', 'Night Train']],
+    ['a category without any', { category: 'games' }, []],
+    ['a text', { search: 'tRÁIN' }, ['Night Train']],
+    ['several words, wherever they stand', { search: 'train ight' }, ['Night Train']],
+    ['a part of a slug', { search: 'd-atl' }, ['Cloud Atlas']],
+    ['a text that is in no name', { search: 'here' }, []],
+    ['a text of white space', { search: '  ' }, ['Cloud Atlas', 'Night Train']],
+    ['all of it', { developer: 'Ada', category: 'tools', search: 'atlas' }, ['Cloud Atlas']],
+  ])('of %s alone', async ([, sought, found]) => {
+    const { database } = await startService()
+    const { apps, total } = await database.snapshot((connection) =>
+      moderationStore(connection).queue('pending', sought, 100, 0),
+    )
+    expect([apps.map(({ name }) => name), total]).toEqual([found, found.length])
+  })
+
+  test('of changed apps alone, too, by the name that they have now, a page at a time', async () => {
+    const service = await startService()
+    const { apps, keys } = service.world
+    await put(service, apps.approved, { name: 'Moon Dial' })
+    await service.request('PUT', `/apps/${apps.bobs}`, { key: keys.bob, json: { name: 'Moon Song' } })
+    const cli = commandLine(service.databaseFile)
+    const found = async (...options: string[]) => {
+      const { apps, pagination } = await cli.json('moderation', 'queue', '--changed', ...options)
+      return [apps.map(({ name }: { name: string }) => name), pagination.total]
+    }
+    expect(await found('--search', 'moon', '--developer', 'Bob', '--category', 'games')).toEqual([['Moon Song'], 1])
+    expect(await found('--search', 'moon', '--limit', '1', '--page', '2')).toEqual([['Moon Song'], 2])
+    expect(await found('--search', 'tideclock')).toEqual([['Moon Dial'], 1])
+  })
+
+  test('of a developer or category that is not there is refused', async () => {
+    const cli = commandLine(copyWorld())
+    const refused = { code: 1, stdout: '' }
+    expect(await cli.run('moderation', 'queue', '--developer', 'Eve')).toEqual({
+      ...refused,
+      stderr: 'apps-service: there is no developer "Eve"\n',
+    })
+    expect(await cli.run('app', 'list', '--category', 'none')).toEqual({
+      ...refused,
+      stderr: 'apps-service: there is no category with the slug none\n',
+    })
   })
 
   test('is as of the newest update on the page, wherever that stands', async () => {
@@ -210,7 +288,7 @@ describe('the queue', () => {
     await database.close()
     const shown = await cli.run('moderation', 'queue', '--changed')
     expect(shown.stdout.split('\n').slice(1)).toEqual([
-      expect.stringMatching(/^1 {3}Tide \uFFFDClock\uFFFD +Ada +tools +\d+m?s +\d+m?s$/),
+      expect.stringMatching(/^1 {3}Tide \uFFFDClock\uFFFD +Ada +tools +\d+m?s +\d+m?s +High and low water$/),
       '    name: Tide Clock → Tide \uFFFDClock\uFFFD',
       '    description: …e water. → …e water. And ads.',
       '',
@@ -287,6 +365,31 @@ describe('all that is known of an app', () => {
     expect(shown.stdout).toMatch(/world +app reject\n {4}status: pending → rejected; rejection_reason: – → It points/)
     expect((await cli.run('moderation', 'show', '4')).stdout).toMatch(/\nStatus +approved, deleted at 2020-01-01T/)
     expect(await cli.run('moderation', 'show', '99')).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: 'apps-service: there is no app 99\n',
+    })
+  })
+
+  test('of several, each once, and the others where one is not there', async () => {
+    const cli = commandLine(copyWorld())
+    const shown = await cli.run('moderation', 'show', '2', '99', '3', '2')
+    expect(shown).toMatchObject({ code: 1, stderr: 'apps-service: there is no app 99\n' })
+    expect(shown.stdout.match(/^App .*$/gm)).toEqual([
+      expect.stringMatching(/ 2 \(cloud-atlas\)$/),
+      expect.stringMatching(/ 3 \(broken-compass\)$/),
+    ])
+    expect(shown.stdout).toMatch(/\n\n─{80}\n\nApp +3 /)
+    const forPrograms = await cli.runWith('3\n99\n', 'moderation', 'show', '2', '-', '--json')
+    expect(forPrograms).toMatchObject({ code: 1, stderr: 'apps-service: there is no app 99\n' })
+    expect(JSON.parse(forPrograms.stdout)).toEqual([
+      expect.objectContaining({ id: 2, history: [expect.objectContaining({ action: 'app create' })] }),
+      expect.objectContaining({ id: 3, rejection_reason: 'It points south.' }),
+      { id: 99, error: 'there is no app 99' },
+    ])
+    const one = await cli.runWith('2', 'moderation', 'show', '-', '--json')
+    expect(JSON.parse(one.stdout)).toEqual([await cli.json('moderation', 'show', '2')])
+    expect(await cli.run('moderation', 'show', '99', '--json')).toEqual({
       code: 1,
       stdout: '',
       stderr: 'apps-service: there is no app 99\n',
@@ -373,6 +476,16 @@ describe('a decision', () => {
     expect((await cli.json('moderation', 'show', '6')).rejection_reason).toBe('Too dark.')
   })
 
+  test('without a reason is a misuse, said once, and nothing is done', async () => {
+    const cli = commandLine(copyWorld())
+    for (const reason of ['', ' \n ', '\u200b', 'x'.repeat(1001), 'No.\u001b[2J']) {
+      const { code, stdout, stderr } = await cli.run('moderation', 'reject', '2', '6', '99', '--reason', reason)
+      expect([code, stdout]).toEqual([2, ''])
+      expect(stderr).toMatch(/^error: a reason has 1 to 1000 characters, and must have a visible character, [^\n]+\n$/)
+    }
+    expect((await cli.json('moderation', 'queue')).pagination.total).toBe(2)
+  })
+
   test('on ids from standard input; none where a line is not an id', async () => {
     const cli = commandLine(copyWorld())
     const bad = await cli.runWith('2\n\n0x6\n6 7\n-1\n', 'moderation', 'approve', '-')
@@ -445,10 +558,12 @@ describe('a decision', () => {
   })
 })
 
-test.for<[name: Queue, index: string]>([
-  ['pending', 'apps_queue'],
-  ['changed', 'apps_changed'],
-])('late in a long queue of %s apps, a page comes from its index', async ([name, index]) => {
+test.for<[name: Queue, index: string, sought: Sought]>([
+  ['pending', 'apps_queue', {}],
+  ['changed', 'apps_changed', {}],
+  ['pending', 'apps_queue', { category: 'tools' }],
+  ['changed', 'apps_changed', { category: 'tools' }],
+])('late in a long queue of %s apps, a page comes from its index %s, of %j', async ([name, index, sought]) => {
   const database = openDatabase(`sqlite:${copyWorld()}`)
   await database.write(async (connection) => {
     const { id } = await accountStore(connection).findOrAddDeveloper('Ada')
@@ -479,18 +594,8 @@ test.for<[name: Queue, index: string]>([
       actor,
     )
   })
-  const statements: { sql: string; bindings: (string | number)[] }[] = []
-  const page = await database.read((connection) => {
-    connection.sql.on('query', (statement) => statements.push(statement))
-    return moderationStore(connection).queue(name, 50, 100)
-  })
-  const plans = await database.read(({ sql }) =>
-    Promise.all(
-      statements.slice(0, 2).map(async (statement) => {
-        const rows: { detail: string }[] = await sql.raw(`explain query plan ${statement.sql}`, statement.bindings)
-        return rows.map(({ detail }) => detail).join('; ')
-      }),
-    ),
+  const { result: page, plans } = await plansOf(database, (connection) =>
+    moderationStore(connection).queue(name, sought, 50, 100),
   )
   expect(plans).not.toEqual([])
   for (const plan of plans) expect(plan).toContain(`USING INDEX ${index}`)

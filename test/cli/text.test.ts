@@ -53,4 +53,30 @@ describe('a table', () => {
     ).toEqual(['ID  NAME  KEY', `1   日本  ${'k'.repeat(90)}`, '22  Bir…'])
     expect(tableLines(['ID', 'NAME'], [])).toEqual(['ID  NAME'])
   })
+
+  test.for<[what: string, name: string, shown: string[]]>([
+    ['as wide as the others leave it', 'n'.repeat(40), ['NAME', 'IN SHORT']],
+    ['not at all where they leave too little', 'n'.repeat(64), ['NAME']],
+    ['not at all where they are cut themselves', 'n'.repeat(90), ['NAME']],
+  ])('has a spare column %s', ([, name, shown]) => {
+    const [head = '', first = '', second] = tableLines(
+      ['NAME', 'IN SHORT'],
+      [
+        [name, 'word '.repeat(30)],
+        ['b', ''],
+      ],
+      ['NAME'],
+      'IN SHORT',
+    )
+    expect(head.split(/ {2,}/)).toEqual(shown)
+    expect(stringWidth(first)).toBeLessThanOrEqual(80)
+    expect(first.split('  ')).toHaveLength(shown.length)
+    expect(second).toBe('b')
+  })
+
+  test('has no spare column with nothing in it, and a short one whole', () => {
+    const lines = (short: string) => tableLines(['NAME', 'IN SHORT'], [['n'.repeat(65), short]], [], 'IN SHORT')
+    expect(lines('')).toEqual(['NAME', 'n'.repeat(65)])
+    expect(lines('One')[1]).toBe(`${'n'.repeat(65)}  One`)
+  })
 })
