@@ -10,14 +10,16 @@ test.for<[what: string, from: (text: string) => string]>([
   expect(from(' Harbour  Software\n')).toBe('Harbour  Software')
   expect(from(` ${'𠮷'.repeat(100)} `)).toBe('𠮷'.repeat(100))
   for (const text of ['', ' \n', 'x'.repeat(101), 'A\nB', 'A\tB', 'A\u0085B', 'A\u2028B', 'A\u2029B', 'A\ud83d']) {
-    expect(() => from(text), JSON.stringify(text)).toThrow(`${what} is 1 to 100 characters on one line`)
+    expect(() => from(text), JSON.stringify(text)).toThrow(
+      `${what} has 1 to 100 characters, and must be on one line, with a visible`,
+    )
   }
 })
 
 test('a reason is up to 1,000 characters, with line breaks and tabs', () => {
   for (const text of ['x', 'a\n\tb', '𠮷'.repeat(1000)]) expect(reasonFrom(` ${text} `)).toBe(text)
   for (const text of ['', ' ', 'x'.repeat(1001), 'a\u0000b', 'a\u007fb', 'a\udc00']) {
-    expect(() => reasonFrom(text), JSON.stringify(text)).toThrow(/^a reason is 1 to 1000 characters/)
+    expect(() => reasonFrom(text), JSON.stringify(text)).toThrow(/^a reason has 1 to 1000 characters/)
   }
 })
 

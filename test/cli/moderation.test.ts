@@ -455,7 +455,7 @@ describe('a decision', () => {
       await decided
       const app = await database.read((connection) => appStore(connection).find(worldApps().pending))
       expect(app?.rejection_reason).toBe(reason.trim())
-    } else await expect(decided).rejects.toThrow(/^a reason is 1 to 1000 characters, /)
+    } else await expect(decided).rejects.toThrow(/^a reason has 1 to 1000 characters, /)
     await database.close()
   })
 
