@@ -105,7 +105,8 @@ export interface components {
         Downloads: number;
         /**
          * Format: double
-         * @description Mean of all reviews' ratings to two decimals; 0 where there are none.
+         * @description Mean of all ratings to two decimals: those of the reviews, and those that were brought in without a review from elsewhere;
+         *     0 where there are none.
          * @example 4.37
          */
         AverageRating: number;
@@ -335,6 +336,12 @@ export interface components {
          * @example 2026-03-04T09:12:45.000Z
          */
         Timestamp: string;
+        /**
+         * Format: int64
+         * @description How many ratings there are in all, with a review or without.
+         * @example 4096
+         */
+        RatingCount: number;
         /** @description What one user thinks of an app. */
         Review: {
             /**
@@ -386,6 +393,7 @@ export interface components {
             updated_at: components["schemas"]["Timestamp"];
             /** @description When the app was first approved. Not there before that. */
             approved_at?: components["schemas"]["Timestamp"];
+            rating_count: components["schemas"]["RatingCount"];
             /**
              * Format: int64
              * @description How many reviews there are in all.
@@ -864,10 +872,15 @@ export interface components {
          */
         Search: string;
         /**
-         * @description `latest`: first approval, newest first. `popular`: most downloads first. `rating`: best average first, then most reviews.
+         * @description `latest`: first approval, newest first. `popular`: most downloads first. `rating`: best rated first, as below.
          *     Where it is left out: `latest`, or with `search` the best match, which is the first of these that an app is: its name or
          *     package name equals the search; every word is a word of its name; every word begins a word of its name; every word is a
          *     word of its name, descriptions or developer's name; the rest. Each by downloads.
+         *
+         *     By rating, an app's ratings are weighed against how many they are: it stands by the mean of its ratings and of 10 more of
+         *     3.5 each, which every app is taken to have. One rating of 5 makes 3.64, a hundred with the average 4.6 make 4.5, so the
+         *     averages that are shown need not descend. Apps whose means are equal to six decimals stand by `rating_count`, most
+         *     first; apps without ratings stand last.
          * @example popular
          */
         Sort: "latest" | "popular" | "rating";
@@ -986,10 +999,15 @@ export interface operations {
                  */
                 search?: components["parameters"]["Search"];
                 /**
-                 * @description `latest`: first approval, newest first. `popular`: most downloads first. `rating`: best average first, then most reviews.
+                 * @description `latest`: first approval, newest first. `popular`: most downloads first. `rating`: best rated first, as below.
                  *     Where it is left out: `latest`, or with `search` the best match, which is the first of these that an app is: its name or
                  *     package name equals the search; every word is a word of its name; every word begins a word of its name; every word is a
                  *     word of its name, descriptions or developer's name; the rest. Each by downloads.
+                 *
+                 *     By rating, an app's ratings are weighed against how many they are: it stands by the mean of its ratings and of 10 more of
+                 *     3.5 each, which every app is taken to have. One rating of 5 makes 3.64, a hundred with the average 4.6 make 4.5, so the
+                 *     averages that are shown need not descend. Apps whose means are equal to six decimals stand by `rating_count`, most
+                 *     first; apps without ratings stand last.
                  * @example popular
                  */
                 sort?: components["parameters"]["Sort"];

@@ -23,11 +23,11 @@ export type AppPage = { apps: AppSummary[]; total: number; forgiven?: Forgiven }
 /** A word of the search that no listed app has, and what was taken for it, in the order of code points. */
 export type Forgiven = { word: string; for: string[] }
 
-/** Each is an index of the first migration, read backwards. */
+/** Each is an index, read backwards. */
 const orders: Record<Sort, Order> = {
   latest: ['approved_at', 'id'],
   popular: ['total_downloads', 'id'],
-  rating: ['average_rating', 'review_count', 'id'],
+  rating: ['weighted_rating', 'rating_count', 'id'],
 }
 
 /** Up to here a page is reached from the front, whatever there is behind it: passing so few ids costs less than a statement. */

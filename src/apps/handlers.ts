@@ -124,6 +124,7 @@ const detail = (app: FoundApp): App =>
     created_at: app.created_at,
     updated_at: app.updated_at,
     approved_at: app.approved_at,
+    rating_count: app.rating_count,
     review_count: app.review_count,
     reviews: app.reviews,
   })

@@ -4,6 +4,7 @@ import type { Connection } from '../db/dialect.ts'
 import {
   type AppRow,
   type AppStatus,
+  appDefaults,
   auditedColumns,
   isListed,
   listed,
@@ -13,6 +14,7 @@ import {
 import { ServiceError } from '../errors.ts'
 import { type SearchDocument, searchDocument } from '../search/document.ts'
 import { freeSlugs } from './free-slugs.ts'
+import { ratingColumns, ratingsOf, together } from './ratings.ts'
 
 /** An app with the names that its ids stand for, and its newest reviews. */
 export type FoundApp = AppRow & {
@@ -28,7 +30,7 @@ export const noApps: StateCounts = { pending: 0, approved: 0, rejected: 0, delet
 
 /** A row before it is in its table. What may be left out is made: an id and slug that are free, and what the table has by default. */
 export type NewAppRow = Omit<AppRow, 'package_key' | Made> & Partial<Pick<AppRow, Made>>
-type Made = 'id' | 'slug' | 'deleted_at' | 'unreviewed_since' | 'average_rating' | 'review_count'
+type Made = 'id' | 'slug' | keyof typeof appDefaults
 
 /** What can change of an app once it is there; the rest follows from it. */
 export type AppRowChanges = Partial<Omit<AppRow, 'id' | 'slug' | 'package_key'>>
@@ -45,9 +47,6 @@ type AppChange = {
 
 /** How many apps are told to search at a time. */
 const batchSize = 500
-
-/** What an app has that its insert does not name. */
-const defaults = { deleted_at: null, unreviewed_since: null, average_rating: 0, review_count: 0 }
 
 export const appStore = (connection: Connection) => {
   const { sql, search } = connection
@@ -125,7 +124,7 @@ export const appStore = (connection: Connection) => {
     for (let attempts = 1; ; attempts++) {
       const slugs = await freeSlugs(connection, unnamed, given)
       const rows = apps.map((app) => ({
-        ...defaults,
+        ...appDefaults,
         ...app,
         slug: app.slug ?? slugs.shift() ?? '',
         package_key: packageKey(app.package_name),
@@ -137,13 +136,6 @@ export const appStore = (connection: Connection) => {
         if (!(error instanceof SlugTaken) || attempts === mostAttempts) throw error
       }
     }
-  }
-
-  async function rate(id: number) {
-    const [found] = await sql('reviews').where({ app_id: id }).sum({ sum: 'rating' }).count({ count: '*' })
-    const review_count = Number(found?.count ?? 0)
-    const average_rating = averageRating(Number(found?.sum ?? 0), review_count)
-    await sql('apps').where({ id }).update({ average_rating, review_count })
   }
 
   return {
@@ -242,18 +234,26 @@ export const appStore = (connection: Connection) => {
       await follow(action, [{ before, after, at }], actor)
     },
 
-    /** Adds reviews and keeps the average and number of their apps. */
+    /** Adds reviews, and to the ratings of their apps. */
     async addReviews(reviews: NewReviewRow[]) {
-      const ids = [...new Set(reviews.map(({ app_id }) => app_id))]
-      await sql('apps').whereIn('id', ids).orderBy('id').forUpdate().select('id')
+      const added = Map.groupBy(reviews, ({ app_id }) => app_id)
+      // In one order, so that of two who add to the same apps none waits for the other in a circle.
+      const rows = await sql('apps')
+        .whereIn('id', [...added.keys()])
+        .orderBy('id')
+        .forUpdate()
+        .select('id', 'review_count', 'rating_sum', 'rating_count')
       await connection.insertRows('reviews', reviews)
-      for (const id of ids) await rate(id)
+      for (const { id, review_count, rating_sum, rating_count } of rows) {
+        const more = ratingsOf(added.get(id) ?? [])
+        const all = together({ sum: rating_sum, count: rating_count }, more)
+        await sql('apps')
+          .where({ id })
+          .update({ review_count: review_count + more.count, ...ratingColumns(all) })
+      }
     },
   }
 }
-
-/** The mean of ratings to two decimals, as an app shows it; 0 of none. */
-export const averageRating = (sum: number, count: number) => (count === 0 ? 0 : Math.round((sum / count) * 100) / 100)
 
 /** Whether a row would be another with the changes. */
 export const differs = (row: AppRow, changes: AppRowChanges) =>

@@ -70,9 +70,9 @@ JSON: of one id an object, of several or of - an array of such, and {id, error}
 where there is no such app. An app: {id, slug, name, short_description,
 description, version, package_name, status, rejection_reason, deleted_at,
 unreviewed_since, created_at, updated_at, approved_at, total_downloads,
-average_rating, review_count, category: {id, slug, name}, developer: as in
-developer list, changes: as in queue, history: as in audit, the newest
-${historyLimit} entries}.`,
+average_rating, rating_count, review_count, category: {id, slug, name},
+developer: as in developer list, changes: as in queue, history: as in audit,
+the newest ${historyLimit} entries}.`,
         )
         .action(show),
     )
@@ -192,7 +192,8 @@ async function show(given: Id[], options: { json?: true }, command: Command) {
 }
 
 function dossierJson({ app, developer, changes, history }: Dossier) {
-  const { developer_id, developer_name, category_id, category_slug, category_name, package_key, reviews, ...own } = app
+  const { developer_id, developer_name, category_id, category_slug, category_name, package_key, reviews, ...kept } = app
+  const { rating_sum, weighted_rating, other_rating_sum, other_rating_count, ...own } = kept
   const category = { id: category_id, slug: category_slug, name: category_name }
   return { ...own, category, developer, changes, history }
 }
@@ -218,7 +219,8 @@ function printDossier({ app, developer, changes, history, hasOlderHistory }: Dos
     ...Object.values(own),
     ['Developer', `${developer.name}: ${countsText(developer.apps)}`],
     ['Downloads', String(app.total_downloads)],
-    ['Reviews', app.review_count === 0 ? 'none' : `${app.review_count}, ${app.average_rating} on average`],
+    ['Ratings', app.rating_count === 0 ? 'none' : `${app.rating_count}, ${app.average_rating} on average`],
+    ['Reviews', String(app.review_count)],
     ['Created', app.created_at],
     ['First approved', app.approved_at],
     ['Updated', app.updated_at],

@@ -20,8 +20,17 @@ export type AppRow = {
   created_at: string
   updated_at: string
   total_downloads: number
+  /** Of all ratings, to two decimals. */
   average_rating: number
   review_count: number
+  /** Sums of ratings are in hundredths, and whole. These came without a review. */
+  other_rating_sum: number
+  other_rating_count: number
+  /** Of all ratings, as are the two below. */
+  rating_sum: number
+  rating_count: number
+  /** What the order by rating goes by; apps/ratings.ts makes it. */
+  weighted_rating: number
   slug: string
   package_name: string | null
   package_key: string | null
@@ -31,6 +40,19 @@ export type AppRow = {
   rejection_reason: string | null
   description: string
 }
+
+/** What an app has that its insert does not name. */
+export const appDefaults = {
+  deleted_at: null,
+  unreviewed_since: null,
+  average_rating: 0,
+  review_count: 0,
+  other_rating_sum: 0,
+  other_rating_count: 0,
+  rating_sum: 0,
+  rating_count: 0,
+  weighted_rating: 0,
+} as const satisfies Partial<AppRow>
 
 type Column = keyof AppRow
 
@@ -52,11 +74,16 @@ const appColumns = {
   approved_at: { isAudited: true, isSearched: false, isOwners: false },
   total_downloads: { isAudited: true, isSearched: false, isOwners: false },
   average_rating: { isAudited: true, isSearched: false, isOwners: false },
+  other_rating_sum: { isAudited: false, isSearched: false, isOwners: false },
+  other_rating_count: { isAudited: true, isSearched: false, isOwners: false },
   id: { isAudited: false, isSearched: false, isOwners: false },
   unreviewed_since: { isAudited: false, isSearched: false, isOwners: false },
   created_at: { isAudited: false, isSearched: false, isOwners: false },
   updated_at: { isAudited: false, isSearched: false, isOwners: false },
   review_count: { isAudited: false, isSearched: false, isOwners: false },
+  rating_sum: { isAudited: false, isSearched: false, isOwners: false },
+  rating_count: { isAudited: false, isSearched: false, isOwners: false },
+  weighted_rating: { isAudited: false, isSearched: false, isOwners: false },
   slug: { isAudited: false, isSearched: false, isOwners: false },
   package_key: { isAudited: false, isSearched: false, isOwners: false },
 } as const satisfies {
@@ -131,10 +158,7 @@ declare module 'knex/types/tables.js' {
     developers: Table<DeveloperRow, 'id'>
     api_keys: Table<ApiKeyRow, 'name' | 'revoked_at' | 'last_used_at'>
     categories: Table<CategoryRow, 'id' | 'listed_apps'>
-    apps: Table<
-      AppRow,
-      'id' | 'deleted_at' | 'unreviewed_since' | 'average_rating' | 'review_count' | 'rejection_reason'
-    >
+    apps: Table<AppRow, 'id' | 'rejection_reason' | keyof typeof appDefaults>
     slug_numbers: { slug: string; last: number }
     reviews: Table<ReviewRow, 'id'>
     audit: Table<AuditRow, 'id' | 'app_id' | 'developer_id' | 'category_id' | 'key_id' | 'operator' | 'before'>

@@ -18,6 +18,7 @@ export type Line = Omit<AppChanges, 'category_id'> & {
   rejection_reason?: string
   total_downloads?: number
   average_rating?: number
+  rating_count?: number
   created_at?: string
   updated_at?: string
   approved_at?: string
@@ -73,7 +74,16 @@ export const lineSchema = {
       description: 'With the status `rejected` alone, and always.',
     },
     total_downloads: { ...schemas.Downloads, default: 0 },
-    average_rating: { ...schemas.AverageRating, description: 'Only where no reviews are given: 0, or 1 to 5.' },
+    average_rating: {
+      ...schemas.AverageRating,
+      description: 'Mean of the ratings that came without a review, beside those of the reviews: 1 to 5, or 0 of none.',
+    },
+    rating_count: {
+      ...schemas.RatingCount,
+      // The sum of so many, in hundredths, is a number that every program can tell.
+      maximum: 1_000_000_000_000,
+      description: 'How many ratings that is the mean of; 1 where it is left out.',
+    },
     created_at: { ...Timestamp, description: 'When the app was created; the time of the import where it is left out.' },
     updated_at: { ...Timestamp, description: 'When the app last changed.' },
     approved_at: {
@@ -82,7 +92,7 @@ export const lineSchema = {
     },
     deleted_at: { ...Timestamp, description: 'Of an app that is gone, and keeps its id, slug and package name.' },
     reviews: {
-      description: 'All reviews of the app; its average rating is their mean.',
+      description: 'All reviews of the app.',
       type: 'array',
       items: {
         ...Review,
@@ -132,10 +142,11 @@ function read(text: string): Line | Problem[] {
   if ((line.status === 'rejected') !== (line.rejection_reason !== undefined)) {
     problems.push(problem('/rejection_reason', 'goes with the status rejected: both or neither'))
   }
-  if (line.average_rating && line.reviews?.length)
-    problems.push(problem('/average_rating', 'is the mean of the reviews: give one or the other'))
-  else if (line.average_rating && line.average_rating < 1)
-    problems.push(problem('/average_rating', 'must be 0, or 1 to 5'))
+  const { average_rating, rating_count } = line
+  if (average_rating && average_rating < 1) problems.push(problem('/average_rating', 'must be 0, or 1 to 5'))
+  if (rating_count !== undefined && rating_count > 0 !== (average_rating ?? 0) > 0) {
+    problems.push(problem('/rating_count', 'goes with the average_rating: both 0, or neither'))
+  }
   return problems.length > 0 ? problems : line
 }
 

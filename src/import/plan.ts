@@ -1,5 +1,6 @@
+import { noRatings, type Ratings, ratingColumns, ratingsOf, together } from '../apps/ratings.ts'
 import { slugOf } from '../apps/slug.ts'
-import { type AppRowChanges, averageRating, type NewAppRow } from '../apps/store.ts'
+import type { AppRowChanges, NewAppRow } from '../apps/store.ts'
 import type { Problem } from '../contract.ts'
 import type { AppRow, OwnersColumn, ReviewRow } from '../db/tables.ts'
 import type { SearchDocument } from '../search/document.ts'
@@ -93,9 +94,6 @@ export function conflicts(line: Line, [known, ...others]: KnownApp[]): Problem[]
   if (known.deleted_at !== null && line.deleted_at === undefined) {
     problems.push(problem('', `is app ${known.id}, which was deleted; app restore ${known.id} brings it back`))
   }
-  if (line.average_rating !== undefined && line.reviews === undefined && known.review_count > 0) {
-    problems.push(problem('/average_rating', 'is the mean of the reviews that this app has here'))
-  }
   return problems
 }
 
@@ -112,7 +110,7 @@ export function newRow({ line, category_id }: Plan, developer_id: number, now: s
     created_at,
     updated_at: line.updated_at ?? approved_at ?? created_at,
     total_downloads: line.total_downloads ?? 0,
-    ...ratingOf(line),
+    ...lineRatings(line, undefined),
     ...(line.slug !== undefined && { slug: line.slug }),
     package_name: line.package_name ?? null,
     version: line.version ?? defaultVersion,
@@ -143,7 +141,7 @@ export function lineChanges(
   return {
     developer_id,
     ...defined({ ...owners, total_downloads, created_at, updated_at, deleted_at }),
-    ...ratingOf(line),
+    ...lineRatings(line, known),
     ...(line.approved_at !== undefined && { approved_at: line.approved_at }),
     ...(line.status !== undefined && {
       status: line.status,
@@ -168,21 +166,30 @@ export function isSame(reviews: LineReview[], rows: ReviewRow[]): boolean {
   return reviews.length === rows.length && texts(reviews) === texts(rows)
 }
 
-/** The average and number of reviews that a line tells, if it does. */
-function ratingOf({ reviews, average_rating }: Line): AppRowChanges {
-  if (reviews === undefined) return average_rating === undefined ? {} : { average_rating }
-  const ratings = reviews.map(({ rating }) => rating)
+/** What the ratings of an app are by its line; those of which it says nothing stay. */
+function lineRatings({ reviews, ...line }: Line, known: KnownApp | undefined) {
+  const other = otherRatings(line) ?? {
+    sum: known?.other_rating_sum ?? 0,
+    count: known?.other_rating_count ?? 0,
+  }
+  const own = reviews === undefined ? reviewRatings(known) : ratingsOf(reviews)
   return {
-    average_rating: ratings.length > 0 ? meanOf(ratings) : (average_rating ?? 0),
-    review_count: ratings.length,
+    other_rating_sum: other.sum,
+    other_rating_count: other.count,
+    review_count: own.count,
+    ...ratingColumns(together(own, other)),
   }
 }
 
-const meanOf = (ratings: number[]) =>
-  averageRating(
-    ratings.reduce((sum, rating) => sum + rating, 0),
-    ratings.length,
-  )
+const reviewRatings = (app: KnownApp | undefined): Ratings =>
+  app ? { sum: app.rating_sum - app.other_rating_sum, count: app.review_count } : noRatings
+
+/** The ratings without a review that a line tells of, if it does. An average alone is that of one. */
+function otherRatings({ average_rating, rating_count }: Line): Ratings | undefined {
+  if (average_rating === undefined) return undefined
+  const count = rating_count ?? (average_rating === 0 ? 0 : 1)
+  return { sum: Math.round(average_rating * count * 100), count }
+}
 
 /** Without what is undefined. */
 const defined = <T extends object>(object: T) =>

@@ -1,6 +1,7 @@
 import { deepStrictEqual } from 'node:assert'
 import { accountStore } from '../../src/accounts/store.ts'
 import { categoryStore } from '../../src/apps/categories.ts'
+import { ratingColumns } from '../../src/apps/ratings.ts'
 import type { Connection } from '../../src/db/dialect.ts'
 import type { Database } from '../../src/db/open.ts'
 import type { AppRow } from '../../src/db/tables.ts'
@@ -93,7 +94,8 @@ function appMaker(seed: number, developerIds: number[], categoryIds: number[]) {
 
   return (id: number): AppRow => {
     const approved_at = new Date(newest - Math.floor(next() * 5 * year)).toISOString()
-    const review_count = Math.floor(skewed(20_000)) - 1
+    const count = Math.floor(skewed(20_000)) - 1
+    const sum = Math.round((5 - 4 * next() ** 2) * 100) * count
     const package_name = `org.example.app${id}`
     return {
       id,
@@ -106,8 +108,10 @@ function appMaker(seed: number, developerIds: number[], categoryIds: number[]) {
       created_at: approved_at,
       updated_at: approved_at,
       total_downloads: Math.floor(skewed(100_000_000)),
-      average_rating: review_count === 0 ? 0 : Math.round((5 - 4 * next() ** 2) * 100) / 100,
-      review_count,
+      review_count: 0,
+      other_rating_sum: sum,
+      other_rating_count: count,
+      ...ratingColumns({ sum, count }),
       slug: `app-${id}`,
       package_name,
       package_key: package_name,

@@ -322,6 +322,7 @@ describe('all that is known of an app', () => {
       approved_at: recent,
       total_downloads: 100,
       average_rating: 4.67,
+      rating_count: 3,
       review_count: 3,
       category: { id: 1, slug: 'tools', name: 'Tools' },
       developer: {

@@ -37,6 +37,7 @@ const app = {
   category_slug: 'tools',
   created_at: '2026-01-01T00:00:00.000Z',
   updated_at: '2026-01-01T00:00:00.000Z',
+  rating_count: 0,
   review_count: 0,
   reviews: [],
 }

@@ -398,6 +398,7 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
           created_at: '2020-01-01T00:00:00.000Z',
           updated_at: expect.any(String),
           approved_at: expect.any(String),
+          rating_count: 3,
           review_count: 3,
           reviews: [
             { id: 2, reviewer_name: 'Di', rating: 5, comment: '', created_at: '2026-02-01T00:00:00.000Z' },

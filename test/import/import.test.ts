@@ -114,11 +114,16 @@ describe('what becomes of a line', () => {
     ],
     ['nothing said of reviews that are there', [{ ...app, reviews: [review(4)] }], [app], [0, 0, 1, 0]],
     [
-      'a rating where reviews are there',
+      'ratings beside the reviews that are there',
       [{ ...app, reviews: [review(4)] }],
-      [{ ...app, average_rating: 3 }],
-      [0, 0, 0, 1],
-      ['/average_rating'],
+      [{ ...app, average_rating: 3, rating_count: 20 }],
+      [0, 1, 0, 0],
+    ],
+    [
+      'nothing said of ratings that are there',
+      [{ ...app, average_rating: 3, rating_count: 20 }],
+      [{ ...app, reviews: [] }],
+      [0, 0, 1, 0],
     ],
     [
       'a bad line among good ones',
@@ -150,6 +155,7 @@ describe('each field of a line', () => {
     status: 'approved',
     total_downloads: 5,
     average_rating: 4,
+    rating_count: 10,
     created_at: time(1),
     updated_at: time(3),
     approved_at: time(2),
@@ -169,7 +175,8 @@ describe('each field of a line', () => {
       audited: ['rejection_reason', 'status'],
     },
     total_downloads: { to: { total_downloads: 6 }, audited: ['total_downloads'] },
-    average_rating: { to: { average_rating: 4.5 }, audited: ['average_rating'] },
+    average_rating: { to: { average_rating: 4.5, rating_count: 10 }, audited: ['average_rating'] },
+    rating_count: { to: { average_rating: 4, rating_count: 11 }, audited: ['rating_count'] },
     created_at: { to: { created_at: time(0) }, audited: [] },
     updated_at: { to: { updated_at: time(4) }, audited: [] },
     approved_at: { to: { approved_at: time(1) }, audited: ['approved_at'] },
@@ -485,7 +492,9 @@ test('an export into an empty database gives the same public answers, byte for b
   const { keys, apps } = source.world
   await source.addReviews(apps.bobs, 120)
   await source.request('PUT', `/apps/${apps.approved}`, { key: keys.ada, json: { description: 'Changed.\n\tOnce.' } })
-  await importLines(source.database, [{ ...app, status: 'approved', average_rating: 3.5, total_downloads: 9 }])
+  await importLines(source.database, [
+    { ...app, status: 'approved', average_rating: 4.4, rating_count: 69_000_000, reviews: [review(2)] },
+  ])
   const lines = await exportLines(source.database)
 
   const empty = openDatabase(`sqlite:${temporaryFolder()}/empty.sqlite`)

@@ -33,6 +33,7 @@ export async function lifeCycle(connect: Connect) {
     average_rating: 0,
     created_at: time,
     updated_at: time,
+    rating_count: 0,
     review_count: 0,
     reviews: [],
   }

@@ -53,6 +53,7 @@ type App = Summary & {
   created_at: string
   updated_at: string
   approved_at?: string
+  rating_count: number
   review_count: number
   reviews: { id: number; reviewer_name: string; rating: number; comment: string; created_at: string }[]
 }
