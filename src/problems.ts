@@ -100,6 +100,8 @@ function messageOf({ keyword, params, parentSchema, message }: ErrorObject, plac
       return `must be at most ${params.limit}`
     case 'pattern':
       return parentSchema?.['x-pattern-message'] ?? `must match ${params.pattern}`
+    case 'format':
+      return parentSchema?.['x-format-message'] ?? `must be of the format ${params.format}`
     default:
       return message ?? 'is not as the document describes it'
   }

@@ -1,9 +1,9 @@
-import { linkSync, rmSync } from 'node:fs'
-import { lstat, mkdtemp, open, readdir, rm, stat } from 'node:fs/promises'
-import { hostname } from 'node:os'
+import { linkSync } from 'node:fs'
+import { lstat, open, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { Command } from 'commander'
 import { Refusal } from '../errors.ts'
+import { inFolderOfItsOwn } from '../own-folder.ts'
 import { note, print, printJson, withDatabase } from './command.ts'
 
 export const backupCommand = () =>
@@ -41,7 +41,7 @@ async function backup(file: string, options: { json?: true }) {
   const target = resolve(file)
   await refuseTaken(target)
   const written = await withDatabase((database) =>
-    inFolderOfItsOwn(dirname(target), async (folder, keep) => {
+    inFolderOfItsOwn(dirname(target), 'apps-backup', saysStopped, async (folder, keep) => {
       const copy = join(folder, 'copy.sqlite')
       const { apps } = await database.copyTo(copy)
       await flush(copy, 'r+')
@@ -84,59 +84,7 @@ async function flush(path: string, flags: 'r' | 'r+') {
   }
 }
 
-const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
-
-/**
- * Works in a new folder on the file system of the target, closed to other accounts. SQLite puts files of its own beside a
- * file that it writes: so all of them go together, whether the work ends, fails or is told to stop by a signal. After
- * SIGKILL or a power cut the next backup into the same place removes it. From `keep` on, a signal is too late.
- */
-async function inFolderOfItsOwn<T>(parent: string, work: (folder: string, keep: () => void) => Promise<T>): Promise<T> {
-  const prefix = `.apps-backup-${hostname()}-`
-  await removeAbandoned(parent, prefix)
-  const folder = await mkdtemp(join(parent, `${prefix}${process.pid}-`))
-
-  function stop(signal: NodeJS.Signals) {
-    rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
-    note(`apps-service: stopped by ${signal}; there is no backup`)
-    ignoreSignals()
-    // Not process.exit, which waits for the thread that is copying. The caller sees what ended this.
-    process.kill(process.pid, signal)
-  }
-  const ignoreSignals = () => {
-    for (const signal of signals) process.off(signal, stop)
-  }
-
-  for (const signal of signals) process.on(signal, stop)
-  try {
-    return await work(folder, ignoreSignals)
-  } finally {
-    ignoreSignals()
-    await rm(folder, { recursive: true, force: true })
-  }
-}
-
-/**
- * Only those of this host whose process is gone: another's work may be under way. The process id alone does not tell,
- * since containers that share a folder all count from 1; in each of them the host name differs.
- */
-async function removeAbandoned(parent: string, prefix: string) {
-  for (const name of await readdir(parent)) {
-    const pid = name.startsWith(prefix) ? /^(\d+)-\w{6}$/.exec(name.slice(prefix.length))?.[1] : undefined
-    if (pid === undefined || isOfAnother(Number(pid))) continue
-    // One that belongs to another account may stay: it is in nobody's way.
-    await rm(join(parent, name), { recursive: true, force: true }).catch(() => {})
-  }
-}
-
-function isOfAnother(pid: number): boolean {
-  if (pid === process.pid) return false
-  try {
-    return process.kill(pid, 0)
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code !== 'ESRCH'
-  }
-}
+const saysStopped = (signal: NodeJS.Signals) => note(`apps-service: stopped by ${signal}; there is no backup`)
 
 /** What Node's errors mean here, in a line that says what to mend. */
 function explained(error: unknown, target: string): unknown {

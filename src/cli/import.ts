@@ -6,10 +6,13 @@ import { setFlagsFromString } from 'node:v8'
 import { Presets, SingleBar } from 'cli-progress'
 import { Command } from 'commander'
 import type { Problem } from '../contract.ts'
+import type { Database } from '../db/open.ts'
 import { Refusal } from '../errors.ts'
 import { importCatalogue, type Summary } from '../import/import.ts'
 import { lineSchema } from '../import/line.ts'
+import { Reasons, rejectOf } from '../import/rejects.ts'
 import { note, operator, print, printJson, withDatabase } from './command.ts'
+import { safe } from './text.ts'
 
 type Options = { dryRun?: true; json?: true; schema?: true; rejects?: string }
 
@@ -18,7 +21,7 @@ export const importCommand = () =>
     .description('bring a catalogue file into the database: newline-delimited JSON, gzip or not, one app a line')
     .argument('[file]', 'path of the file, or - for standard input')
     .option('--dry-run', 'tell what would happen, and write nothing but the rejects')
-    .option('--rejects <path>', 'where refused lines are named with their problems (default: FILE.rejects.ndjson)')
+    .option('--rejects <path>', 'where refused lines go, each with its problems (default: FILE.rejects.ndjson)')
     .option('--schema', 'print the JSON Schema of a line instead')
     .option('--json', 'print one JSON object with the counts')
     .addHelpText(
@@ -26,8 +29,9 @@ export const importCommand = () =>
       `
 An app that is there already, by its package name or else its slug, is updated;
 the same file twice changes nothing. A bad line is refused alone, and the rest
-goes in; the exit code is 1 then. Stopped half-way and started again, it
-finishes. A server may run meanwhile.
+goes in; the exit code is 1 then. What was refused is in the rejects, with the
+reasons: mend it there, and import that file. Stopped half-way and started
+again, an import finishes. A server may run meanwhile.
 
 Examples:
   npx apps-service import catalogue.ndjson.gz
@@ -52,31 +56,46 @@ async function runImport(file: string | undefined, options: Options, command: Co
   const begin = performance.now()
 
   keepMemoryFlat()
-  const summary = await withDatabase((database) =>
+  const bring = (database: Database) =>
     importCatalogue(database, pipeline(source, progress.counter, passErrors), {
       actor: operator(),
-      dryRun: options.dryRun === true,
-      onReject: (line, problems) => rejects.add(line, problems),
+      onReject: (...refused) => rejects.add(...refused),
       onProgress: progress.update,
-    }),
+    })
+  const summary = await withDatabase((database) =>
+    options.dryRun ? database.rehearse(bring) : bring(database),
   ).finally(async () => {
     progress.stop()
     await rejects.close()
   })
 
   const seconds = (performance.now() - begin) / 1000
+  const { broken, ...counts } = summary
+  const reasons = rejects.reasons.all()
   if (options.json)
     printJson({
-      ...summary,
+      ...counts,
       seconds: Math.round(seconds * 10) / 10,
-      rejects: summary.rejected > 0 ? rejectsFile : undefined,
+      ...(summary.rejected > 0 && { rejects: rejectsFile, reasons }),
     })
   else print(sentenceOf(summary, seconds, options.dryRun === true))
   if (summary.rejected > 0) {
-    note(`${summary.rejected} refused: see ${rejectsFile}`)
+    note(`${grouped(summary.rejected)} refused: see ${rejectsFile}, which import takes when it is mended`)
+    for (const { reason, count } of reasons.slice(0, mostReasons)) note(`  ${grouped(count)} × ${safe(reason)}`)
+    if (reasons.length > mostReasons) note(`  and ${reasons.length - mostReasons} more reasons`)
     process.exitCode = 1
   }
+  if (broken) {
+    const where = file === '-' ? 'standard input' : file
+    const message = `${where} breaks off after line ${summary.lines}, which is the last that was taken`
+    throw new Refusal(`${message}: ${broken.message}`)
+  }
 }
+
+/** How many reasons are named. */
+const mostReasons = 10
+
+const grouped = (count: number) => count.toLocaleString('en')
 
 /** Left to itself V8 lets garbage pile up while the machine has memory to spare: 400 MB, where an import needs half of it. */
 function keepMemoryFlat() {
@@ -99,6 +118,7 @@ function sentenceOf({ lines, created, updated, unchanged }: Summary, seconds: nu
 
 /** The file of refused lines; there only where there are any. One of an earlier run is replaced, or removed where its name is the usual one. */
 class Rejects {
+  readonly reasons = new Reasons()
   readonly #path: string
   readonly #isUsual: boolean
   #stream: WriteStream | undefined
@@ -108,13 +128,14 @@ class Rejects {
     this.#isUsual = isUsual
   }
 
-  async add(line: number, problems: Problem[]) {
+  async add(line: number, problems: Problem[], text: string | undefined) {
+    this.reasons.add(problems)
     // What goes wrong with it reaches whoever writes.
     this.#stream ??= createWriteStream(this.#path).on('error', passErrors)
     const stream = this.#stream
-    const errors = problems.map(({ field, message }) => ({ field, message }))
-    await new Promise<void>((resolve, reject) => {
-      stream.write(`${JSON.stringify({ line, errors })}\n`, (error) => (error ? reject(error) : resolve()))
+    const reject = rejectOf(line, problems, text)
+    await new Promise<void>((resolve, fail) => {
+      stream.write(`${JSON.stringify(reject)}\n`, (error) => (error ? fail(error) : resolve()))
     })
   }
 

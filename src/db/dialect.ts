@@ -55,6 +55,13 @@ export type Engine = Readonly<{
    * has it looked into. Throws a Refusal where there is no room, the copy is damaged, or the engine has no such thing.
    */
   copyTo: <T>(file: string, inspect: (copy: Knex) => Promise<T>) => Promise<T>
+  /**
+   * Gives work an engine whose database is this one's as it is now. Others go on writing, nobody sees what is done there, and
+   * nothing of it remains: a copy, or a transaction that is rolled back. Throws a Refusal where there is no room for it.
+   */
+  rehearse: <T>(work: (engine: Engine) => Promise<T>) => Promise<T>
+  /** What the engine is the better for after much was written. Nobody waits for it. */
+  settle: () => Promise<void>
   close: () => Promise<void>
 }>
 

@@ -40,6 +40,13 @@ export type Database = Readonly<{
    * complete in itself. Where it throws, what it left under that name is the caller's to remove.
    */
   copyTo: (file: string) => Promise<{ apps: number }>
+  /**
+   * Gives work a database that begins as this one is now. Others go on writing to this one; nobody sees what is done in the
+   * other, and nothing of it remains.
+   */
+  rehearse: <T>(work: (database: Database) => Promise<T>) => Promise<T>
+  /** For when much was written. Nobody waits for it. */
+  settle: () => Promise<void>
   close: () => Promise<void>
 }>
 
@@ -113,6 +120,16 @@ export function databaseOf(engine: Engine): Database {
       }
     },
 
+    async rehearse(work) {
+      try {
+        return await engine.rehearse((rehearsed) => work(databaseOf(rehearsed)))
+      } catch (error) {
+        const reason = engine.reasonOf(error)
+        throw reason ? new ServiceError('unavailable', `the database cannot be copied: ${reason}`) : error
+      }
+    },
+
+    settle: () => engine.settle().catch(rethrow),
     close: engine.close,
   }
 }

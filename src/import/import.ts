@@ -4,20 +4,33 @@ import type { Problem } from '../contract.ts'
 import type { Database } from '../db/open.ts'
 import { searchDocument } from '../search/document.ts'
 import { type Line, problem, readLine } from './line.ts'
-import { linesOf } from './lines.ts'
+import { linesOf, type TextLine } from './lines.ts'
 import { claims, type Outcome, type ReadyLine } from './plan.ts'
 import { importStore } from './store.ts'
 
-export type Summary = { lines: number; created: number; updated: number; unchanged: number; rejected: number }
+export type Summary = {
+  lines: number
+  created: number
+  updated: number
+  unchanged: number
+  rejected: number
+  /** Why reading the file came to an end before the file did. What was read till then is in. */
+  broken?: Error
+}
 
 export type ImportOptions = {
   actor: Actor
-  /** Writes nothing in the end. Each turn stands alone then: a line that repeats one of long before counts as created. */
-  dryRun: boolean
-  onReject: (number: number, problems: Problem[]) => Promise<void>
+  /** In the order of the file. */
+  onReject: (number: number, problems: Problem[], text: string | undefined) => Promise<void>
   /** Called when a transaction is done, with the sums so far. */
   onProgress: (summary: Summary) => void
 }
+
+/** A line that cannot be read goes with the others, so that all that are refused are told of in their order. */
+type BadLine = { number: number; text: string | undefined; problems: Problem[] }
+type Batch = (ReadyLine | BadLine)[]
+
+const isReady = (line: ReadyLine | BadLine): line is ReadyLine => 'line' in line
 
 /** Lines and characters that are written together, while the next ones are read. */
 const batchLines = 250
@@ -35,7 +48,7 @@ const patience = 50
 
 /**
  * Brings the lines of a file into the catalogue; memory does not grow with the file. Stopped at any time and begun again, it
- * finishes: what is there already is unchanged. Throws what reading the source throws.
+ * finishes: what is there already is unchanged.
  */
 export async function importCatalogue(
   database: Database,
@@ -44,7 +57,7 @@ export async function importCatalogue(
 ): Promise<Summary> {
   const summary: Summary = { lines: 0, created: 0, updated: 0, unchanged: 0, rejected: 0 }
   const now = new Date().toISOString()
-  const ahead = new OneAhead(batches(ready()))
+  const ahead = new OneAhead(batches(read()))
 
   for (let first = await ahead.next(); first; first = await ahead.next()) {
     const results = await writeTurn(first)
@@ -52,55 +65,61 @@ export async function importCatalogue(
     options.onProgress(summary)
     await delay(pause)
   }
+  await database.settle()
   return summary
 
-  async function* ready(): AsyncGenerator<ReadyLine> {
-    for await (const textLine of linesOf(source)) {
-      summary.lines++
-      // The database's answers come first: reading on would keep it waiting for its next statement.
-      if (summary.lines % 8 === 0) await setImmediate()
-      const { number } = textLine
-      const line = 'text' in textLine ? readLine(textLine.text) : [problem('', textLine.problem)]
-      if (Array.isArray(line)) await reject(number, line)
-      else yield { number, line, document: documentOf(line) }
+  async function* read(): AsyncGenerator<ReadyLine | BadLine> {
+    try {
+      for await (const textLine of linesOf(source)) {
+        summary.lines++
+        // The database's answers come first: reading on would keep it waiting for its next statement.
+        if (summary.lines % 8 === 0) await setImmediate()
+        yield lineOf(textLine)
+      }
+    } catch (error) {
+      summary.broken = error instanceof Error ? error : new Error(String(error))
     }
   }
 
   /** Writes batches in one transaction, as many as there is time for. */
-  async function writeTurn(first: ReadyLine[]): Promise<[ReadyLine[], Outcome[]][]> {
+  async function writeTurn(first: Batch): Promise<[Batch, Outcome[]][]> {
     // The batches of this turn, which stay its own when the work is run again.
     const begun = [first]
     let outcomes: Outcome[][] = []
     const begin = performance.now()
-    try {
-      await database.write(async (connection) => {
-        outcomes = []
-        const store = importStore(connection)
-        for (const batch of begun) {
-          outcomes.push(await store.apply(batch, options.actor, now))
-          const goesOn = outcomes.length === begun.length && performance.now() - begin < turn
-          const next = goesOn ? await ahead.nextWithin(patience) : undefined
-          if (next) begun.push(next)
-        }
-        if (options.dryRun) throw undo
-      })
-    } catch (error) {
-      if (error !== undo) throw error
-    }
+    await database.write(async (connection) => {
+      outcomes = []
+      const store = importStore(connection)
+      for (const batch of begun) {
+        outcomes.push(await store.apply(batch.filter(isReady), options.actor, now))
+        const goesOn = outcomes.length === begun.length && performance.now() - begin < turn
+        const next = goesOn ? await ahead.nextWithin(patience) : undefined
+        if (next) begun.push(next)
+      }
+    })
     return begun.map((batch, index) => [batch, outcomes[index] ?? []])
   }
 
-  async function count(batch: ReadyLine[], outcomes: Outcome[]) {
-    for (const [index, outcome] of outcomes.entries()) {
-      if (Array.isArray(outcome)) await reject(batch[index]?.number ?? 0, outcome)
-      else summary[outcome]++
+  async function count(batch: Batch, outcomes: Outcome[]) {
+    const left = outcomes.values()
+    for (const line of batch) {
+      const outcome = isReady(line) ? left.next().value : line.problems
+      if (outcome === undefined) throw new Error(`nothing is known of line ${line.number}`)
+      if (typeof outcome === 'string') summary[outcome]++
+      else {
+        summary.rejected++
+        await options.onReject(line.number, outcome, line.text)
+      }
     }
   }
+}
 
-  async function reject(number: number, problems: Problem[]) {
-    summary.rejected++
-    await options.onReject(number, problems)
-  }
+function lineOf(read: TextLine): ReadyLine | BadLine {
+  const { number } = read
+  if ('problem' in read) return { number, text: undefined, problems: [problem('', read.problem)] }
+  const { text } = read
+  const line = readLine(text)
+  return Array.isArray(line) ? { number, text, problems: line } : { number, text, line, document: documentOf(line) }
 }
 
 /** Has the next value made while the one before it is in use. */
@@ -135,30 +154,25 @@ class OneAhead<T> {
   }
 }
 
-const undo = new Error('a dry run ends here')
-
 /** Lines in groups, in each of which no two claim the same app: the second of such a pair must find what the first wrote. */
-async function* batches(lines: AsyncIterable<ReadyLine>): AsyncGenerator<ReadyLine[]> {
-  let batch: ReadyLine[] = []
+async function* batches(lines: AsyncIterable<ReadyLine | BadLine>): AsyncGenerator<Batch> {
+  let batch: Batch = []
   let length = 0
   let known = new Set<string>()
-  for await (const ready of lines) {
-    const keys = claims(ready.line)
+  for await (const line of lines) {
+    const keys = isReady(line) ? claims(line.line) : []
     if (batch.length >= batchLines || length >= batchLength || keys.some((key) => known.has(key))) {
       yield batch
       batch = []
       length = 0
       known = new Set()
     }
-    batch.push(ready)
-    length += lengthOf(ready.line)
+    batch.push(line)
+    length += line.text?.length ?? 0
     for (const key of keys) known.add(key)
   }
   if (batch.length > 0) yield batch
 }
-
-const lengthOf = ({ description, reviews = [] }: Line) =>
-  description.length + reviews.reduce((sum, { comment }) => sum + comment.length + 100, 0)
 
 function documentOf(line: Line) {
   if (line.status !== 'approved' || line.deleted_at !== undefined) return undefined

@@ -5,6 +5,7 @@ import type { AppChanges, Problem } from '../contract.ts'
 import type { AppStatus } from '../db/tables.ts'
 import { objectProblems, repeatedField, unpatterned } from '../problems.ts'
 import { categoryNameRule, developerNameRule, reasonRule, reviewerNameRule } from '../rules.ts'
+import { lineIn } from './rejects.ts'
 
 /** A line of a catalogue file: one app with all that belongs to it. */
 export type Line = Omit<AppChanges, 'category_id'> & {
@@ -32,7 +33,11 @@ export type LineReview = { id?: number; reviewer_name: string; rating: number; c
 export const defaultVersion = document.components.schemas.NewApp.properties.version.default
 
 const { CategorySlug, Review, ...schemas } = document.components.schemas
-const { pattern: _, ...Timestamp } = { ...schemas.Timestamp, maxLength: 40 }
+const { pattern: _, ...Timestamp } = {
+  ...schemas.Timestamp,
+  maxLength: 40,
+  'x-format-message': 'must be a time such as 2026-03-04T09:12:45Z or 2026-03-04T10:12:45+01:00',
+}
 
 /**
  * JSON Schema (draft 7) of a line. What the API says of an app holds here too: its components are the contract's own.
@@ -59,7 +64,7 @@ export const lineSchema = {
     category: {
       description: 'Slug of a category; with its name, the category is made where there is none.',
       type: ['string', 'object'],
-      ...pick(CategorySlug, 'minLength', 'maxLength', 'pattern'),
+      ...pick(CategorySlug, 'minLength', 'maxLength', 'pattern', 'x-pattern-message'),
       additionalProperties: false,
       required: ['slug', 'name'],
       properties: { id: schemas.CategoryId, slug: CategorySlug, name: categoryNameRule },
@@ -127,11 +132,11 @@ export function readLine(text: string): Line | Problem[] {
 }
 
 function read(text: string): Line | Problem[] {
-  const value = parse(text)
-  if (value === undefined) return [problem('', 'is not valid JSON')]
+  const whole = parse(text)
+  if (whole === undefined) return [problem('', 'is not valid JSON')]
   const repeated = repeatedField(text)
   if (repeated) return [repeated]
-  const line = trimmed(value)
+  const line = trimmed(lineIn(whole))
   const validate = validator()
   if (!validate(line)) return objectProblems(validate.errors ?? [])
   const problems = [
@@ -173,7 +178,7 @@ function inUtc(times: Partial<Record<(typeof timeFields)[number], string>>, wher
     const text = times[field]
     if (text === undefined) return []
     const time = Date.parse(text)
-    if (Number.isNaN(time)) return problem(`${where}/${field}`, 'is not a time')
+    if (Number.isNaN(time)) return problem(`${where}/${field}`, 'is no time that there is')
     times[field] = new Date(time).toISOString()
     // A year of more than four digits has a sign before it, and text with one does not sort by time.
     return /^\d{4}-/.test(times[field]) ? [] : problem(`${where}/${field}`, 'must be in the years 0000 to 9999')

@@ -8,8 +8,8 @@ import { defaultVersion, type Line, type LineReview, problem } from './line.ts'
 
 /** What is to be done with the lines of a catalogue file. Pure: the apps that are there come in, rows and changes go out. */
 
-/** A valid line; its search document is cut beforehand where the app will be listed. */
-export type ReadyLine = { number: number; line: Line; document?: SearchDocument | undefined }
+/** A valid line, with the text that it was read from; its search document is cut beforehand where the app will be listed. */
+export type ReadyLine = { number: number; text: string; line: Line; document?: SearchDocument | undefined }
 
 export type Outcome = 'created' | 'updated' | 'unchanged' | Problem[]
 

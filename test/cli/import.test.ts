@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { once } from 'node:events'
+import { copyFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { gunzipSync, gzipSync } from 'node:zlib'
@@ -45,7 +46,15 @@ describe('import', () => {
     writeFileSync(file, gzipSync(`${textOf([app])}\n{"name": ""}\nnot json\n${textOf([{ ...app, name: 'Moon Map' }])}`))
     const reply = await run(['import', file, '--json'], env)
     expect(reply.code).toBe(1)
-    expect(reply.stderr).toBe(`2 refused: see ${file}.rejects.ndjson\n`)
+    expect(reply.stderr.split('\n')).toEqual([
+      `2 refused: see ${file}.rejects.ndjson, which import takes when it is mended`,
+      '  1 × /description: is required',
+      '  1 × /category: is required',
+      '  1 × /developer_name: is required',
+      '  1 × /name: must not be empty',
+      '  1 × line: is not valid JSON',
+      '',
+    ])
     expect(JSON.parse(reply.stdout)).toEqual({
       lines: 4,
       created: 2,
@@ -54,6 +63,7 @@ describe('import', () => {
       rejected: 2,
       seconds: expect.any(Number),
       rejects: `${file}.rejects.ndjson`,
+      reasons: expect.arrayContaining([{ reason: '/name: must not be empty', count: 1 }]),
     })
     const rejects = readFileSync(`${file}.rejects.ndjson`, 'utf8').trimEnd().split('\n')
     expect(rejects.map((line) => JSON.parse(line))).toEqual([
@@ -63,15 +73,68 @@ describe('import', () => {
           { field: '/description', message: 'is required' },
           { field: '/category', message: 'is required' },
           { field: '/developer_name', message: 'is required' },
-          { field: '/name', message: 'must not be empty' },
+          { field: '/name', message: 'must not be empty', value: '' },
         ],
+        rejected: { name: '' },
       },
-      { line: 4, errors: [{ field: '', message: 'is not valid JSON' }] },
+      { line: 4, errors: [{ field: '', message: 'is not valid JSON', value: 'not json' }], rejected: 'not json' },
     ])
     // A run that refuses nothing leaves no rejects of an earlier one behind.
     writeFileSync(file, gzipSync(textOf([app])))
     expect((await run(['import', file], env)).code).toBe(0)
     expect(existsSync(`${file}.rejects.ndjson`)).toBe(false)
+  })
+
+  test('takes what it refused when that is mended, and counts it by reason, in the order of the file', async () => {
+    const env = { DATABASE_URL: `sqlite:${copyWorld()}` }
+    const file = join(temporaryFolder(), 'apps.ndjson')
+    const lines = Array.from({ length: 1600 }, (_, index) => ({
+      ...app,
+      name: `Star ${index}`,
+      ...(index % 2 === 0 && { package_name: 'no package' }),
+      ...(index % 3 === 0 && { category: 'unknown' }),
+      created_at: index === 4 ? 'yesterday' : '2026-01-01T00:00:00Z',
+    }))
+    writeFileSync(file, textOf(lines))
+    const reply = await run(['import', file], env)
+    expect(reply.stderr.split('\n').slice(0, 3)).toEqual([
+      `1,067 refused: see ${file}.rejects.ndjson, which import takes when it is mended`,
+      '  800 × /package_name: must have at least three parts with dots between, each a letter and then letters, digits, "_" or "-"',
+      '  267 × /category: is not there: give slug and name to make it, not unknown alone',
+    ])
+    expect(reply.stderr).toContain('1 × /created_at: must be a time such as 2026-03-04T09:12:45Z')
+    const rejects = readFileSync(`${file}.rejects.ndjson`, 'utf8')
+    const numbers = rejects
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line).line)
+    expect(numbers).toEqual(numbers.toSorted((a, b) => a - b))
+
+    const mended = join(temporaryFolder(), 'mended.ndjson')
+    writeFileSync(
+      mended,
+      rejects
+        .replaceAll('no package', 'org.example.mended')
+        .replaceAll('yesterday', '2026-01-01T00:00:00Z')
+        .replaceAll('"category":"unknown"', '"category":"tools"')
+        .replaceAll('"package_name":"org.example.mended",', ''),
+    )
+    expect((await run(['import', mended], env)).stdout).toMatch(/^1067 lines .* 1067 created/)
+  })
+
+  test('says where a broken file breaks off, and what is in', async () => {
+    const env = { DATABASE_URL: `sqlite:${copyWorld()}` }
+    const file = join(temporaryFolder(), 'broken.ndjson.gz')
+    const whole = gzipSync(readFileSync(manyApps(3000)))
+    writeFileSync(file, whole.subarray(0, whole.length - 20_000))
+    const reply = await run(['import', file], env)
+    expect(reply.code).toBe(1)
+    const taken = Number(/^(\d+) lines .* \1 created/.exec(reply.stdout)?.[1])
+    expect(taken).toBeGreaterThan(100)
+    expect(reply.stderr).toBe(
+      `apps-service: ${file} breaks off after line ${taken}, which is the last that was taken: unexpected end of file\n`,
+    )
+    expect((await run(['export', `${file}.out`], env)).stderr).toContain(`${6 + taken} apps exported`)
   })
 
   test('reads standard input, and writes nothing in a dry run', async () => {
@@ -83,6 +146,67 @@ describe('import', () => {
     expect((await run(['import', '-', '--dry-run', '--rejects', rejects], env, textOf([app]))).stdout).toMatch(
       /1 created/,
     )
+  })
+
+  test('a dry run says what the import then does, of a file of many transactions and while a server writes', async () => {
+    const databaseFile = copyWorld()
+    const env = { DATABASE_URL: `sqlite:${databaseFile}` }
+    const [first, ...others] = Array.from({ length: 4000 }, (_, index) => ({
+      ...app,
+      name: `Star ${index}`,
+      package_name: `org.example.star${index % 3900}`,
+      category: 'sky',
+    }))
+    const file = join(temporaryFolder(), 'sky.ndjson')
+    writeFileSync(file, textOf([{ ...first, category: { slug: 'sky', name: 'Sky' } }, ...others]))
+    const counts = { lines: 4000, created: 3900, updated: 100, unchanged: 0, rejected: 0 }
+
+    const server = await serve(databaseFile)
+    const rehearsal = run(['import', file, '--dry-run', '--json'], env)
+    let isOver = false
+    rehearsal.then(() => {
+      isOver = true
+    })
+    for (let index = 0; !isOver; index++) {
+      const json = { name: `Beside ${index}`, description: 'Written meanwhile.', category_id: 1 }
+      expect((await server.request('POST', '/apps', { key: inject('world').keys.ada, json })).status).toBe(201)
+      await delay(20)
+    }
+    expect(JSON.parse((await rehearsal).stdout)).toMatchObject(counts)
+    expect((await server.request('GET', '/apps?category=sky')).body.data.pagination.total_pages).toBe(0)
+    expect(JSON.parse((await run(['import', file, '--json'], env)).stdout)).toMatchObject(counts)
+  }, 60_000)
+
+  test('leaves nothing of a dry run behind, not even where it is stopped', async () => {
+    const folder = temporaryFolder()
+    const env = { DATABASE_URL: `sqlite:${copyWorld()}`, TMPDIR: folder }
+    expect((await run(['import', '-', '--dry-run'], env, textOf([app]))).code).toBe(0)
+    expect(readdirSync(folder)).toEqual([])
+    // Waits for standard input, in the midst of its work.
+    const main = `${import.meta.dirname}/../../src/main.ts`
+    const child = spawn(process.execPath, [main, 'import', '-', '--dry-run'], {
+      env: { PATH: process.env.PATH, ...env },
+      stdio: ['pipe', 'ignore', 'ignore'],
+    })
+    const ended = once(child, 'exit')
+    await expect.poll(() => readdirSync(folder), { interval: 20, timeout: 20_000 }).toHaveLength(1)
+    child.kill('SIGINT')
+    expect(await ended).toEqual([null, 'SIGINT'])
+    expect(readdirSync(folder)).toEqual([])
+  })
+
+  test('writes the log back into the database, with a server beside it or without', async () => {
+    const databaseFile = copyWorld()
+    const env = { DATABASE_URL: `sqlite:${databaseFile}` }
+    const file = manyApps(300)
+    await run(['import', file], env)
+    expect(existsSync(`${databaseFile}-wal`)).toBe(false)
+    await serve(databaseFile)
+    await run(['import', '-'], env, textOf([{ ...app, name: 'Beside a server' }]))
+    expect(existsSync(`${databaseFile}-wal`)).toBe(true)
+    const copy = join(temporaryFolder(), 'copy.sqlite')
+    copyFileSync(databaseFile, copy)
+    expect((await run(['export'], { DATABASE_URL: `sqlite:${copy}` })).stdout).toContain('Beside a server')
   })
 
   test('never removes or overwrites a file that is not its own', async () => {

@@ -21,6 +21,8 @@ const engine: Engine = {
   reasonOf: never,
   version: never,
   copyTo: never,
+  rehearse: never,
+  settle: never,
   close: never,
 }
 

@@ -465,7 +465,8 @@ test('a deleted app stays deleted', async () => {
 test('a dry run tells what would happen and writes nothing', async () => {
   const { database } = await startService()
   const before = await exportLines(database)
-  const result = await importLines(database, [app, { name: 'x' }, { ...app, developer_name: 'Bob' }], true)
+  const lines = [app, { name: 'x' }, { ...app, developer_name: 'Bob' }]
+  const result = await database.rehearse((rehearsed) => importLines(rehearsed, lines))
   expect(countsOf(result)).toEqual([2, 0, 0, 1])
   expect(await exportLines(database)).toEqual(before)
 })

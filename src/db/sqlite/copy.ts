@@ -1,7 +1,10 @@
 import { stat, statfs, writeFile } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
 import type { Knex } from 'knex'
 import { Refusal } from '../../errors.ts'
+import { inFolderOfItsOwn } from '../../own-folder.ts'
+import type { Engine } from '../dialect.ts'
 import { listed } from '../tables.ts'
 import { openCopy, openWriter } from './connections.ts'
 
@@ -11,17 +14,7 @@ import { openCopy, openWriter } from './connections.ts'
  * (https://sqlite.org/lang_vacuum.html).
  */
 export async function copyTo<T>(filename: string, file: string, inspect: (copy: Knex) => Promise<T>): Promise<T> {
-  // A connection of its own, since query_only refuses this to readers.
-  const source = openWriter(filename)
-  try {
-    const { mode } = await stat(filename)
-    await checkRoom(file, await sizeOf(source))
-    // Made here, for nobody to read who may not read the database: SQLite would make it readable to all.
-    await writeFile(file, '', { flag: 'wx', mode })
-    await source.raw('vacuum into ?', [file])
-  } finally {
-    await source.destroy()
-  }
+  await writeCopy(filename, file)
   const copy = openCopy(file)
   try {
     const damage = await findDamage(copy)
@@ -32,13 +25,49 @@ export async function copyTo<T>(filename: string, file: string, inspect: (copy: 
   }
 }
 
+async function writeCopy(filename: string, file: string, where = '') {
+  // A connection of its own, since query_only refuses this to readers.
+  const source = openWriter(filename)
+  try {
+    const { mode } = await stat(filename)
+    await checkRoom(file, await sizeOf(source), where)
+    // Made here, for nobody to read who may not read the database: SQLite would make it readable to all.
+    await writeFile(file, '', { flag: 'wx', mode })
+    await source.raw('vacuum into ?', [file])
+  } finally {
+    await source.destroy()
+  }
+}
+
+/** Works on a copy where temporary files are kept, which is gone when the work ends. */
+export const rehearse = <T>(
+  filename: string,
+  open: (copy: string) => Engine,
+  work: (engine: Engine) => Promise<T>,
+): Promise<T> =>
+  inFolderOfItsOwn(
+    tmpdir(),
+    'apps-rehearsal',
+    () => {},
+    async (folder) => {
+      const file = join(folder, 'copy.sqlite')
+      await writeCopy(filename, file, `, in ${tmpdir()}; TMPDIR names another folder`)
+      const engine = open(file)
+      try {
+        return await work(engine)
+      } finally {
+        await engine.close()
+      }
+    },
+  )
+
 /** Refuses what would not fit, before it fills a disk that the service may be writing to. */
-async function checkRoom(file: string, bytes: number) {
+async function checkRoom(file: string, bytes: number, where: string) {
   const { bavail, bsize } = await statfs(dirname(file))
   const free = bavail * bsize
   if (free >= bytes) return
   const megabytes = (count: number) => `${Math.ceil(count / 1e6).toLocaleString('en')} MB`
-  throw new Refusal(`a copy takes ${megabytes(bytes)}, and there is room for ${megabytes(free)}`)
+  throw new Refusal(`a copy takes ${megabytes(bytes)}, and there is room for ${megabytes(free)}${where}`)
 }
 
 /** Bytes: how large a copy may become. */

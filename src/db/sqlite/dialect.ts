@@ -2,7 +2,7 @@ import { access, constants, mkdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { Dialect, Engine } from '../dialect.ts'
 import { openReader, openWriter } from './connections.ts'
-import { copyTo } from './copy.ts'
+import { copyTo, rehearse } from './copy.ts'
 import { isUnavailable, reasonOf } from './errors.ts'
 import { attempt, insertRows, jsonRows, rowsOf } from './rows.ts'
 import { schema } from './schema.ts'
@@ -65,8 +65,15 @@ function openFile(filename: string): Engine {
 
     version: teller.version,
     copyTo: (file, inspect) => copyTo(filename, file, inspect),
+    rehearse: (work) => rehearse(filename, openFile, work),
+    async settle() {
+      // Not TRUNCATE, which would keep writers waiting until the last reader has ended (https://sqlite.org/pragma.html).
+      await writer.raw('pragma wal_checkpoint(passive)')
+    },
     async close() {
-      await Promise.all([writer.destroy(), reader.destroy(), teller.close()])
+      await Promise.all([reader.destroy(), teller.close()])
+      // Whoever closes last writes the log back into the file, which none that only reads can.
+      await writer.destroy()
     },
   }
 }
