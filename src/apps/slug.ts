@@ -11,4 +11,10 @@ export function numbered(slug: string, number: number): string {
   return shorten(slug, longestAppSlug - suffix.length) + suffix
 }
 
+/** Whether a slug is another with a number behind it. */
+export function isNumbered(slug: string, from: string): boolean {
+  const number = /-(\d+)$/.exec(slug)?.[1]
+  return number !== undefined && numbered(from, Number(number)) === slug
+}
+
 const shorten = (slug: string, length: number) => slug.slice(0, length).replace(/-+$/, '')

@@ -14,24 +14,34 @@ import { Reasons, rejectOf } from '../import/rejects.ts'
 import { note, operator, print, printJson, withDatabase } from './command.ts'
 import { safe } from './text.ts'
 
-type Options = { dryRun?: true; json?: true; schema?: true; rejects?: string }
+type Options = { dryRun?: true; onlyNew?: true; json?: true; schema?: true; rejects?: string }
 
 export const importCommand = () =>
   new Command('import')
     .description('bring a catalogue file into the database: newline-delimited JSON, gzip or not, one app a line')
     .argument('[file]', 'path of the file, or - for standard input')
     .option('--dry-run', 'tell what would happen, and write nothing but the rejects')
+    .option('--only-new', 'bring in new apps alone, and leave alone what is there')
     .option('--rejects <path>', 'where refused lines go, each with its problems (default: FILE.rejects.ndjson)')
     .option('--schema', 'print the JSON Schema of a line instead')
     .option('--json', 'print one JSON object with the counts')
     .addHelpText(
       'after',
       `
-An app that is there already, by its package name or else its slug, is updated;
-the same file twice changes nothing. A bad line is refused alone, and the rest
-goes in; the exit code is 1 then. What was refused is in the rejects, with the
-reasons: mend it there, and import that file. Stopped half-way and started
-again, an import finishes. A server may run meanwhile.
+An app that is there already is updated; the same file twice changes nothing.
+A line is of the app that has
+  1. its id, slug and created_at, all three, whoever owns it; or else
+  2. its package_name; or else
+  3. its slug, if the developer is the same; or else, where the line has neither
+     package_name nor slug,
+  4. its developer_name and exact name, if that app has no package name.
+Otherwise it is a new app, with a slug of its own where another developer's app
+has that of the line.
+
+A bad line is refused alone, and the rest goes in; the exit code is 1 then. What
+was refused is in the rejects, with the reasons: mend it there, and import that
+file. Stopped half-way and started again, an import finishes. A server may run
+meanwhile.
 
 Examples:
   npx apps-service import catalogue.ndjson.gz
@@ -59,6 +69,7 @@ async function runImport(file: string | undefined, options: Options, command: Co
   const bring = (database: Database) =>
     importCatalogue(database, pipeline(source, progress.counter, passErrors), {
       actor: operator(),
+      onlyNew: options.onlyNew === true,
       onReject: (...refused) => rejects.add(...refused),
       onProgress: progress.update,
     })
@@ -110,9 +121,14 @@ async function sizeOf(file: string): Promise<number | undefined> {
   return found.isFile() ? found.size : undefined
 }
 
-function sentenceOf({ lines, created, updated, unchanged }: Summary, seconds: number, dryRun: boolean): string {
+function sentenceOf(
+  { lines, created, other_slugs, updated, unchanged }: Summary,
+  seconds: number,
+  dryRun: boolean,
+): string {
   const rate = Math.round(lines / Math.max(seconds, 0.001))
-  const counts = `${created} created, ${updated} updated, ${unchanged} unchanged`
+  const slugs = other_slugs > 0 ? ` (${other_slugs} with another slug: theirs is another developer's)` : ''
+  const counts = `${created} created${slugs}, ${updated} updated, ${unchanged} unchanged`
   return `${lines} lines in ${seconds.toFixed(1)} s (${rate}/s): ${counts}${dryRun ? '; nothing was written' : ''}.`
 }
 

@@ -11,6 +11,8 @@ import { importStore } from './store.ts'
 export type Summary = {
   lines: number
   created: number
+  /** Of those created: the slug of their line was another developer's app's. */
+  other_slugs: number
   updated: number
   unchanged: number
   rejected: number
@@ -20,6 +22,8 @@ export type Summary = {
 
 export type ImportOptions = {
   actor: Actor
+  /** What is there already stays as it is. */
+  onlyNew: boolean
   /** In the order of the file. */
   onReject: (number: number, problems: Problem[], text: string | undefined) => Promise<void>
   /** Called when a transaction is done, with the sums so far. */
@@ -55,7 +59,7 @@ export async function importCatalogue(
   source: AsyncIterable<Buffer>,
   options: ImportOptions,
 ): Promise<Summary> {
-  const summary: Summary = { lines: 0, created: 0, updated: 0, unchanged: 0, rejected: 0 }
+  const summary: Summary = { lines: 0, created: 0, other_slugs: 0, updated: 0, unchanged: 0, rejected: 0 }
   const now = new Date().toISOString()
   const ahead = new OneAhead(batches(read()))
 
@@ -91,7 +95,7 @@ export async function importCatalogue(
       outcomes = []
       const store = importStore(connection)
       for (const batch of begun) {
-        outcomes.push(await store.apply(batch.filter(isReady), options.actor, now))
+        outcomes.push(await store.apply(batch.filter(isReady), { ...options, now }))
         const goesOn = outcomes.length === begun.length && performance.now() - begin < turn
         const next = goesOn ? await ahead.nextWithin(patience) : undefined
         if (next) begun.push(next)
@@ -105,7 +109,10 @@ export async function importCatalogue(
     for (const line of batch) {
       const outcome = isReady(line) ? left.next().value : line.problems
       if (outcome === undefined) throw new Error(`nothing is known of line ${line.number}`)
-      if (typeof outcome === 'string') summary[outcome]++
+      if (outcome === 'created with another slug') {
+        summary.created++
+        summary.other_slugs++
+      } else if (typeof outcome === 'string') summary[outcome]++
       else {
         summary.rejected++
         await options.onReject(line.number, outcome, line.text)

@@ -58,9 +58,14 @@ export const lineSchema = {
     version: { ...schemas.NewAppVersion, default: defaultVersion },
     package_name: {
       ...schemas.PackageName,
-      description: 'By this, or else by its slug, an app that is there already is known.',
+      description:
+        'An app that is there already is known by its id, slug and created_at together, whoever owns it; or else by its package_name; or else by its slug, if the developer is the same; or else, without package_name and slug, by its developer_name and exact name, if it has no package name.',
     },
-    slug: { ...schemas.AppSlug, description: 'Made from the name where it is left out.' },
+    slug: {
+      ...schemas.AppSlug,
+      description:
+        "Made from the name where it is left out; another is made where it is that of another developer's app.",
+    },
     category: {
       description: 'Slug of a category; with its name, the category is made where there is none.',
       type: ['string', 'object'],

@@ -11,19 +11,25 @@ import { defaultVersion, type Line, type LineReview, problem } from './line.ts'
 /** A valid line, with the text that it was read from; its search document is cut beforehand where the app will be listed. */
 export type ReadyLine = { number: number; text: string; line: Line; document?: SearchDocument | undefined }
 
-export type Outcome = 'created' | 'updated' | 'unchanged' | Problem[]
+export type Outcome = 'created' | 'created with another slug' | 'updated' | 'unchanged' | Problem[]
 
 export type KnownApp = AppRow & { developer_name: string }
-/** With the apps that it knows: none, one, or several of one owner and name. */
-export type MatchedLine = ReadyLine & { known: KnownApp[] }
+/** With the apps that it knows, none, one, or several of one owner and name; and whose its slug and its package name are. */
+export type MatchedLine = ReadyLine & {
+  known: KnownApp[]
+  slugHolder: KnownApp | undefined
+  packageHolder: KnownApp | undefined
+}
 export type Plan = {
   line: Line
   category_id: number
   document: SearchDocument | undefined
   known: KnownApp | undefined
+  /** The slug of the line is another developer's app's: a new app is given one of its own. */
+  hasStrangersSlug: boolean
 }
 
-/** What an app may be known by: package name or slug, and without these its owner and name. */
+/** What an app may be claimed by: package name or slug, and without these its owner and name. */
 function identities({ package_name, slug, developer_name, name }: Line): string[] {
   const keys = []
   if (package_name !== undefined) keys.push(packageIdentity(package_name))
@@ -40,13 +46,37 @@ export const packageIdentity = (name: string) => `package ${name.toLowerCase()}`
 export const slugIdentity = (slug: string) => `slug ${slug}`
 export const nameIdentity = (developer: string, name: string) => `name ${developer}\n${name}`
 
+/** Of an app that was given another slug than its line's, which a stranger's app has. */
+export const insteadIdentity = (developer: string, slug: string) => `instead ${developer}\n${slug}`
+
 export const isPlan = (plan: Plan | Problem[]): plan is Plan => !Array.isArray(plan)
 
-/** The apps that a line knows: none, one, or several of one owner and name. */
-export const knownTo = (known: Map<string, KnownApp[]>, line: Line): KnownApp[] =>
-  identities(line)
-    .map((identity) => known.get(identity))
-    .find((apps) => apps !== undefined) ?? []
+/** An export, or a file made of one, names all three: that app it is, whoever owns it now and whatever it is called. */
+const isExactly = ({ id, slug, created_at }: Line, app: KnownApp | undefined) =>
+  app !== undefined && app.id === id && app.slug === slug && app.created_at === created_at
+
+/** Whether the slug of a line is an app's of another developer, which the line does not speak of. */
+export const isStrangers = (line: Line, slugHolder: KnownApp | undefined) =>
+  slugHolder !== undefined && slugHolder.developer_name !== line.developer_name && !isExactly(line, slugHolder)
+
+/**
+ * The apps that a line knows, by the first of these that holds: id, slug and time of creation; the package name; the slug,
+ * within one developer; where it has neither, developer and name.
+ */
+export function matched(known: Map<string, KnownApp[]>, ready: ReadyLine): MatchedLine {
+  const { line } = ready
+  const of = (identity: string | undefined) => (identity === undefined ? [] : (known.get(identity) ?? []))
+  const [slugHolder] = of(line.slug && slugIdentity(line.slug))
+  const [packageHolder] = of(line.package_name && packageIdentity(line.package_name))
+  const apps = () => {
+    if (slugHolder && isExactly(line, slugHolder)) return [slugHolder]
+    if (packageHolder) return [packageHolder]
+    if (slugHolder && !isStrangers(line, slugHolder)) return [slugHolder]
+    if (line.slug !== undefined) return of(insteadIdentity(line.developer_name, line.slug))
+    return line.package_name === undefined ? of(nameIdentity(line.developer_name, line.name)) : []
+  }
+  return { ...ready, slugHolder, packageHolder, known: apps() }
+}
 
 /** The lines of a batch that know an app first, and those that know one of these again. */
 export function withoutRepeats(lines: MatchedLine[]): [MatchedLine[], MatchedLine[]] {
@@ -64,30 +94,32 @@ export function withoutRepeats(lines: MatchedLine[]): [MatchedLine[], MatchedLin
 
 /** What to do with a line, or why nothing can be. */
 export function planOf(
-  line: Line,
-  document: SearchDocument | undefined,
+  { line, document, known: [known], slugHolder }: MatchedLine,
   categories: Map<string, number | Problem>,
-  known: KnownApp | undefined,
 ): Plan | Problem[] {
   const slug = typeof line.category === 'string' ? line.category : line.category.slug
   const category =
     categories.get(slug) ?? problem('/category', `is not there: give slug and name to make it, not ${slug} alone`)
-  return typeof category === 'number' ? { line, category_id: category, document, known } : [category]
+  if (typeof category !== 'number') return [category]
+  return { line, category_id: category, document, known, hasStrangersSlug: isStrangers(line, slugHolder) }
 }
 
 /** Why a line cannot change the app that it knows. */
-export function conflicts(line: Line, [known, ...others]: KnownApp[]): Problem[] {
+export function conflicts({ line, known: [known, ...others], slugHolder, packageHolder }: MatchedLine): Problem[] {
   if (!known) return []
   if (others.length > 0)
     return [problem('/name', 'is that of several apps of this owner: say which by slug or package_name')]
   const problems = []
-  if (line.slug !== undefined && line.slug !== known.slug) {
+  if (line.slug !== undefined && line.slug !== known.slug && !isStrangers(line, slugHolder)) {
     problems.push(problem('/slug', `is ${known.slug} for this app, and does not change`))
   }
-  if (
+  if (packageHolder && packageHolder.id !== known.id) {
+    problems.push(problem('/package_name', `is that of app ${packageHolder.id}, ${packageHolder.slug}`))
+  } else if (
     line.package_name !== undefined &&
     known.package_key !== null &&
-    line.package_name.toLowerCase() !== known.package_key
+    line.package_name.toLowerCase() !== known.package_key &&
+    !isExactly(line, known)
   ) {
     problems.push(problem('/slug', `is another app's, with the package name ${known.package_name}`))
   }
@@ -97,7 +129,12 @@ export function conflicts(line: Line, [known, ...others]: KnownApp[]): Problem[]
   return problems
 }
 
-export function newRow({ line, category_id }: Plan, developer_id: number, now: string): NewAppRow {
+export function newRow(
+  { line, category_id }: Plan,
+  slug: string | undefined,
+  developer_id: number,
+  now: string,
+): NewAppRow {
   const status = line.status ?? 'pending'
   const created_at = line.created_at ?? now
   const approved_at = line.approved_at ?? (status === 'approved' ? created_at : null)
@@ -111,7 +148,7 @@ export function newRow({ line, category_id }: Plan, developer_id: number, now: s
     updated_at: line.updated_at ?? approved_at ?? created_at,
     total_downloads: line.total_downloads ?? 0,
     ...lineRatings(line, undefined),
-    ...(line.slug !== undefined && { slug: line.slug }),
+    ...(slug !== undefined && { slug }),
     package_name: line.package_name ?? null,
     version: line.version ?? defaultVersion,
     name: line.name,

@@ -1,5 +1,7 @@
 import type { Actor } from '../actor.ts'
 import { categoryStore } from '../apps/categories.ts'
+import { freeSlugs } from '../apps/free-slugs.ts'
+import { isNumbered } from '../apps/slug.ts'
 import { appStore, differs, laterThan, type NewReviewRow } from '../apps/store.ts'
 import type { Problem } from '../contract.ts'
 import type { Connection } from '../db/dialect.ts'
@@ -8,12 +10,14 @@ import { Refusal } from '../errors.ts'
 import { type Line, type LineReview, problem } from './line.ts'
 import {
   conflicts,
+  insteadIdentity,
   isPlan,
   isSame,
+  isStrangers,
   type KnownApp,
-  knownTo,
   lineChanges,
   type MatchedLine,
+  matched,
   nameIdentity,
   newRow,
   type Outcome,
@@ -25,6 +29,8 @@ import {
   withoutRepeats,
 } from './plan.ts'
 
+type Terms = { actor: Actor; onlyNew: boolean; now: string }
+
 export const importStore = (connection: Connection) => {
   const { sql, insertRows } = connection
   const apps = appStore(connection)
@@ -33,31 +39,33 @@ export const importStore = (connection: Connection) => {
    * Writes a batch of lines, no two of which make the same claim; returns what became of each. A line that cannot be
    * written has its problems and leaves nothing behind.
    */
-  async function apply(lines: ReadyLine[], actor: Actor, now: string): Promise<Outcome[]> {
+  async function apply(lines: ReadyLine[], { actor, onlyNew, now }: Terms): Promise<Outcome[]> {
     const known = await knownApps(lines.map(({ line }) => line))
-    const matched = lines.map((ready) => ({ ...ready, known: knownTo(known, ready.line) }))
-    const [first, again] = withoutRepeats(matched)
-    const outcomes = await applyOnce(first, actor, now)
+    const [first, again] = withoutRepeats(lines.map((ready) => matched(known, ready)))
+    const outcomes = await applyOnce(first, actor, onlyNew, now)
     if (again.length === 0) return outcomes
     // Two identities of one app: the second line must find what the first wrote.
-    const later = await apply(again, actor, now)
+    const later = await apply(again, { actor, onlyNew, now })
     const results = new Map(
       [...first, ...again].map(({ number }, index) => [number, outcomes[index] ?? later[index - first.length]]),
     )
     return lines.map(({ number }) => results.get(number) ?? [])
   }
 
-  async function applyOnce(lines: MatchedLine[], actor: Actor, now: string): Promise<Outcome[]> {
-    const checked = lines.map((line) => ({ ...line, problems: conflicts(line.line, line.known) }))
+  async function applyOnce(lines: MatchedLine[], actor: Actor, onlyNew: boolean, now: string): Promise<Outcome[]> {
+    const wanted = onlyNew ? lines.filter(({ known }) => known.length === 0) : lines
+    const problems = new Map(wanted.map((line) => [line, conflicts(line)]))
     const categories = await categoryIds(
-      checked.filter(({ problems }) => problems.length === 0).map(({ line }) => line),
+      wanted.filter((line) => problems.get(line)?.length === 0).map(({ line }) => line),
       actor,
     )
-    const plans = checked.map(({ line, document, known, problems }) =>
-      problems.length > 0 ? problems : planOf(line, document, categories, known[0]),
-    )
+    const plans = lines.map((line) => {
+      const wrong = problems.get(line)
+      if (!wrong) return undefined
+      return wrong.length > 0 ? wrong : planOf(line, categories)
+    })
 
-    const accepted = plans.filter(isPlan)
+    const accepted = plans.filter((plan) => plan !== undefined).filter(isPlan)
     const reviews = await reviewsOf(accepted.flatMap(({ line, known }) => (line.reviews && known ? known.id : [])))
     const developers = await developerIds(
       accepted.map(({ line }) => line.developer_name),
@@ -74,8 +82,9 @@ export const importStore = (connection: Connection) => {
       if (plan.known && (await update(plan, plan.known, developers, reviews, actor, now))) changed.add(plan)
     }
     return plans.map((plan) => {
+      if (!plan) return 'unchanged'
       if (!isPlan(plan)) return plan
-      if (!plan.known) return 'created'
+      if (!plan.known) return plan.hasStrangersSlug ? 'created with another slug' : 'created'
       return changed.has(plan) ? 'updated' : 'unchanged'
     })
   }
@@ -111,11 +120,7 @@ export const importStore = (connection: Connection) => {
     const packages = lines.flatMap(({ package_name }) => package_name?.toLowerCase() ?? [])
     const slugs = lines.flatMap(({ slug }) => slug ?? [])
     const unnamed = lines.filter(({ package_name, slug }) => package_name === undefined && slug === undefined)
-    const owners = await knownDevelopers(unnamed.map(({ developer_name }) => developer_name))
-    const names = unnamed.flatMap(({ developer_name, name }) => {
-      const owner = owners.get(developer_name)
-      return owner === undefined ? [] : [[owner, name] as const]
-    })
+    const names = await ownersAnd('name', unnamed)
     const found = (columns: string | string[], values: readonly (string | readonly (string | number)[])[]) =>
       values.length === 0
         ? []
@@ -134,7 +139,35 @@ export const importStore = (connection: Connection) => {
       const kept = all.filter((app) => app.deleted_at === null)
       known.set(identity, kept.length > 0 ? kept : all.slice(0, 1))
     }
+    const others = lines.filter(({ slug }) => slug !== undefined)
+    const strangers = others.filter((line) => isStrangers(line, known.get(slugIdentity(line.slug ?? ''))?.[0]))
+    // A time of creation tells more than a name, which changes.
+    const timed = strangers.filter(({ created_at }) => created_at !== undefined)
+    const untimed = strangers.filter(({ created_at }) => created_at === undefined)
+    const instead = [
+      ...(await found(['apps.developer_id', 'apps.created_at'], await ownersAnd('created_at', timed))),
+      ...(await found(['apps.developer_id', 'apps.name'], await ownersAnd('name', untimed))),
+    ]
+    for (const { developer_name, slug = '', created_at, name } of strangers) {
+      const given = instead.filter(
+        (app) =>
+          app.developer_name === developer_name &&
+          (created_at === undefined ? app.name === name : app.created_at === created_at) &&
+          isNumbered(app.slug, slug),
+      )
+      known.set(insteadIdentity(developer_name, slug), given)
+    }
     return known
+  }
+
+  /** What lines say in a field, each with the id of its owner; nothing of owners who are not there. */
+  async function ownersAnd(field: 'name' | 'created_at', lines: Line[]): Promise<(readonly [number, string])[]> {
+    const owners = await knownDevelopers(lines.map(({ developer_name }) => developer_name))
+    return lines.flatMap((line) => {
+      const owner = owners.get(line.developer_name)
+      const value = line[field]
+      return owner === undefined || value === undefined ? [] : [[owner, value] as const]
+    })
   }
 
   async function knownDevelopers(names: string[]): Promise<Map<string, number>> {
@@ -173,10 +206,17 @@ export const importStore = (connection: Connection) => {
       'apps',
       plans.map(({ line }) => line.id),
     )
+    const ownerOf = ({ line }: Plan) => developers.get(line.developer_name) ?? 0
+    const displaced = plans.filter(({ hasStrangersSlug }) => hasStrangersSlug).map(({ line }) => line.slug ?? '')
+    const given = plans.flatMap(({ line }) => line.slug ?? [])
+    const slugs = (await freeSlugs(connection, displaced, given)).values()
     const inserted = await apps.insertAll(
       'app import',
       plans.map((plan, index) => ({
-        app: withId(newRow(plan, developers.get(plan.line.developer_name) ?? 0, now), ids[index]),
+        app: withId(
+          newRow(plan, plan.hasStrangersSlug ? slugs.next().value : plan.line.slug, ownerOf(plan), now),
+          ids[index],
+        ),
         at: now,
         document: plan.document,
       })),

@@ -58,6 +58,7 @@ describe('import', () => {
     expect(JSON.parse(reply.stdout)).toEqual({
       lines: 4,
       created: 2,
+      other_slugs: 0,
       updated: 0,
       unchanged: 0,
       rejected: 2,

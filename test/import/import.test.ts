@@ -75,7 +75,50 @@ describe('what becomes of a line', () => {
       [0, 0, 0, 1],
       ['/slug'],
     ],
-    ['another owner', [{ ...app, slug: 'stars' }], [{ ...app, slug: 'stars', developer_name: 'Grace' }], [0, 1, 0, 0]],
+    [
+      'a slug that an app of another developer has',
+      [{ ...app, slug: 'stars' }],
+      [{ ...app, slug: 'stars', developer_name: 'Grace' }],
+      [1, 0, 0, 0],
+    ],
+    [
+      'another owner, known by package name',
+      [{ ...app, package_name: 'org.example.stars' }],
+      [{ ...app, package_name: 'org.example.stars', developer_name: 'Grace' }],
+      [0, 1, 0, 0],
+    ],
+    [
+      'another owner, name and package name, known by id, slug and time of creation',
+      [{ ...app, id: 70, slug: 'stars', package_name: 'org.example.a', created_at: '2026-01-01T00:00:00Z' }],
+      [
+        {
+          ...app,
+          id: 70,
+          slug: 'stars',
+          name: 'Sky',
+          package_name: 'org.example.b',
+          created_at: '2026-01-01T00:00:00Z',
+          developer_name: 'Grace',
+        },
+      ],
+      [0, 1, 0, 0],
+    ],
+    [
+      'the same id and slug of another developer, created at another time',
+      [{ ...app, id: 70, slug: 'stars', created_at: '2026-01-01T00:00:00Z' }],
+      [{ ...app, id: 70, slug: 'stars', created_at: '2026-01-02T00:00:00Z', developer_name: 'Grace' }],
+      [1, 0, 0, 0],
+    ],
+    [
+      'another app of one developer that has the package name',
+      [
+        { ...app, id: 70, slug: 'a', created_at: '2026-01-01T00:00:00Z' },
+        { ...app, slug: 'b', package_name: 'org.example.b' },
+      ],
+      [{ ...app, id: 70, slug: 'a', created_at: '2026-01-01T00:00:00Z', package_name: 'org.example.b' }],
+      [0, 0, 0, 1],
+      ['/package_name'],
+    ],
     ['another category', [app], [{ ...app, category: 'games' }], [0, 1, 0, 0]],
     ['a category that is not there', [], [{ ...app, category: 'sky' }], [0, 0, 0, 1], ['/category']],
     [
@@ -315,6 +358,50 @@ test('of lines that know one app twice, each is told of under its own number', a
   ])
   expect(countsOf(summary)).toEqual([1, 2, 0, 2])
   expect(JSON.parse((await exportLines(database)).at(-3) ?? '')).toMatchObject({ slug: 'stars', version: '3' })
+})
+
+test('merging a stranger’s catalogue leaves what is there as it is, gives other slugs where it must, and the same ones again', async () => {
+  const { database } = await startService()
+  const own = [
+    { ...app, slug: 'stars', reviews: [review(5)] },
+    { ...app, slug: 'moon', name: 'Moon', reviews: [review(4)] },
+  ]
+  await importLines(database, own)
+  const before = await exportLines(database)
+  const [first, second] = ['2026-01-01T00:00:00.000Z', '2026-01-02T00:00:00.000Z']
+  const theirs = [
+    { ...app, slug: 'stars', developer_name: 'Grace', created_at: first, reviews: [] },
+    { ...app, slug: 'moon', developer_name: 'Grace', created_at: second },
+    { ...app, slug: 'stars-2', developer_name: 'Grace', name: 'Stars' },
+    { ...app, slug: 'sun', developer_name: 'Grace', name: 'Sun' },
+  ]
+  expect(await importLines(database, theirs)).toMatchObject({ created: 4, other_slugs: 2, rejected: 0 })
+  expect((await exportLines(database)).slice(0, before.length)).toEqual(before)
+  const slugs = await database.read(({ sql }) =>
+    sql('apps')
+      .join('developers', 'developers.id', 'developer_id')
+      .where('developers.name', 'Grace')
+      .orderBy('slug')
+      .pluck('slug'),
+  )
+  expect(slugs).toEqual(['moon-2', 'stars-2', 'stars-3', 'sun'])
+  expect(countsOf(await importLines(database, theirs))).toEqual([0, 0, 4, 0])
+  const renamed = theirs.map((line) => ({ ...line, description: 'Changed.' }))
+  expect(countsOf(await importLines(database, renamed))).toEqual([0, 4, 0, 0])
+  expect((await exportLines(database)).slice(0, before.length)).toEqual(before)
+})
+
+test('only what is new comes in where nothing else is wanted, and not even a category beside it', async () => {
+  const { database } = await startService()
+  await importLines(database, [{ ...app, slug: 'stars' }])
+  const before = await exportLines(database)
+  const lines = [
+    { ...app, slug: 'stars', description: 'Changed.', category: { slug: 'ghost', name: 'Ghost' } },
+    { ...app, name: 'Moon' },
+  ]
+  expect(countsOf(await importLines(database, lines, true))).toEqual([1, 0, 1, 0])
+  expect((await exportLines(database)).slice(0, before.length)).toEqual(before)
+  expect(await database.read(({ sql }) => sql('categories').where({ slug: 'ghost' }))).toEqual([])
 })
 
 test('two lines that know one app by different names, side by side', async () => {

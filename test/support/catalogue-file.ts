@@ -7,13 +7,14 @@ import { importCatalogue, type Summary } from '../../src/import/import.ts'
 export type Imported = Summary & { rejects: { line: number; fields: string[] }[] }
 
 /** Imports lines as a file that holds them would be; text is taken as it is. */
-export async function importLines(database: Database, lines: (object | string)[]): Promise<Imported> {
+export async function importLines(database: Database, lines: (object | string)[], onlyNew = false): Promise<Imported> {
   const rejects: Imported['rejects'] = []
   async function* source() {
     for (const line of lines) yield Buffer.from(`${typeof line === 'string' ? line : JSON.stringify(line)}\n`)
   }
   const summary = await importCatalogue(database, source(), {
     actor: { operator: 'test' },
+    onlyNew,
     onReject: async (line, problems) => {
       rejects.push({ line, fields: problems.map(({ field }) => field) })
     },
