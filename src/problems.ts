@@ -87,7 +87,9 @@ function messageOf({ keyword, params, parentSchema, message }: ErrorObject, plac
     case 'minProperties':
       return 'must have at least one field'
     case 'type':
-      return place !== 'body' && params.type === 'string' ? 'must be given once' : `must be ${article(params.type)}`
+      return place !== 'body' && params.type === 'string'
+        ? 'must be given once'
+        : `must be ${[params.type].flat().map(article).join(' or ')}`
     case 'enum':
       return `must be one of ${params.allowedValues.join(', ')}`
     case 'minLength':
@@ -107,7 +109,7 @@ function messageOf({ keyword, params, parentSchema, message }: ErrorObject, plac
   }
 }
 
-const article = (type: string) => (/^[aeiou]/.test(type) ? `an ${type}` : `a ${type}`)
+const article = (type: string) => (type === 'null' ? type : /^[aeiou]/.test(type) ? `an ${type}` : `a ${type}`)
 
 /** The first field that the outermost object has twice (RFC 8259, section 4 calls what follows unpredictable). */
 export function repeatedField(json: string): Problem | undefined {

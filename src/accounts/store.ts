@@ -106,8 +106,9 @@ export const accountStore = (connection: Connection) => {
       const known = await findDeveloper(text)
       if (known) return { ...known, isNew: false }
       const name = developerNameFrom(text)
+      const now = new Date().toISOString()
       const added = await sql('developers')
-        .insert({ name, created_at: new Date().toISOString() })
+        .insert({ name, created_at: now, changed_at: now })
         .onConflict('name')
         .ignore()
         .returning('id')
@@ -126,9 +127,12 @@ export const accountStore = (connection: Connection) => {
       const developer = await demandDeveloper(from)
       const name = developerNameFrom(text)
       if (name === developer.name) throw refused(`the developer is named ${JSON.stringify(name)} already`)
-      await connection.attempt(() => sql('developers').where({ id: developer.id }).update({ name }), {
-        'developers.name': () => refused(`there is already a developer ${JSON.stringify(name)}`),
-      })
+      await connection.attempt(
+        () => sql('developers').where({ id: developer.id }).update({ name, changed_at: new Date().toISOString() }),
+        {
+          'developers.name': () => refused(`there is already a developer ${JSON.stringify(name)}`),
+        },
+      )
       const listed_apps = await appStore(connection).indexAgain(developer.id)
       await auditStore(connection).record(
         [

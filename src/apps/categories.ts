@@ -2,6 +2,7 @@ import type { Actor } from '../actor.ts'
 import { auditStore } from '../audit/store.ts'
 import type { Category } from '../contract.ts'
 import type { Connection } from '../db/dialect.ts'
+import type { CategoryRow } from '../db/tables.ts'
 import { Refusal } from '../errors.ts'
 import { categoryNameFrom, demandSlug, mostCategories } from '../rules.ts'
 
@@ -33,7 +34,12 @@ export const categoryStore = (connection: Connection) => ({
   },
 
   /** Refuses a slug or a name that cannot be one or is another category's, and one category more than an answer can list. */
-  async add(slug: string, text: string, actor: Actor, id?: number): Promise<Category> {
+  async add(
+    slug: string,
+    text: string,
+    actor: Actor,
+    { id, created_at }: { id?: number | undefined; created_at?: string | undefined } = {},
+  ): Promise<Category> {
     const name = categoryNameFrom(text)
     demandSlug(slug)
     const { sql } = connection
@@ -43,14 +49,15 @@ export const categoryStore = (connection: Connection) => ({
         `there are ${mostCategories} categories, and there can be no more; rename one that is not needed`,
       )
     }
-    const row = { id, slug, name }
+    const now = new Date().toISOString()
+    const row = { id, slug, name, created_at: created_at ?? now, changed_at: now }
     const ids = await connection.attempt(() => connection.insertRows('categories', [row], 'slug'), meanings(row))
     const category = { id: ids.get(slug) ?? 0, slug, name }
     await auditStore(connection).record(
       [
         {
           action: 'category add',
-          at: new Date().toISOString(),
+          at: now,
           subject: { category_id: category.id },
           after: { slug, name },
         },
@@ -60,6 +67,37 @@ export const categoryStore = (connection: Connection) => ({
     return category
   },
 
+  /** With what tells one from another, whatever they are called. */
+  allToChange(): Promise<Pick<CategoryRow, 'id' | 'slug' | 'name' | 'created_at'>[]> {
+    return connection.sql('categories').orderBy('id').forUpdate().select('id', 'slug', 'name', 'created_at')
+  },
+
+  /** Renames several at once, which may exchange their slugs and names. */
+  async renameAll(renames: { before: Category; after: { slug: string; name: string } }[], actor: Actor) {
+    const { sql } = connection
+    const at = new Date().toISOString()
+    // No slug and no name that a category can have begins so.
+    for (const { before } of renames) {
+      await sql('categories')
+        .where({ id: before.id })
+        .update({ slug: `~${before.id}`, name: `\n${before.id}` })
+    }
+    for (const { before, after } of renames) {
+      await sql('categories')
+        .where({ id: before.id })
+        .update({ ...after, changed_at: at })
+    }
+    await auditStore(connection).record(
+      renames.map(({ before, after }) => ({
+        action: 'category rename',
+        at,
+        subject: { category_id: before.id },
+        ...difference(before, after),
+      })),
+      actor,
+    )
+  },
+
   /** The slug stays where no other is given. Refuses as `add` does, and where nothing would change. */
   async rename(slug: string, changes: { name: string; slug?: string | undefined }, actor: Actor): Promise<Category> {
     const { sql } = connection
@@ -67,18 +105,23 @@ export const categoryStore = (connection: Connection) => ({
     if (!before) throw noSuchCategory(slug)
     const after = { slug: changes.slug ?? slug, name: categoryNameFrom(changes.name) }
     demandSlug(after.slug)
-    const columns = (['slug', 'name'] as const).filter((column) => before[column] !== after[column])
-    if (columns.length === 0) throw new Refusal(`the category ${slug} is named so already`)
-    await connection.attempt(() => sql('categories').where({ id: before.id }).update(after), meanings(after))
-    const pick = (row: typeof after) => Object.fromEntries(columns.map((column) => [column, row[column]]))
+    const differing = difference(before, after)
+    if (Object.keys(differing.after).length === 0) throw new Refusal(`the category ${slug} is named so already`)
+    const changed_at = new Date().toISOString()
+    await connection.attempt(
+      () =>
+        sql('categories')
+          .where({ id: before.id })
+          .update({ ...after, changed_at }),
+      meanings(after),
+    )
     await auditStore(connection).record(
       [
         {
           action: 'category rename',
           at: new Date().toISOString(),
           subject: { category_id: before.id },
-          before: pick(before),
-          after: pick(after),
+          ...differing,
         },
       ],
       actor,
@@ -88,6 +131,14 @@ export const categoryStore = (connection: Connection) => ({
 })
 
 const noSuchCategory = (slug: string) => new Refusal(`there is no category with the slug ${slug}`)
+
+type Names = { slug: string; name: string }
+
+function difference(before: Names, after: Names) {
+  const columns = (['slug', 'name'] as const).filter((column) => before[column] !== after[column])
+  const pick = (row: Names) => Object.fromEntries(columns.map((column) => [column, row[column]]))
+  return { before: pick(before), after: pick(after) }
+}
 
 function meanings({ slug, name }: { slug: string; name: string }) {
   const another = (what: string) => () => new Refusal(`there is already a category with ${what}`)

@@ -8,6 +8,7 @@ import { type Forgiven, listApps } from './catalogue.ts'
 import { categoryStore } from './categories.ts'
 import { canSee, demandOwner, statusAfterUpdate } from './policy.ts'
 import { type AppRowChanges, appStore, differs, type FoundApp } from './store.ts'
+import { unreviewedAfter } from './unreviewed.ts'
 
 /** The five operations. `baseUrl` is the public address that `Location` and `Link` begin with. */
 export const appHandlers = (database: Database, baseUrl: string): Handlers => ({
@@ -138,8 +139,13 @@ function rowChanges(app: FoundApp, { short_description, ...named }: AppChanges):
     rejection_reason: status === 'rejected' ? app.rejection_reason : null,
   }
   // What has changed since an operator's decision waits for the next; an app that none was taken on waits already.
-  if (app.status === 'pending' || !differs(app, changes)) return changes
-  return { ...changes, unreviewed_since: app.unreviewed_since ?? new Date().toISOString() }
+  const isNew = app.status === 'pending' && app.unreviewed_since === null
+  if (isNew || !differs(app, changes)) return changes
+  return {
+    ...changes,
+    unreviewed_since: app.unreviewed_since ?? new Date().toISOString(),
+    unreviewed_changes: unreviewedAfter(app, changes),
+  }
 }
 
 async function demandCategory(connection: Connection, id: number) {

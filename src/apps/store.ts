@@ -30,10 +30,10 @@ export const noApps: StateCounts = { pending: 0, approved: 0, rejected: 0, delet
 
 /** A row before it is in its table. What may be left out is made: an id and slug that are free, and what the table has by default. */
 export type NewAppRow = Omit<AppRow, 'package_key' | Made> & Partial<Pick<AppRow, Made>>
-type Made = 'id' | 'slug' | keyof typeof appDefaults
+type Made = 'id' | 'slug' | 'changed_at' | keyof typeof appDefaults
 
 /** What can change of an app once it is there; the rest follows from it. */
-export type AppRowChanges = Partial<Omit<AppRow, 'id' | 'slug' | 'package_key'>>
+export type AppRowChanges = Partial<Omit<AppRow, 'id' | 'slug' | 'package_key' | 'changed_at'>>
 
 export type NewReviewRow = Omit<ReviewRow, 'id'> & { id?: number }
 
@@ -121,6 +121,7 @@ export const appStore = (connection: Connection) => {
     const unnamed = apps.filter(({ slug }) => slug === undefined).map(({ name }) => name)
     const given = apps.flatMap(({ slug }) => slug ?? [])
     const meanings = { ...packageNameTaken(apps[0]?.package_name), 'apps.slug': () => new SlugTaken() }
+    const changed_at = new Date().toISOString()
     for (let attempts = 1; ; attempts++) {
       const slugs = await freeSlugs(connection, unnamed, given)
       const rows = apps.map((app) => ({
@@ -128,6 +129,7 @@ export const appStore = (connection: Connection) => {
         ...app,
         slug: app.slug ?? slugs.shift() ?? '',
         package_key: packageKey(app.package_name),
+        changed_at,
       }))
       try {
         const ids = await connection.attempt(() => connection.insertRows('apps', rows, 'slug'), meanings)
@@ -221,14 +223,14 @@ export const appStore = (connection: Connection) => {
     async save(action: Action, before: AppRow, changes: AppRowChanges, actor: Actor) {
       if (!differs(before, changes)) return
       const at = laterThan(before.updated_at)
-      const after: AppRow = { ...before, updated_at: at, ...changes }
+      const after: AppRow = { ...before, updated_at: at, ...changes, changed_at: new Date().toISOString() }
       after.package_key = packageKey(after.package_name)
-      const { package_key, updated_at } = after
+      const { package_key, updated_at, changed_at } = after
       await connection.attempt(
         () =>
           sql('apps')
             .where({ id: after.id })
-            .update({ ...changes, package_key, updated_at }),
+            .update({ ...changes, package_key, updated_at, changed_at }),
         packageNameTaken(after.package_name),
       )
       await follow(action, [{ before, after, at }], actor)
@@ -249,7 +251,11 @@ export const appStore = (connection: Connection) => {
         const all = together({ sum: rating_sum, count: rating_count }, more)
         await sql('apps')
           .where({ id })
-          .update({ review_count: review_count + more.count, ...ratingColumns(all) })
+          .update({
+            review_count: review_count + more.count,
+            ...ratingColumns(all),
+            changed_at: new Date().toISOString(),
+          })
       }
     },
   }

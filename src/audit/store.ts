@@ -42,9 +42,6 @@ export type AuditLine = {
 
 export type AuditFilter = { appId?: number | undefined; developerId?: number | undefined; since?: string | undefined }
 
-/** How many entries are looked through at a time: an owner may have made many, with long texts. */
-const batchSize = 20
-
 export const auditStore = ({ sql, insertRows }: Connection) => ({
   /** Says what changed, in the transaction that changes it. */
   async record(entries: AuditEntry[], actor: Actor) {
@@ -94,27 +91,6 @@ export const auditStore = ({ sql, insertRows }: Connection) => ({
     )
     const entries = rows.slice(0, limit).reverse()
     return { entries: entries.map(parsed), hasOlder: rows.length > limit }
-  },
-
-  /** What an app was, in the columns that its owner has changed since a time. */
-  async valuesBefore(appId: number, since: string): Promise<Record<string, unknown>> {
-    const values: Record<string, unknown> = {}
-    let last = 0
-    for (;;) {
-      const rows = await sql('audit')
-        .where({ app_id: appId, action: 'app update' })
-        .where('at', '>=', since)
-        .where('id', '>', last)
-        .orderBy('id')
-        .limit(batchSize)
-        .select('id', 'before')
-      for (const { id, before } of rows) {
-        // What an earlier entry says is older, so it stays.
-        Object.assign(values, { ...JSON.parse(before ?? '{}'), ...values })
-        last = id
-      }
-      if (rows.length < batchSize) return values
-    }
   },
 })
 

@@ -5,34 +5,52 @@ import { Command } from 'commander'
 import { Refusal } from '../errors.ts'
 import { exportCatalogue } from '../import/export.ts'
 import { note, withDatabase } from './command.ts'
+import { pastTime } from './time.ts'
 
 export const exportCommand = () =>
   new Command('export')
-    .description('write the whole catalogue as a file that import reads')
+    .description('write the catalogue as a file that import reads: all of it, or what has changed')
     .argument('[file]', 'path of a new file, gzip where it ends in .gz; standard output where it is left out', '-')
+    .option(
+      '--since <time>',
+      'only what has changed since: what the export before printed for it, or a time such as 2027-01-31 or 12h',
+      pastTime,
+    )
     .addHelpText(
       'after',
       `
-Deleted apps are in it too, and keep their ids, slugs and package names; API
-keys, the audit and categories without an app are not.
+It is the catalogue of one moment: categories, then apps with their reviews, in
+whatever state. Deleted apps are in it too, and keep their ids, slugs and
+package names; so is what an operator has yet to look at. API keys, the audit,
+and developers without an app are not.
+
+With --since it holds what has changed: apps, their reviews, the names of their
+developers and categories, and deleted apps as lines with deleted_at. The last
+line on standard error says what to give the next time. That is some time ago
+already, so that nothing is missed; what comes twice is unchanged when it is
+imported.
 
 Examples:
   npx apps-service export catalogue.ndjson.gz
-  npx apps-service export | grep '"status":"pending"'`,
+  npx apps-service export | grep '"status":"pending"'
+
+To keep a mirror, import a whole export into an empty database once, and then, from cron:
+  npx apps-service export --since 2h | DATABASE_URL=sqlite:mirror.sqlite npx apps-service import -`,
     )
     .action(runExport)
 
-async function runExport(file: string) {
-  const count = await withDatabase(async (database) => {
-    if (file === '-') return exportCatalogue(database, process.stdout)
+async function runExport(file: string, { since }: { since?: string }) {
+  const { apps, categories, next } = await withDatabase(async (database) => {
+    if (file === '-') return exportCatalogue(database, process.stdout, since)
     const target = createWriteStream(file, { flags: 'wx' })
     const output = file.endsWith('.gz') ? createGzip() : target
     if (output !== target) output.pipe(target)
     const written = finished(target).catch((error: NodeJS.ErrnoException) => {
       throw error.code === 'EEXIST' ? new Refusal(`${file} is there already; name a new file`) : error
     })
-    const [apps] = await Promise.all([exportCatalogue(database, output).finally(() => output.end()), written])
-    return apps
+    const exporting = exportCatalogue(database, output, since).finally(() => output.end())
+    const [exported] = await Promise.all([exporting, written])
+    return exported
   })
-  note(`${count} apps exported.`)
+  note(`${apps} apps and ${categories} categories exported. What changes from now on: --since ${next}`)
 }

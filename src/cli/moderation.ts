@@ -193,7 +193,8 @@ async function show(given: Id[], options: { json?: true }, command: Command) {
 
 function dossierJson({ app, developer, changes, history }: Dossier) {
   const { developer_id, developer_name, category_id, category_slug, category_name, package_key, reviews, ...kept } = app
-  const { rating_sum, weighted_rating, other_rating_sum, other_rating_count, ...own } = kept
+  const { changed_at, unreviewed_changes, rating_sum, weighted_rating, other_rating_sum, other_rating_count, ...own } =
+    kept
   const category = { id: category_id, slug: category_slug, name: category_name }
   return { ...own, category, developer, changes, history }
 }

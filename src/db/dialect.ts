@@ -48,6 +48,11 @@ export type Engine = Readonly<{
   /** What the engine itself says in an error of its own, for operators; undefined of other errors. */
   reasonOf: (error: unknown) => string | undefined
 
+  /**
+   * A time: what transactions have written before it, by a clock that agrees with this process's, is there for all who read
+   * from now on. Later than that, one may be under way that says of what it wrote when it wrote it, and not yet be seen.
+   */
+  horizon: () => Promise<Date>
   /** What version the data has: another text after every commit, by whatever process, and never one that was there before. */
   version: () => Promise<string>
   /**

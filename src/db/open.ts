@@ -33,6 +33,8 @@ export type Database = Readonly<{
   schemaAge: () => Promise<SchemaAge>
   /** Runs the seeds of a folder, each in a transaction. */
   seed: (directory: string) => Promise<void>
+  /** A time: whatever was written before it is there for all who read from now on. The clocks of others may differ. */
+  horizon: () => Promise<Date>
   /** What version the data has: another text after every commit, by whatever process. */
   version: () => Promise<string>
   /**
@@ -109,6 +111,7 @@ export function databaseOf(engine: Engine): Database {
       await writer.seed.run({ seedSource: seedsIn(directory, connectionOf) })
     },
 
+    horizon: () => engine.horizon().catch(rethrow),
     version: () => engine.version().catch(rethrow),
 
     async copyTo(file) {

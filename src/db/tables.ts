@@ -17,8 +17,12 @@ export type AppRow = {
   approved_at: string | null
   /** Since when an app has differed from what an operator last decided on: an approved one, or a rejected one that became pending. */
   unreviewed_since: string | null
+  /** JSON: what the fields were then that its owner has changed since; apps/unreviewed.ts reads and writes it. */
+  unreviewed_changes: string | null
   created_at: string
   updated_at: string
+  /** When anything of it, or a review, was last written here, whatever it says of times. */
+  changed_at: string
   total_downloads: number
   /** Of all ratings, to two decimals. */
   average_rating: number
@@ -45,6 +49,7 @@ export type AppRow = {
 export const appDefaults = {
   deleted_at: null,
   unreviewed_since: null,
+  unreviewed_changes: null,
   average_rating: 0,
   review_count: 0,
   other_rating_sum: 0,
@@ -78,8 +83,10 @@ const appColumns = {
   other_rating_count: { isAudited: true, isSearched: false, isOwners: false },
   id: { isAudited: false, isSearched: false, isOwners: false },
   unreviewed_since: { isAudited: false, isSearched: false, isOwners: false },
+  unreviewed_changes: { isAudited: false, isSearched: false, isOwners: false },
   created_at: { isAudited: false, isSearched: false, isOwners: false },
   updated_at: { isAudited: false, isSearched: false, isOwners: false },
+  changed_at: { isAudited: false, isSearched: false, isOwners: false },
   review_count: { isAudited: false, isSearched: false, isOwners: false },
   rating_sum: { isAudited: false, isSearched: false, isOwners: false },
   rating_count: { isAudited: false, isSearched: false, isOwners: false },
@@ -126,8 +133,15 @@ export type ReviewRow = {
   comment: string
 }
 
-type DeveloperRow = { id: number; name: string; created_at: string }
-type CategoryRow = { id: number; slug: string; name: string; listed_apps: number }
+type DeveloperRow = { id: number; name: string; created_at: string; changed_at: string }
+export type CategoryRow = {
+  id: number
+  slug: string
+  name: string
+  listed_apps: number
+  created_at: string
+  changed_at: string
+}
 type ApiKeyRow = {
   id: string
   developer_id: number

@@ -3,9 +3,9 @@ import type { Actor } from '../actor.ts'
 import type { Problem } from '../contract.ts'
 import type { Database } from '../db/open.ts'
 import { searchDocument } from '../search/document.ts'
-import { type Line, problem, readLine } from './line.ts'
+import { isCategoryLine, isSet, type Line, problem, readLine } from './line.ts'
 import { linesOf, type TextLine } from './lines.ts'
-import { claims, type Outcome, type ReadyLine } from './plan.ts'
+import { claims, type Outcome, type ReadyCategory, type ReadyLine } from './plan.ts'
 import { importStore } from './store.ts'
 
 export type Summary = {
@@ -32,9 +32,10 @@ export type ImportOptions = {
 
 /** A line that cannot be read goes with the others, so that all that are refused are told of in their order. */
 type BadLine = { number: number; text: string | undefined; problems: Problem[] }
-type Batch = (ReadyLine | BadLine)[]
+type AnyLine = ReadyLine | ReadyCategory | BadLine
+type Batch = AnyLine[]
 
-const isReady = (line: ReadyLine | BadLine): line is ReadyLine => 'line' in line
+const isReady = (line: AnyLine): line is ReadyLine | ReadyCategory => !('problems' in line)
 
 /** Lines and characters that are written together, while the next ones are read. */
 const batchLines = 250
@@ -72,7 +73,7 @@ export async function importCatalogue(
   await database.settle()
   return summary
 
-  async function* read(): AsyncGenerator<ReadyLine | BadLine> {
+  async function* read(): AsyncGenerator<AnyLine> {
     try {
       for await (const textLine of linesOf(source)) {
         summary.lines++
@@ -121,12 +122,14 @@ export async function importCatalogue(
   }
 }
 
-function lineOf(read: TextLine): ReadyLine | BadLine {
+function lineOf(read: TextLine): AnyLine {
   const { number } = read
   if ('problem' in read) return { number, text: undefined, problems: [problem('', read.problem)] }
   const { text } = read
   const line = readLine(text)
-  return Array.isArray(line) ? { number, text, problems: line } : { number, text, line, document: documentOf(line) }
+  if (Array.isArray(line)) return { number, text, problems: line }
+  if (isCategoryLine(line)) return { number, text, category: line.category }
+  return { number, text, line, document: documentOf(line) }
 }
 
 /** Has the next value made while the one before it is in use. */
@@ -162,13 +165,15 @@ class OneAhead<T> {
 }
 
 /** Lines in groups, in each of which no two claim the same app: the second of such a pair must find what the first wrote. */
-async function* batches(lines: AsyncIterable<ReadyLine | BadLine>): AsyncGenerator<Batch> {
+async function* batches(lines: AsyncIterable<AnyLine>): AsyncGenerator<Batch> {
   let batch: Batch = []
   let length = 0
   let known = new Set<string>()
   for await (const line of lines) {
-    const keys = isReady(line) ? claims(line.line) : []
-    if (batch.length >= batchLines || length >= batchLength || keys.some((key) => known.has(key))) {
+    const keys = 'line' in line ? claims(line.line) : []
+    // Categories that exchange their names stand together, so they are written together.
+    const isFull = batch.length >= batchLines && !('category' in line)
+    if (isFull || length >= batchLength || keys.some((key) => known.has(key))) {
       yield batch
       batch = []
       length = 0
@@ -182,6 +187,6 @@ async function* batches(lines: AsyncIterable<ReadyLine | BadLine>): AsyncGenerat
 }
 
 function documentOf(line: Line) {
-  if (line.status !== 'approved' || line.deleted_at !== undefined) return undefined
+  if (line.status !== 'approved' || isSet(line.deleted_at)) return undefined
   return searchDocument(line, line.developer_name)
 }

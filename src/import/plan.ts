@@ -1,10 +1,11 @@
 import { noRatings, type Ratings, ratingColumns, ratingsOf, together } from '../apps/ratings.ts'
 import { slugOf } from '../apps/slug.ts'
 import type { AppRowChanges, NewAppRow } from '../apps/store.ts'
+import { reviewed, type Unreviewed, unreviewedText } from '../apps/unreviewed.ts'
 import type { Problem } from '../contract.ts'
 import type { AppRow, OwnersColumn, ReviewRow } from '../db/tables.ts'
 import type { SearchDocument } from '../search/document.ts'
-import { defaultVersion, type Line, type LineReview, problem } from './line.ts'
+import { defaultVersion, isSet, type Line, type LineCategory, type LineReview, problem } from './line.ts'
 
 /** What is to be done with the lines of a catalogue file. Pure: the apps that are there come in, rows and changes go out. */
 
@@ -20,26 +21,32 @@ export type MatchedLine = ReadyLine & {
   slugHolder: KnownApp | undefined
   packageHolder: KnownApp | undefined
 }
+type UnreviewedColumns = Partial<Pick<AppRow, 'unreviewed_since' | 'unreviewed_changes'>>
+
 export type Plan = {
   line: Line
   category_id: number
+  unreviewed: UnreviewedColumns
   document: SearchDocument | undefined
   known: KnownApp | undefined
   /** The slug of the line is another developer's app's: a new app is given one of its own. */
   hasStrangersSlug: boolean
 }
 
+/** A line of a category alone. */
+export type ReadyCategory = { number: number; text: string; category: LineCategory }
+
 /** What an app may be claimed by: package name or slug, and without these its owner and name. */
 function identities({ package_name, slug, developer_name, name }: Line): string[] {
   const keys = []
-  if (package_name !== undefined) keys.push(packageIdentity(package_name))
+  if (isSet(package_name)) keys.push(packageIdentity(package_name))
   if (slug !== undefined) keys.push(slugIdentity(slug))
   return keys.length > 0 ? keys : [nameIdentity(developer_name, name)]
 }
 
 /** The same with what the app will be known by when it is there: two lines that share one must not share a batch. */
 export function claims(line: Line): string[] {
-  const isUnnamed = line.package_name === undefined && line.slug === undefined
+  const isUnnamed = !isSet(line.package_name) && line.slug === undefined
   return isUnnamed ? [...identities(line), slugIdentity(slugOf(line.name))] : identities(line)
 }
 export const packageIdentity = (name: string) => `package ${name.toLowerCase()}`
@@ -65,7 +72,7 @@ export const isStrangers = (line: Line, slugHolder: KnownApp | undefined) =>
  */
 export function matched(known: Map<string, KnownApp[]>, ready: ReadyLine): MatchedLine {
   const { line } = ready
-  const of = (identity: string | undefined) => (identity === undefined ? [] : (known.get(identity) ?? []))
+  const of = (identity: string | null | undefined) => (isSet(identity) ? (known.get(identity) ?? []) : [])
   const [slugHolder] = of(line.slug && slugIdentity(line.slug))
   const [packageHolder] = of(line.package_name && packageIdentity(line.package_name))
   const apps = () => {
@@ -73,7 +80,7 @@ export function matched(known: Map<string, KnownApp[]>, ready: ReadyLine): Match
     if (packageHolder) return [packageHolder]
     if (slugHolder && !isStrangers(line, slugHolder)) return [slugHolder]
     if (line.slug !== undefined) return of(insteadIdentity(line.developer_name, line.slug))
-    return line.package_name === undefined ? of(nameIdentity(line.developer_name, line.name)) : []
+    return isSet(line.package_name) ? [] : of(nameIdentity(line.developer_name, line.name))
   }
   return { ...ready, slugHolder, packageHolder, known: apps() }
 }
@@ -101,7 +108,23 @@ export function planOf(
   const category =
     categories.get(slug) ?? problem('/category', `is not there: give slug and name to make it, not ${slug} alone`)
   if (typeof category !== 'number') return [category]
-  return { line, category_id: category, document, known, hasStrangersSlug: isStrangers(line, slugHolder) }
+  const unreviewed = unreviewedOf(line, categories)
+  if (Array.isArray(unreviewed)) return unreviewed
+  return { line, category_id: category, unreviewed, document, known, hasStrangersSlug: isStrangers(line, slugHolder) }
+}
+
+/** Both columns; nothing where the line says nothing of it. */
+function unreviewedOf(line: Line, categories: Map<string, number | Problem>): UnreviewedColumns | Problem[] {
+  if (line.unreviewed_since === undefined) return {}
+  if (line.unreviewed_since === null) return reviewed
+  const { category, ...before } = line.unreviewed_changes ?? {}
+  const category_id = isSet(category) ? categories.get(category) : undefined
+  if (isSet(category) && typeof category_id !== 'number')
+    return [problem('/unreviewed_changes/category', `is not there: ${category}`)]
+  const known = typeof category_id === 'number' ? { category_id } : {}
+  // Of the texts, the contract lets only those be left out that may be null here.
+  const unreviewed_changes = unreviewedText({ ...before, ...known } as Unreviewed)
+  return { unreviewed_since: line.unreviewed_since, unreviewed_changes }
 }
 
 /** Why a line cannot change the app that it knows. */
@@ -116,21 +139,25 @@ export function conflicts({ line, known: [known, ...others], slugHolder, package
   if (packageHolder && packageHolder.id !== known.id) {
     problems.push(problem('/package_name', `is that of app ${packageHolder.id}, ${packageHolder.slug}`))
   } else if (
-    line.package_name !== undefined &&
+    isSet(line.package_name) &&
     known.package_key !== null &&
     line.package_name.toLowerCase() !== known.package_key &&
     !isExactly(line, known)
   ) {
     problems.push(problem('/slug', `is another app's, with the package name ${known.package_name}`))
   }
-  if (known.deleted_at !== null && line.deleted_at === undefined) {
+  if (known.deleted_at !== null && !isSet(line.deleted_at) && !isRestored(line, known.updated_at)) {
     problems.push(problem('', `is app ${known.id}, which was deleted; app restore ${known.id} brings it back`))
   }
   return problems
 }
 
+/** A line that was written after an app was deleted, and says that it is not, is of an app that was restored. */
+const isRestored = ({ deleted_at, updated_at }: Line, deletion: string) =>
+  deleted_at === null && updated_at !== undefined && updated_at > deletion
+
 export function newRow(
-  { line, category_id }: Plan,
+  { line, category_id, unreviewed }: Plan,
   slug: string | undefined,
   developer_id: number,
   now: string,
@@ -143,6 +170,7 @@ export function newRow(
     category_id,
     status,
     deleted_at: line.deleted_at ?? null,
+    ...unreviewed,
     approved_at,
     created_at,
     updated_at: line.updated_at ?? approved_at ?? created_at,
@@ -160,9 +188,8 @@ export function newRow(
 
 /** What a line says of an app that is there; what it leaves out stays. */
 export function lineChanges(
-  line: Line,
+  { line, category_id, unreviewed }: Plan,
   known: KnownApp,
-  category_id: number,
   developer_id: number,
   now: string,
 ): AppRowChanges {
@@ -179,12 +206,13 @@ export function lineChanges(
     developer_id,
     ...defined({ ...owners, total_downloads, created_at, updated_at, deleted_at }),
     ...lineRatings(line, known),
-    ...(line.approved_at !== undefined && { approved_at: line.approved_at }),
+    ...(isSet(line.approved_at) && { approved_at: line.approved_at }),
+    // A line that says nothing new is no operator's look at what has changed.
+    ...(line.status !== undefined && line.status !== known.status && reviewed),
+    ...unreviewed,
     ...(line.status !== undefined && {
       status: line.status,
       rejection_reason: line.rejection_reason ?? null,
-      // A line that says nothing new is no operator's look at what has changed.
-      ...(line.status !== known.status && { unreviewed_since: null }),
       approved_at:
         line.approved_at ?? known.approved_at ?? (line.status === 'approved' ? (line.created_at ?? now) : null),
     }),
@@ -224,6 +252,7 @@ const reviewRatings = (app: KnownApp | undefined): Ratings =>
 /** The ratings without a review that a line tells of, if it does. An average alone is that of one. */
 function otherRatings({ average_rating, rating_count }: Line): Ratings | undefined {
   if (average_rating === undefined) return undefined
+  if (average_rating === null) return noRatings
   const count = rating_count ?? (average_rating === 0 ? 0 : 1)
   return { sum: Math.round(average_rating * count * 100), count }
 }

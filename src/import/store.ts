@@ -7,7 +7,8 @@ import type { Problem } from '../contract.ts'
 import type { Connection } from '../db/dialect.ts'
 import type { ReviewRow } from '../db/tables.ts'
 import { Refusal } from '../errors.ts'
-import { type Line, type LineReview, problem } from './line.ts'
+import { categoryPlans, isCategoryPlan, isRename } from './categories.ts'
+import { type Line, type LineCategory, type LineReview, problem } from './line.ts'
 import {
   conflicts,
   insteadIdentity,
@@ -24,6 +25,7 @@ import {
   type Plan,
   packageIdentity,
   planOf,
+  type ReadyCategory,
   type ReadyLine,
   slugIdentity,
   withoutRepeats,
@@ -35,17 +37,52 @@ export const importStore = (connection: Connection) => {
   const { sql, insertRows } = connection
   const apps = appStore(connection)
 
+  /** Writes a batch of lines: first its categories, which an export has before the apps that are in them. */
+  async function apply(lines: (ReadyLine | ReadyCategory)[], terms: Terms): Promise<Outcome[]> {
+    const ofCategories = lines.filter((line) => 'category' in line)
+    const ofApps = lines.filter((line) => 'line' in line)
+    const categories = (await applyCategories(ofCategories, terms)).values()
+    const apps = (await applyApps(ofApps, terms)).values()
+    return lines.map((line) => ('category' in line ? categories : apps).next().value ?? [])
+  }
+
+  async function applyCategories(lines: ReadyCategory[], { actor, onlyNew }: Terms): Promise<Outcome[]> {
+    if (lines.length === 0) return []
+    const categories = categoryStore(connection)
+    const plans = categoryPlans(
+      await categories.allToChange(),
+      lines.map(({ category }) => category),
+    )
+    const renames = onlyNew ? [] : plans.filter(isCategoryPlan).filter(isRename)
+    await categories.renameAll(
+      renames.flatMap(({ known, line: { slug, name } }) => (known ? { before: known, after: { slug, name } } : [])),
+      actor,
+    )
+    const given = new Set<number | Problem>((await categories.all()).map(({ id }) => id))
+    const outcomes: Outcome[] = []
+    for (const plan of plans) {
+      if (!isCategoryPlan(plan)) outcomes.push(plan)
+      else if (plan.known) outcomes.push(renames.includes(plan) ? 'updated' : 'unchanged')
+      else {
+        const added = await addCategory(plan.line, given, actor)
+        if (typeof added === 'number') given.add(added)
+        outcomes.push(typeof added === 'number' ? 'created' : [added])
+      }
+    }
+    return outcomes
+  }
+
   /**
    * Writes a batch of lines, no two of which make the same claim; returns what became of each. A line that cannot be
    * written has its problems and leaves nothing behind.
    */
-  async function apply(lines: ReadyLine[], { actor, onlyNew, now }: Terms): Promise<Outcome[]> {
+  async function applyApps(lines: ReadyLine[], { actor, onlyNew, now }: Terms): Promise<Outcome[]> {
     const known = await knownApps(lines.map(({ line }) => line))
     const [first, again] = withoutRepeats(lines.map((ready) => matched(known, ready)))
     const outcomes = await applyOnce(first, actor, onlyNew, now)
     if (again.length === 0) return outcomes
     // Two identities of one app: the second line must find what the first wrote.
-    const later = await apply(again, { actor, onlyNew, now })
+    const later = await applyApps(again, { actor, onlyNew, now })
     const results = new Map(
       [...first, ...again].map(({ number }, index) => [number, outcomes[index] ?? later[index - first.length]]),
     )
@@ -102,13 +139,13 @@ export const importStore = (connection: Connection) => {
   }
 
   async function addCategory(
-    { id, slug, name }: { id?: number; slug: string; name: string },
+    { id, slug, name, created_at }: LineCategory,
     given: Set<number | Problem>,
     actor: Actor,
   ): Promise<number | Problem> {
     try {
       const kept = id !== undefined && !given.has(id) ? id : undefined
-      return (await categoryStore(connection).add(slug, name, actor, kept)).id
+      return (await categoryStore(connection).add(slug, name, actor, { id: kept, created_at })).id
     } catch (error) {
       if (error instanceof Refusal) return problem('/category', error.message)
       throw error
@@ -178,7 +215,9 @@ export const importStore = (connection: Connection) => {
   /** Ids of developers by name, new ones being made. */
   async function developerIds(names: string[], now: string): Promise<Map<string, number>> {
     const ids = await knownDevelopers([...new Set(names)])
-    const rows = [...new Set(names)].filter((name) => !ids.has(name)).map((name) => ({ name, created_at: now }))
+    const rows = [...new Set(names)]
+      .filter((name) => !ids.has(name))
+      .map((name) => ({ name, created_at: now, changed_at: new Date().toISOString() }))
     for (const [name, id] of await insertRows('developers', rows, 'name')) ids.set(String(name), id)
     return ids
   }
@@ -239,14 +278,15 @@ export const importStore = (connection: Connection) => {
 
   /** Whether anything of the app changed. */
   async function update(
-    { line, category_id }: Plan,
+    plan: Plan,
     known: KnownApp,
     developers: Map<string, number>,
     reviews: Map<number, ReviewRow[]>,
     actor: Actor,
     now: string,
   ): Promise<boolean> {
-    const changes = lineChanges(line, known, category_id, developers.get(line.developer_name) ?? 0, now)
+    const { line } = plan
+    const changes = lineChanges(plan, known, developers.get(line.developer_name) ?? 0, now)
     if (line.reviews !== undefined && !isSame(line.reviews, reviews.get(known.id) ?? [])) {
       await sql('reviews').where({ app_id: known.id }).delete()
       await insertRows('reviews', await reviewRows([{ id: known.id, reviews: line.reviews }]))

@@ -3,6 +3,7 @@ import type { Actor } from '../actor.ts'
 import { categoryStore } from '../apps/categories.ts'
 import { canDecide, type Decision, decisions } from '../apps/policy.ts'
 import { appStore, type FoundApp } from '../apps/store.ts'
+import { reviewed, unreviewedOf } from '../apps/unreviewed.ts'
 import { type AuditLine, auditStore } from '../audit/store.ts'
 import type { Connection } from '../db/dialect.ts'
 import { type AppRow, type AppStatus, type OwnersColumn, ownersColumns } from '../db/tables.ts'
@@ -82,9 +83,8 @@ export const moderationStore = (connection: Connection) => {
   }
 
   /** Changes that were undone meanwhile are none. */
-  async function ownersChanges(app: ChangingApp, categorySlugs: Map<unknown, string>): Promise<Change[]> {
-    if (!app.unreviewed_since) return []
-    const before = await audit.valuesBefore(app.id, app.unreviewed_since)
+  function ownersChanges(app: ChangingApp, categorySlugs: Map<unknown, string>): Change[] {
+    const before = unreviewedOf(app)
     return ownersColumns
       .filter((field) => field in before && before[field] !== app[field])
       .map((field) => {
@@ -123,7 +123,7 @@ export const moderationStore = (connection: Connection) => {
       for (const app of await named(ids)) {
         const { id, name, slug, short_description, developer_name, category_slug, created_at, updated_at } = app
         const waiting_since = app.unreviewed_since ?? created_at
-        const changes = await ownersChanges(app, slugs)
+        const changes = ownersChanges(app, slugs)
         const texts = { name, slug, short_description, developer_name, category_slug }
         entries.push({ id, ...texts, created_at, updated_at, waiting_since, changes })
       }
@@ -159,7 +159,7 @@ export const moderationStore = (connection: Connection) => {
       const [developer] = await accountStore(connection).accounts([app.developer_id])
       if (!developer) throw new Error(`app ${id} has no developer`)
       const { entries, hasOlder } = await audit.list({ appId: id }, historyLimit)
-      const changes = await ownersChanges(app, await categorySlugs())
+      const changes = ownersChanges(app, await categorySlugs())
       return { app, developer, changes, history: entries, hasOlderHistory: hasOlder }
     },
 
@@ -178,7 +178,7 @@ export const moderationStore = (connection: Connection) => {
       }
       const status = decisions[decision]
       const approved_at = status === 'approved' ? (app.approved_at ?? new Date().toISOString()) : app.approved_at
-      await apps.save(`app ${decision}`, app, { status, approved_at, rejection_reason, unreviewed_since: null }, actor)
+      await apps.save(`app ${decision}`, app, { status, approved_at, rejection_reason, ...reviewed }, actor)
       return { id, slug: app.slug, status }
     },
 
@@ -208,6 +208,6 @@ export const moderationStore = (connection: Connection) => {
 
 type NamedApp = AppRow & { developer_name: string; category_slug: string }
 
-type ChangingApp = Pick<FoundApp, 'id' | 'unreviewed_since' | OwnersColumn>
+type ChangingApp = Pick<FoundApp, 'unreviewed_changes' | OwnersColumn>
 
 const textOrNull = (value: unknown) => (value === null || value === undefined ? null : String(value))

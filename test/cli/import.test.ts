@@ -135,7 +135,7 @@ describe('import', () => {
     expect(reply.stderr).toBe(
       `apps-service: ${file} breaks off after line ${taken}, which is the last that was taken: unexpected end of file\n`,
     )
-    expect((await run(['export', `${file}.out`], env)).stderr).toContain(`${6 + taken} apps exported`)
+    expect((await run(['export', `${file}.out`], env)).stderr).toContain(`${6 + taken} apps and 3 categories exported`)
   })
 
   test('reads standard input, and writes nothing in a dry run', async () => {
@@ -235,7 +235,8 @@ describe('import', () => {
     expect(code).toBe(0)
     expect(JSON.parse(stdout)).toMatchObject({
       type: 'object',
-      required: ['name', 'description', 'category', 'developer_name'],
+      else: { required: ['name', 'description', 'category', 'developer_name'] },
+      properties: { package_name: { description: expect.stringContaining('by its developer_name and exact name') } },
     })
   })
 
@@ -262,10 +263,42 @@ test('an export, compressed or not, is what import reads', async () => {
   const env = { DATABASE_URL: `sqlite:${copyWorld()}` }
   const file = join(temporaryFolder(), 'out.ndjson.gz')
   const plain = await run(['export'], env)
-  expect(plain).toMatchObject({ code: 0, stderr: '6 apps exported.\n' })
+  expect(plain.code).toBe(0)
+  expect(plain.stderr).toMatch(
+    /^6 apps and 3 categories exported\. What changes from now on: --since \d{4}-\d\d-\d\dT[\d:.]+Z\n$/,
+  )
   expect((await run(['export', file], env)).code).toBe(0)
   expect(gunzipSync(readFileSync(file)).toString()).toBe(plain.stdout)
-  expect((await run(['import', file], env)).stdout).toMatch(/0 created, 0 updated, 6 unchanged/)
+  expect((await run(['import', file], env)).stdout).toMatch(/0 created, 0 updated, 9 unchanged/)
+})
+
+test('what has changed since an export is in the next, with little that has not, and what it prints is enough', async () => {
+  const databaseFile = copyWorld()
+  const env = { DATABASE_URL: `sqlite:${databaseFile}` }
+  const mirror = { DATABASE_URL: `sqlite:${temporaryFolder()}/mirror.sqlite` }
+  await run(['migrate'], mirror)
+  // Long ago enough that what the command goes back for others' clocks does not reach it.
+  const database = openDatabase(env.DATABASE_URL)
+  const past = '2026-01-01T00:00:00.000Z'
+  for (const table of ['apps', 'developers', 'categories'] as const)
+    await database.write(({ sql }) => sql(table).update({ changed_at: past }))
+  await database.close()
+  const whole = await run(['export'], env)
+  expect((await run(['import', '-'], mirror, whole.stdout)).stdout).toMatch(/9 created/)
+  const next = /--since (\S+)$/m.exec(whole.stderr)?.[1] ?? ''
+  expect((await run(['export', '--since', next], env)).stdout).toBe('')
+
+  await run(['app', 'restore', '4'], env)
+  await run(['category', 'rename', 'games', '--name', 'Play', '--slug', 'play'], env)
+  await run(['category', 'add', '--slug', 'new', '--name', 'New'], env)
+  const changed = await run(['export', '--since', next], env)
+  expect(changed.stderr).toMatch(/^2 apps and 2 categories exported\./)
+  expect((await run(['import', '-'], mirror, changed.stdout)).stdout).toMatch(/1 created, 2 updated, 1 unchanged/)
+  await run(['developer', 'rename', 'Ada', '--to', 'Ada & Sons'], env)
+  const renamed = await run(['export', '--since', next], env)
+  expect(renamed.stderr).toMatch(/^5 apps and 2 categories exported\./)
+  await run(['import', '-'], mirror, renamed.stdout)
+  expect((await run(['export'], mirror)).stdout).toBe((await run(['export'], env)).stdout)
 })
 
 test('kill -9 in the middle of an import: nothing half done is visible, and the next run finishes', async () => {

@@ -19,6 +19,7 @@ const engine: Engine = {
   isUnavailable: never,
   isConflict: never,
   reasonOf: never,
+  horizon: never,
   version: never,
   copyTo: never,
   rehearse: never,

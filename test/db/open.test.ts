@@ -43,7 +43,7 @@ test.for(['read', 'write'] as const)('every PRAGMA is in force on a connection t
 
 test('a connection to read refuses to write', async () => {
   await withDatabase(async (database) => {
-    const write = database.read(({ sql }) => sql('developers').insert({ name: 'X', created_at: '' }))
+    const write = database.read(({ sql }) => sql('developers').insert({ name: 'X', created_at: '', changed_at: '' }))
     await expect(write).rejects.toMatchObject({ code: 'unavailable' })
   })
 })
@@ -128,7 +128,9 @@ describe('the schema refuses what must never be', () => {
 
 test('a driver error does not quote what was bound to the statement', async () => {
   await withDatabase(async (database) => {
-    const insert = database.write(({ sql }) => sql('developers').insert({ name: 'Ada', created_at: 'private text' }))
+    const insert = database.write(({ sql }) =>
+      sql('developers').insert({ name: 'Ada', created_at: 'private text', changed_at: '' }),
+    )
     await expect(insert).rejects.toThrow(/UNIQUE/)
     await expect(insert).rejects.not.toThrow(/private text/)
   })
@@ -213,7 +215,7 @@ test('a snapshot stays at its moment while others write, and the next one is of 
     const before = await namesIn()
     const seen = await database.snapshot(async ({ sql }) => {
       const first = await sql('developers').orderBy('id').pluck('name')
-      await database.write((writer) => writer.sql('developers').insert({ name: 'Eve', created_at: '' }))
+      await database.write((writer) => writer.sql('developers').insert({ name: 'Eve', created_at: '', changed_at: '' }))
       return [first, await sql('developers').orderBy('id').pluck('name')]
     })
     expect(seen).toEqual([before, before])
@@ -225,7 +227,8 @@ test('the version of the data changes with every commit, by this process or anot
   const file = copyWorld()
   const database = openDatabase(`sqlite:${file}`)
   const other = openDatabase(`sqlite:${file}`)
-  const add = (to: Database, name: string) => to.write(({ sql }) => sql('developers').insert({ name, created_at: '' }))
+  const add = (to: Database, name: string) =>
+    to.write(({ sql }) => sql('developers').insert({ name, created_at: '', changed_at: '' }))
   const versions = [await database.version()]
   const note = async () => versions.push(await database.version())
   await add(database, 'Eve')
@@ -243,7 +246,7 @@ test('the version of the data changes with every commit, by this process or anot
 
 test('a statement that a unique constraint refuses leaves its transaction as it was', async () => {
   await withDatabase(async (database) => {
-    const insert = (name: string) => ({ name, created_at: '' })
+    const insert = (name: string) => ({ name, created_at: '', changed_at: '' })
     await database.write(async ({ sql, attempt }) => {
       await sql('developers').insert(insert('Eve'))
       const again = attempt(() => sql('developers').insert([insert('New'), insert('Eve')]), {
@@ -259,7 +262,12 @@ test('a statement that a unique constraint refuses leaves its transaction as it 
 
 test('rows without an id are given one that no row with an id has, before or behind it', async () => {
   await withDatabase(async (database) => {
-    const row = (name: string, id?: number) => ({ ...(id !== undefined && { id }), name, created_at: '' })
+    const row = (name: string, id?: number) => ({
+      ...(id !== undefined && { id }),
+      name,
+      created_at: '',
+      changed_at: '',
+    })
     const ids = await database.write(({ insertRows }) =>
       insertRows('developers', [row('A'), row('B', 3), row('C'), row('D', 5)], 'name'),
     )
@@ -280,7 +288,7 @@ test('text is ordered by code point', async () => {
     await database.write(({ insertRows }) =>
       insertRows(
         'developers',
-        names.toReversed().map((name) => ({ name, created_at: '' })),
+        names.toReversed().map((name) => ({ name, created_at: '', changed_at: '' })),
       ),
     )
     expect(
@@ -297,7 +305,7 @@ describe('work that loses against another transaction', () => {
     let begun = 0
     const work = database.write(async ({ sql }) => {
       begun++
-      await sql('developers').insert({ name: `Eve ${begun}`, created_at: '' })
+      await sql('developers').insert({ name: `Eve ${begun}`, created_at: '', changed_at: '' })
       if (begun <= times) throw conflict
     })
     const outcome = await work.then(

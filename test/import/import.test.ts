@@ -1,7 +1,10 @@
-import { describe, expect, test } from 'vitest'
-import { openDatabase } from '../../src/db/open.ts'
+import { Writable } from 'node:stream'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { type Database, openDatabase } from '../../src/db/open.ts'
+import { exportCatalogue } from '../../src/import/export.ts'
 import type { Summary } from '../../src/import/import.ts'
 import type { Line } from '../../src/import/line.ts'
+import { moderationStore } from '../../src/moderation/store.ts'
 import { exportLines, importLines } from '../support/catalogue-file.ts'
 import { holdClock } from '../support/clock.ts'
 import { expectConsistent } from '../support/consistent.ts'
@@ -14,6 +17,13 @@ const review = (rating: number, seconds = 0) => ({
   comment: 'Seen.',
   created_at: new Date(Date.UTC(2026, 0, 1, 0, 0, seconds)).toISOString(),
 })
+
+async function emptyDatabase() {
+  const database = openDatabase(`sqlite:${temporaryFolder()}/empty.sqlite`)
+  await database.migrate()
+  onTestFinished(() => database.close())
+  return database
+}
 
 const countsOf = ({ created, updated, unchanged, rejected }: Summary) => [created, updated, unchanged, rejected]
 
@@ -204,7 +214,10 @@ describe('each field of a line', () => {
     approved_at: time(2),
   }
   /** What is changed, and the columns of the audit that this is in; none where it is kept beside them. */
-  const changes: Record<Exclude<keyof Line, 'id' | 'slug'>, { to: Partial<Line>; audited: string[] }> = {
+  const changes: Record<
+    Exclude<keyof Line, 'id' | 'slug' | 'unreviewed_since' | 'unreviewed_changes'>,
+    { to: Partial<Line>; audited: string[] }
+  > = {
     name: { to: { name: 'Sky Map' }, audited: ['name'] },
     short_description: { to: { short_description: 'Planets.' }, audited: ['short_description'] },
     description: { to: { description: 'All stars.' }, audited: ['description'] },
@@ -492,6 +505,134 @@ test('what an owner has changed still waits for a look after an export was impor
   expect(countsOf(await importLines(database, lines))).toEqual([0, 0, lines.length, 0])
   const row = await database.read(({ sql }) => sql('apps').where({ id: world.apps.approved }).first('unreviewed_since'))
   expect(row?.unreviewed_since).toBeTruthy()
+})
+
+test('what an operator has yet to look at is there after a move, with what was changed', async () => {
+  const source = await startService()
+  const { world, request } = source
+  const write = (id: number, json: object) => request('PUT', `/apps/${id}`, { key: world.keys.ada, json })
+  const { approved, rejected } = world.apps
+  await write(approved, { description: 'Changed.', short_description: '', category_id: world.categories.games })
+  await write(approved, { description: 'Changed again.', name: 'Tide' })
+  await write(rejected, { description: 'Mended.' })
+  await write(rejected, { version: '2' })
+  const empty = await emptyDatabase()
+  await importLines(empty, await exportLines(source.database))
+  const moderation = (from: Database) =>
+    from.snapshot(async (connection) => {
+      const { queue, dossier } = moderationStore(connection)
+      return [await queue('changed', {}, 9, 0), await queue('pending', {}, 9, 0), (await dossier(rejected, 1)).changes]
+    })
+  const waiting = await moderation(source.database)
+  expect(waiting).toMatchObject([
+    {
+      total: 1,
+      apps: [
+        {
+          changes: [
+            { field: 'name', before: 'Tide Clock', after: 'Tide' },
+            { field: 'short_description', before: 'High and low water', after: null },
+            { field: 'description', before: 'Tide Clock is here.', after: 'Changed again.' },
+            { field: 'category', before: 'tools', after: 'games' },
+          ],
+        },
+      ],
+    },
+    { total: 3 },
+    [
+      { field: 'description', before: 'Broken Compass is here.', after: 'Mended.' },
+      { field: 'version', before: '1.0.0', after: '2' },
+    ],
+  ])
+  expect(await moderation(empty)).toEqual(waiting)
+})
+
+test('an export of a catalogue that changes meanwhile is one moment of it', async () => {
+  const { database, request, world } = await startService()
+  await importLines(
+    database,
+    Array.from({ length: 400 }, (_, index) => ({ ...app, slug: `a${index}`, description: 'Long. '.repeat(200) })),
+  )
+  const before = await exportLines(database)
+  // The last app changes when the first line is written.
+  const changed = async () => {
+    await request('PUT', `/apps/${world.apps.bobs}`, { key: world.keys.bob, json: { description: 'Changed.' } })
+    await importLines(database, [{ ...app, slug: 'a399', description: 'Changed.' }])
+  }
+  const lines: string[] = []
+  const output = new Writable({
+    highWaterMark: 1,
+    write(chunk, _encoding, done) {
+      lines.push(chunk.toString().trimEnd())
+      if (lines.length === 1) changed().then(() => done(), done)
+      else done()
+    },
+  })
+  await exportCatalogue(database, output)
+  expect(lines).toEqual(before)
+  expect(await exportLines(database)).not.toEqual(before)
+})
+
+test('a deleted app is brought back by a line that is later and says so, and by no other', async () => {
+  const { database } = await startService()
+  const line = { ...app, slug: 'stars', updated_at: '2026-01-02T00:00:00Z' }
+  await importLines(database, [{ ...line, deleted_at: '2026-01-02T00:00:00Z' }])
+  const rejects = [{ line: 1, fields: [''] }]
+  expect((await importLines(database, [{ ...line, updated_at: '2026-01-03T00:00:00Z' }])).rejects).toEqual(rejects)
+  expect((await importLines(database, [{ ...line, deleted_at: null }])).rejects).toEqual(rejects)
+  const restored = { ...line, deleted_at: null, updated_at: '2026-01-03T00:00:00Z' }
+  expect(countsOf(await importLines(database, [restored]))).toEqual([0, 1, 0, 0])
+})
+
+describe('lines of categories', () => {
+  const created_at = '2026-01-01T00:00:00.000Z'
+  const sky = { id: 50, slug: 'sky', name: 'Sky', created_at }
+  const sea = { id: 51, slug: 'sea', name: 'Sea', created_at }
+  test.for<[what: string, categories: object[], counts: number[], names: Record<number, string>]>([
+    ['that are there', [sky, sea], [0, 0, 2, 0], { 50: 'sky Sky', 51: 'sea Sea' }],
+    ['with another name', [{ ...sky, name: 'Air' }], [0, 1, 0, 0], { 50: 'sky Air', 51: 'sea Sea' }],
+    [
+      'that exchange their names',
+      [
+        { ...sky, slug: 'sea', name: 'Sea' },
+        { ...sea, slug: 'sky', name: 'Sky' },
+      ],
+      [0, 2, 0, 0],
+      { 50: 'sea Sea', 51: 'sky Sky' },
+    ],
+    [
+      'that pass a name on, the last of them to a new one',
+      [
+        { ...sky, slug: 'air', name: 'Air' },
+        { ...sea, slug: 'sky', name: 'Sky' },
+        { slug: 'sea', name: 'Sea' },
+      ],
+      [1, 2, 0, 0],
+      { 50: 'air Air', 51: 'sky Sky', 52: 'sea Sea' },
+    ],
+    [
+      'with a name that another keeps, and what rests on it',
+      [
+        { ...sky, slug: 'tools' },
+        { ...sea, slug: 'sky', name: 'Sky' },
+      ],
+      [0, 0, 0, 2],
+      { 50: 'sky Sky', 51: 'sea Sea' },
+    ],
+    [
+      'of a stranger with the same id',
+      [{ ...sky, slug: 'air', name: 'Air', created_at: '2026-01-02T00:00:00.000Z' }],
+      [1, 0, 0, 0],
+      { 50: 'sky Sky', 51: 'sea Sea', 52: 'air Air' },
+    ],
+  ])('%s', async ([, categories, counts, names]) => {
+    const { database } = await startService()
+    const lines = (list: object[]) => list.map((category) => ({ category }))
+    expect(countsOf(await importLines(database, lines([sky, sea])))).toEqual([2, 0, 0, 0])
+    expect(countsOf(await importLines(database, lines(categories)))).toEqual(counts)
+    const rows = await database.read(({ sql }) => sql('categories').where('id', '>=', 50))
+    expect(Object.fromEntries(rows.map(({ id, slug, name }) => [id, `${slug} ${name}`]))).toEqual(names)
+  })
 })
 
 test('a refused line leaves no category behind', async () => {

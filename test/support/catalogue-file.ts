@@ -24,10 +24,10 @@ export async function importLines(database: Database, lines: (object | string)[]
 }
 
 /** The lines of an export. */
-export async function exportLines(database: Database): Promise<string[]> {
+export async function exportLines(database: Database, since?: string): Promise<string[]> {
   const output = new PassThrough()
   const written = text(output)
-  await exportCatalogue(database, output)
+  await exportCatalogue(database, output, since)
   output.end()
-  return (await written).trimEnd().split('\n')
+  return (await written).split('\n').filter((line) => line !== '')
 }

@@ -63,6 +63,8 @@ function openFile(filename: string): Engine {
     isConflict: () => false,
     reasonOf,
 
+    // Whoever writes is alone at it: all who began before have ended.
+    horizon: () => writer.transaction(async () => new Date()),
     version: teller.version,
     copyTo: (file, inspect) => copyTo(filename, file, inspect),
     rehearse: (work) => rehearse(filename, openFile, work),
