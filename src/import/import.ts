@@ -24,7 +24,7 @@ export type ImportOptions = {
   actor: Actor
   /** What is there already stays as it is. */
   onlyNew: boolean
-  /** In the order of the file. */
+  /** In the order of the file; behind them those that waited for a package name in vain. */
   onReject: (number: number, problems: Problem[], text: string | undefined) => Promise<void>
   /** Called when a transaction is done, with the sums so far. */
   onProgress: (summary: Summary) => void
@@ -40,6 +40,9 @@ const isReady = (line: AnyLine): line is ReadyLine | ReadyCategory => !('problem
 /** Lines and characters that are written together, while the next ones are read. */
 const batchLines = 250
 const batchLength = 512 * 1024
+
+/** Lines that are kept for the end, since an app before them has their package name still: so many exchange them in no time. */
+const mostLater = 5000
 
 /**
  * Milliseconds. A transaction takes batches for so long, since every commit writes each page that it touched: the more lines
@@ -62,6 +65,7 @@ export async function importCatalogue(
 ): Promise<Summary> {
   const summary: Summary = { lines: 0, created: 0, other_slugs: 0, updated: 0, unchanged: 0, rejected: 0 }
   const now = new Date().toISOString()
+  const later: ReadyLine[] = []
   const ahead = new OneAhead(batches(read()))
 
   for (let first = await ahead.next(); first; first = await ahead.next()) {
@@ -69,6 +73,10 @@ export async function importCatalogue(
     for (const [batch, outcomes] of results) await count(batch, outcomes)
     options.onProgress(summary)
     await delay(pause)
+  }
+  if (later.length > 0) {
+    const outcomes = await database.write((connection) => importStore(connection).applyLast(later, { ...options, now }))
+    await count(later, outcomes)
   }
   await database.settle()
   return summary
@@ -110,15 +118,19 @@ export async function importCatalogue(
     for (const line of batch) {
       const outcome = isReady(line) ? left.next().value : line.problems
       if (outcome === undefined) throw new Error(`nothing is known of line ${line.number}`)
-      if (outcome === 'created with another slug') {
+      if (outcome === 'later' && 'line' in line && later.length < mostLater) later.push(line)
+      else if (outcome === 'later') await reject(line, [problem('/package_name', 'is that of another app')])
+      else if (outcome === 'created with another slug') {
         summary.created++
         summary.other_slugs++
       } else if (typeof outcome === 'string') summary[outcome]++
-      else {
-        summary.rejected++
-        await options.onReject(line.number, outcome, line.text)
-      }
+      else await reject(line, outcome)
     }
+  }
+
+  async function reject({ number, text }: AnyLine, problems: Problem[]) {
+    summary.rejected++
+    await options.onReject(number, problems, text)
   }
 }
 

@@ -12,7 +12,8 @@ import { defaultVersion, isSet, type Line, type LineCategory, type LineReview, p
 /** A valid line, with the text that it was read from; its search document is cut beforehand where the app will be listed. */
 export type ReadyLine = { number: number; text: string; line: Line; document?: SearchDocument | undefined }
 
-export type Outcome = 'created' | 'created with another slug' | 'updated' | 'unchanged' | Problem[]
+/** `later`: its package name is an app's that a line behind it may give another. */
+export type Outcome = 'later' | 'created' | 'created with another slug' | 'updated' | 'unchanged' | Problem[]
 
 export type KnownApp = AppRow & { developer_name: string }
 /** With the apps that it knows, none, one, or several of one owner and name; and whose its slug and its package name are. */
@@ -125,6 +126,17 @@ function unreviewedOf(line: Line, categories: Map<string, number | Problem>): Un
   // Of the texts, the contract lets only those be left out that may be null here.
   const unreviewed_changes = unreviewedText({ ...before, ...known } as Unreviewed)
   return { unreviewed_since: line.unreviewed_since, unreviewed_changes }
+}
+
+/** Whether a line takes a package name that another app has, which in the catalogue that the line is of has it no more. */
+export const takesPackageName = ({ line, known: [known], packageHolder }: MatchedLine) =>
+  known !== undefined && packageHolder !== undefined && packageHolder.id !== known.id && isExactly(line, known)
+
+/** Of lines that take package names, those that can all be written at once: what they take, one of them gives. */
+export function exchanging(lines: MatchedLine[]): MatchedLine[] {
+  const givers = new Set(lines.map(({ known }) => known[0]?.id))
+  const left = lines.filter((line) => !takesPackageName(line) || givers.has(line.packageHolder?.id))
+  return left.length === lines.length ? lines : exchanging(left)
 }
 
 /** Why a line cannot change the app that it knows. */

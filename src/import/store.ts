@@ -11,6 +11,7 @@ import { categoryPlans, isCategoryPlan, isRename } from './categories.ts'
 import { type Line, type LineCategory, type LineReview, problem } from './line.ts'
 import {
   conflicts,
+  exchanging,
   insteadIdentity,
   isPlan,
   isSame,
@@ -28,6 +29,7 @@ import {
   type ReadyCategory,
   type ReadyLine,
   slugIdentity,
+  takesPackageName,
   withoutRepeats,
 } from './plan.ts'
 
@@ -76,33 +78,35 @@ export const importStore = (connection: Connection) => {
    * Writes a batch of lines, no two of which make the same claim; returns what became of each. A line that cannot be
    * written has its problems and leaves nothing behind.
    */
-  async function applyApps(lines: ReadyLine[], { actor, onlyNew, now }: Terms): Promise<Outcome[]> {
+  async function applyApps(lines: ReadyLine[], terms: Terms, isLast = false): Promise<Outcome[]> {
     const known = await knownApps(lines.map(({ line }) => line))
     const [first, again] = withoutRepeats(lines.map((ready) => matched(known, ready)))
-    const outcomes = await applyOnce(first, actor, onlyNew, now)
+    const outcomes = await applyOnce(first, terms, isLast)
     if (again.length === 0) return outcomes
     // Two identities of one app: the second line must find what the first wrote.
-    const later = await applyApps(again, { actor, onlyNew, now })
+    const later = await applyApps(again, terms, isLast)
     const results = new Map(
       [...first, ...again].map(({ number }, index) => [number, outcomes[index] ?? later[index - first.length]]),
     )
     return lines.map(({ number }) => results.get(number) ?? [])
   }
 
-  async function applyOnce(lines: MatchedLine[], actor: Actor, onlyNew: boolean, now: string): Promise<Outcome[]> {
+  async function applyOnce(lines: MatchedLine[], { actor, onlyNew, now }: Terms, isLast: boolean): Promise<Outcome[]> {
     const wanted = onlyNew ? lines.filter(({ known }) => known.length === 0) : lines
-    const problems = new Map(wanted.map((line) => [line, conflicts(line)]))
+    const problems = new Map(
+      wanted.map((line) => [line, !isLast && takesPackageName(line) ? ('later' as const) : conflicts(line)]),
+    )
     const categories = await categoryIds(
       wanted.filter((line) => problems.get(line)?.length === 0).map(({ line }) => line),
       actor,
     )
     const plans = lines.map((line) => {
       const wrong = problems.get(line)
-      if (!wrong) return undefined
+      if (!wrong || wrong === 'later') return wrong
       return wrong.length > 0 ? wrong : planOf(line, categories)
     })
 
-    const accepted = plans.filter((plan) => plan !== undefined).filter(isPlan)
+    const accepted = plans.filter((plan) => plan !== undefined && plan !== 'later').filter(isPlan)
     const reviews = await reviewsOf(accepted.flatMap(({ line, known }) => (line.reviews && known ? known.id : [])))
     const developers = await developerIds(
       accepted.map(({ line }) => line.developer_name),
@@ -120,6 +124,7 @@ export const importStore = (connection: Connection) => {
     }
     return plans.map((plan) => {
       if (!plan) return 'unchanged'
+      if (plan === 'later') return plan
       if (!isPlan(plan)) return plan
       if (!plan.known) return plan.hasStrangersSlug ? 'created with another slug' : 'created'
       return changed.has(plan) ? 'updated' : 'unchanged'
@@ -298,7 +303,15 @@ export const importStore = (connection: Connection) => {
     return true
   }
 
-  return { apply }
+  /** Writes the lines that were to be written later, all together: so they may exchange package names. */
+  async function applyLast(lines: ReadyLine[], terms: Terms): Promise<Outcome[]> {
+    const known = await knownApps(lines.map(({ line }) => line))
+    const givers = exchanging(lines.map((ready) => matched(known, ready))).flatMap(({ known: [app] }) => app?.id ?? [])
+    await sql('apps').whereIn('id', givers).update({ package_name: null, package_key: null })
+    return applyApps(lines, terms, true)
+  }
+
+  return { apply, applyLast }
 }
 
 const withId = <T extends object>(row: T, id: number | undefined): T & { id?: number } =>

@@ -635,6 +635,32 @@ describe('lines of categories', () => {
   })
 })
 
+test('apps exchange their package names, wherever in the file they stand, and take none that another keeps', async () => {
+  const { database } = await startService()
+  const created_at = '2026-01-01T00:00:00Z'
+  const line = (id: number, letter: string) => ({
+    ...app,
+    id,
+    slug: `a${id}`,
+    created_at,
+    package_name: `org.example.${letter}`,
+  })
+  const others = Array.from({ length: 300 }, (_, index) => line(1000 + index, `other${index}`))
+  await importLines(database, [line(70, 'a'), line(71, 'b'), line(72, 'c'), line(73, 'd'), ...others])
+  const moved = [line(70, 'b'), line(71, 'c'), ...others, line(72, 'a')]
+  expect(countsOf(await importLines(database, moved))).toEqual([0, 3, 300, 0])
+  const taking = [line(72, 'd'), line(70, 'a'), line(71, 'b')]
+  expect((await importLines(database, taking)).rejects).toEqual([
+    { line: 1, fields: ['/package_name'] },
+    { line: 2, fields: ['/package_name'] },
+    { line: 3, fields: ['/package_name'] },
+  ])
+  const names = await database.read(({ sql }) =>
+    sql('apps').whereBetween('id', [70, 73]).orderBy('id').pluck('package_name'),
+  )
+  expect(names).toEqual(['b', 'c', 'a', 'd'].map((letter) => `org.example.${letter}`))
+})
+
 test('a refused line leaves no category behind', async () => {
   const { database } = await startService()
   await importLines(database, [{ ...app, package_name: 'org.example.a', slug: 'a' }])

@@ -130,6 +130,20 @@ function changer({ database, request, decide, addReviews, world }: Service, star
       const to = oneOf(await database.read(({ sql }) => sql('developers').orderBy('id').pluck('name')))
       return write((connection) => moderationStore(connection).transfer(id, to, operator))
     },
+    async () => {
+      // A package name goes from one app to another, often to one that an export has before it.
+      const apps = await database.read(({ sql }) => sql('apps').whereNull('deleted_at').whereNotNull('package_name'))
+      if (apps.length < 2) return false
+      const [giver, taker] = [oneOf(apps), oneOf(apps)]
+      const rename = (id: number, package_name: string | null) =>
+        Promise.all(
+          Object.values(world.keys).map((key) => request('PUT', `/apps/${id}`, { key, json: { package_name } })),
+        )
+      await rename(giver.id, `org.example.spare${below(1e9)}`)
+      await rename(taker.id, giver.package_name)
+      if (maybe(true)) await rename(giver.id, taker.package_name)
+      return true
+    },
     async () => addReviews(await anId(), 1 + below(3)).then(() => true),
     async () => {
       const from = oneOf(await database.read(({ sql }) => sql('developers').orderBy('id').pluck('name')))
