@@ -20,7 +20,7 @@ export const importCommand = () =>
   new Command('import')
     .description('bring a catalogue file into the database: newline-delimited JSON, gzip or not, one app a line')
     .argument('[file]', 'path of the file, or - for standard input')
-    .option('--dry-run', 'tell what would happen, and write nothing but the rejects')
+    .option('--dry-run', 'tell what would happen, in a copy of the database, and write nothing but the rejects')
     .option('--only-new', 'bring in new apps alone, and leave alone what is there')
     .option('--rejects <path>', 'where refused lines go, each with its problems (default: FILE.rejects.ndjson)')
     .option('--schema', 'print the JSON Schema of a line instead')
@@ -36,7 +36,8 @@ A line is of the app that has
      package_name nor slug,
   4. its developer_name and exact name, if that app has no package name.
 Otherwise it is a new app, with a slug of its own where another developer's app
-has that of the line.
+has that of the line; by its developer and created_at, or else name, it is known
+again.
 
 A bad line is refused alone, and the rest goes in; the exit code is 1 then. What
 was refused is in the rejects, with the reasons: mend it there, and import that

@@ -9,8 +9,8 @@ import { exportLines, importLines } from '../support/catalogue-file.ts'
 import { expectConsistent } from '../support/consistent.ts'
 import { type Service, startService, temporaryFolder } from '../support/service.ts'
 
-/** How many changes are made, and the number that they follow from: `MIRROR_CHANGES=5000 MIRROR_SEED=1 make test`. */
-const changes = Number(process.env.MIRROR_CHANGES ?? 500)
+/** How many changes are made, and the number that they follow from: `MIRROR_CHANGES=500 make test`. */
+const changes = Number(process.env.MIRROR_CHANGES ?? 150)
 const seed = Number(process.env.MIRROR_SEED ?? Date.now() % 1_000_000)
 const changesATime = 50
 
