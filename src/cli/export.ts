@@ -34,8 +34,10 @@ Examples:
   npx apps-service export catalogue.ndjson.gz
   npx apps-service export | grep '"status":"pending"'
 
-To keep a mirror, import a whole export into an empty database once, and then, from cron:
-  npx apps-service export --since 2h | DATABASE_URL=sqlite:mirror.sqlite npx apps-service import -`,
+To keep a mirror, import a whole export into an empty database once, and then,
+from cron:
+  npx apps-service export --since 2h |
+    DATABASE_URL=sqlite:mirror.sqlite npx apps-service import -`,
     )
     .action(runExport)
 

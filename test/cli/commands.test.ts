@@ -3,6 +3,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { appStore } from '../../src/apps/store.ts'
+import { unreviewedAfter } from '../../src/apps/unreviewed.ts'
 import { openDatabase } from '../../src/db/open.ts'
 import { run } from '../support/process.ts'
 import { copyWorld, temporaryFolder } from '../support/service.ts'
@@ -184,7 +185,8 @@ describe('nothing that others have written deceives a reader at a terminal:', ()
         package_name: `org.example.ebb${trap}`,
       }
       const unreviewed_since = '2020-01-01T00:00:00.000Z'
-      await apps.save('app update', app, { ...texts, unreviewed_since }, { operator: `root${trap}` })
+      const changes = { ...texts, unreviewed_since, unreviewed_changes: unreviewedAfter(app, texts) }
+      await apps.save('app update', app, changes, { operator: `root${trap}` })
     })
     await database.close()
     return filename

@@ -48,7 +48,7 @@ async function expectSame(source: Service, mirror: Service) {
   expect(await all(mirror.database)).toEqual(categories)
   await expectConsistent(mirror.database)
   const waiting = ({ snapshot }: Database, queue: 'pending' | 'changed') =>
-    snapshot((connection) => moderationStore(connection).queue(queue, 1000, 0))
+    snapshot((connection) => moderationStore(connection).queue(queue, {}, 1000, 0))
   for (const queue of ['pending', 'changed'] as const)
     expect(await waiting(mirror.database, queue)).toEqual(await waiting(source.database, queue))
 
