@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { listApps } from '../../src/apps/catalogue.ts'
 import { appStore, type NewAppRow } from '../../src/apps/store.ts'
 import { expectConsistent } from '../support/consistent.ts'
 import { type Service, startService } from '../support/service.ts'
@@ -252,6 +253,52 @@ describe('search', () => {
         pages.push(...namesOf(reply))
       }
       expect(pages).toEqual(whole)
+    }
+  })
+
+  test('ranks alike whichever way the index is used, on every page', async () => {
+    const service = await startService()
+    const words = ['ant', 'antler', 'bee', 'beetle', 'cat', 'catfish']
+    /** Some words, by the bits of a number. */
+    const some = (bits: number) => words.filter((_, index) => (bits >> index) & 1).join(' ')
+    const many = Array.from({ length: 160 }, (_, index) => ({
+      slug: `s${index}`,
+      name: some(1 + ((index * 37) % 63)),
+      description: index % 4 === 0 ? 'bee cat' : some(1 + ((index * 11) % 63)),
+      package_name: `${words[index % 6]}.p.a${index}`,
+      total_downloads: (index * 7919) % 40,
+    }))
+    await publish(service, many)
+
+    const rankOf = ({ name, description, package_name }: (typeof many)[number], search: string) => {
+      const terms = search.split(' ')
+      const has = (text: string, isWhole: boolean) =>
+        terms.every((term) => text.split(/[ .]/).some((word) => (isWhole ? word === term : word.startsWith(term))))
+      if (name === search) return 1
+      if (has(name, true)) return 2
+      if (has(name, false)) return 3
+      if (has(`${name} ${description} ada`, true)) return 4
+      return has(`${name} ${description} ada ${package_name}`, false) ? 5 : 0
+    }
+    for (const search of ['ant', 'an', 'bee cat', 'be ca', 'ant beetle cat', 'catfish', 'c', 'a p', 'antler a12']) {
+      const expected = many
+        .map((app, index) => ({ app, index, rank: rankOf(app, search) }))
+        .filter(({ rank }) => rank > 0)
+        .sort((a, b) => a.rank - b.rank || b.app.total_downloads - a.app.total_downloads || b.index - a.index)
+        .map(({ index }) => `app ${index}`)
+      for (const limit of [1, 7, 100]) {
+        const found: string[] = []
+        for (let page = 1, total = 1; (page - 1) * limit < total; page++) {
+          const shown = await listApps(service.database, { page, limit, search, category: 'empty' })
+          total = shown.total
+          found.push(...shown.apps.map(({ slug }) => slug))
+        }
+        expect(found.length, search).toBe(expected.length)
+        expect(
+          found.map((slug) => `app ${slug.slice(1)}`),
+          `${search} by ${limit}`,
+        ).toEqual(expected)
+      }
     }
   })
 
