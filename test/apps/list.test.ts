@@ -151,7 +151,7 @@ describe('search', () => {
     { name: 'Code', description: 'For C++ and C#, by C. Strict.', total_downloads: 8 },
     { name: 'Sea', description: 'For C, F sharp.', total_downloads: 9 },
     { name: 'Player', description: 'كل الموسيقى 🎵', total_downloads: 10 },
-    { name: 'Store news', description: 'About org.fdroid.fdroid.', total_downloads: 11 },
+    { name: 'Store news', description: 'About org.fdroid.fdroid 👩‍🚀', total_downloads: 11 },
   ]
   test.for<[string, string, string[]]>([
     ['joined words apart', 'f droid', ['F-Droid', 'Store news']],
@@ -169,6 +169,7 @@ describe('search', () => {
     ['C#', 'c%23', ['Code']],
     ['C, with and without signs', 'for c', ['Sea', 'Code']],
     ['an emoji', '🎵', ['Player']],
+    ['an emoji, and not one that begins with it', '👩', []],
     ['an Arabic word without its article', 'موسيقى', ['Player']],
     ['a package name before those who mention it', 'org.fdroid.fdroid', ['F-Droid', 'Store news']],
   ])('finds %s', async ([, search, names]) => {
