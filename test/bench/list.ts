@@ -75,7 +75,10 @@ function queriesOf(size: number): Query[] {
     'common word': words.common,
     'one letter': 's',
     'two words': `${vocabulary[100]} ${vocabulary[200]}`,
+    'two words, one of them common': `${words.common} ${vocabulary[0]}`,
     'two Japanese characters': words.japanese,
+    'package name': 'org.example.app77',
+    typo: `${words.rare}y`,
   }
   const query = (name: string, filter: Partial<AppFilter>): Query => ({ name, filter: { page: 1, limit, ...filter } })
   const common = (name: string, filter: Partial<AppFilter>) =>
