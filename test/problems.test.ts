@@ -100,6 +100,17 @@ test.for<
   expect(reply).toEqual({ message: `The request has ${count}; see data.errors.`, problems })
 })
 
+test.for([
+  ['{"name": "Star', 'The body is not valid JSON.'],
+  ['{"name":"A","name":"B"}', 'The body has a field twice; see data.errors.'],
+  [Buffer.from('22ff22', 'hex'), 'The body is not valid UTF-8.'],
+] as const)('a body that cannot be read: %s', async ([body, message]) => {
+  const service = await startService()
+  const headers = { 'Content-Type': 'application/json' }
+  const reply = await service.request('POST', '/apps', { key: service.world.keys.ada, headers, body })
+  expect([reply.status, reply.body.data.code, reply.body.message]).toEqual([400, 'malformed_json', message])
+})
+
 test('of more than a hundred problems a hundred are named, and all are counted', async () => {
   const names = Array.from({ length: 101 }, (_, index) => `x${index}=1`)
   const service = await startService()

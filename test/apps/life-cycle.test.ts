@@ -267,6 +267,16 @@ test('shows the newest hundred of many reviews, and counts them all', async () =
   expect(app.average_rating).toBe(3)
 })
 
+test('a catalogue whose only app was deleted is not empty', async () => {
+  const { database } = await startService()
+  const isEmpty = () => database.read((connection) => appStore(connection).isEmpty())
+  await database.write(async ({ sql }) => {
+    await sql('reviews').delete()
+    await sql('apps').whereNull('deleted_at').update({ deleted_at: '2026-01-01T00:00:00.000Z' })
+  })
+  expect(await isEmpty()).toBe(false)
+})
+
 test('of reviews of one time, the hundred that came last stand first', async () => {
   const service = await startService()
   const { apps } = service.world

@@ -43,6 +43,19 @@ test('categories with how many apps are in each, and under other names at once i
   await expectConsistentFile(file)
 })
 
+test('categories are in the order of their names, whatever their slugs', async () => {
+  const database = openDatabase({ filename: copyWorld() })
+  await database.write((connection) => categoryStore(connection).add('atlas', 'Maps', { operator: 'test' }))
+  const [all, overview] = await database.read(async (connection) => {
+    const categories = categoryStore(connection)
+    return [await categories.all(), await categories.overview()]
+  })
+  for (const listed of [all, overview]) {
+    expect(listed.map(({ name }) => name)).toEqual(['Empty', 'Games', 'Maps', 'Tools'])
+  }
+  await database.close()
+})
+
 test('a slug is 80 characters at most', async () => {
   const database = openDatabase(`sqlite:${copyWorld()}`)
   const add = (slug: string) =>

@@ -59,7 +59,11 @@ describe('the queue', () => {
       stdout: '',
       stderr: 'Page 9 of 1, 2 in all.\n',
     })
-    expect(await cli.run('moderation', 'queue', '--changed')).toEqual({ code: 0, stdout: '', stderr: 'No apps.\n' })
+    expect(await cli.run('moderation', 'queue', '--changed', '--limit', '1000')).toEqual({
+      code: 0,
+      stdout: '',
+      stderr: 'No apps.\n',
+    })
     expect(await cli.json('moderation', 'queue', '--changed')).toMatchObject({ apps: [], as_of: null })
   })
 
@@ -214,6 +218,22 @@ describe('the queue', () => {
     expect(await changes()).toEqual([[apps.bobs, [{ field: 'name', before: 'Bird Song', after: 'Birds' }]]])
     await service.request('DELETE', `/apps/${apps.bobs}`, bob)
     expect(await changes()).toEqual([])
+  })
+
+  test('tells what the owner has changed, not an import meanwhile', async () => {
+    const service = await startService()
+    const { apps } = service.world
+    await put(service, apps.approved, { version: '2' })
+    await service.database.write(async (connection) => {
+      const store = appStore(connection)
+      const app = await store.find(apps.approved)
+      if (app) await store.save('app import', app, { name: 'Tide Table' }, actor)
+    })
+    const [waiting] = (await queue(service, 'changed')).apps
+    expect(waiting).toMatchObject({
+      name: 'Tide Table',
+      changes: [{ field: 'version', before: '1.0.0', after: '2' }],
+    })
   })
 
   /** Of the world's approved app: what its owner changes, how that is told, and a search that finds it now. */

@@ -180,7 +180,7 @@ test.for<[name: string, body: string]>([
 test('asks for a body only when it is wanted', async () => {
   const service = await startService()
   const head = (key: string) =>
-    `POST /apps HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\nContent-Length: 2\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n`
+    `POST /apps HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\nContent-Length: 2\r\nExpect: 100-Continue\r\nConnection: close\r\n\r\n`
   const refused = await answerTo(service, 'POST', '/apps', head('nope'))
   expect(refused.status).toBe(401)
   expect(await exchange(service, `${head(service.world.keys.ada)}{}`)).toMatch(

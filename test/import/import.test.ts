@@ -719,6 +719,15 @@ test('an imported app is as the line says, in the API and in search', async () =
   expect(audit).toEqual([expect.objectContaining({ action: 'app import', operator: 'test', before: null })])
 })
 
+test('an owner and name of deleted apps alone say too little to bring one back', async () => {
+  const service = await startService()
+  await importLines(service.database, [
+    { ...app, slug: 'a', deleted_at: '2026-01-01T00:00:00Z' },
+    { ...app, slug: 'b', deleted_at: '2026-01-01T00:00:00Z' },
+  ])
+  expect((await importLines(service.database, [app])).rejects).toEqual([{ line: 1, fields: [''] }])
+})
+
 test('a deleted app stays deleted', async () => {
   const service = await startService()
   const { keys } = service.world

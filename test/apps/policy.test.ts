@@ -1,0 +1,43 @@
+import { describe, expect, test } from 'vitest'
+import { canDecide, canSee, type Decision, demandOwner, statusAfterUpdate } from '../../src/apps/policy.ts'
+
+const statuses = ['pending', 'approved', 'rejected'] as const
+type Status = (typeof statuses)[number]
+const owner = { developerId: 1, keyId: 'a' }
+const other = { developerId: 2, keyId: 'b' }
+const appOf = (status: Status) => ({ developer_id: 1, status })
+
+describe.for<[status: Status, byOthers: boolean, refusal: string]>([
+  ['pending', false, 'not_found'],
+  ['approved', true, 'forbidden'],
+  ['rejected', false, 'not_found'],
+])('an app that is %s', ([status, byOthers, refusal]) => {
+  test('is seen by its owner, and by others where it is approved', () => {
+    const app = appOf(status)
+    expect([canSee(owner, app), canSee(other, app), canSee(undefined, app)]).toEqual([true, byOthers, byOthers])
+  })
+
+  test('is its owner’s alone to change', () => {
+    expect(() => demandOwner(owner, appOf(status))).not.toThrow()
+    expect(() => demandOwner(other, appOf(status))).toThrow(expect.objectContaining({ code: refusal }))
+  })
+})
+
+test('an owner’s update asks again where an app was rejected', () => {
+  expect(statuses.map(statusAfterUpdate)).toEqual(['pending', 'approved', 'pending'])
+})
+
+test.for<[decision: Decision, status: Status, isChanged: boolean, isOpen: boolean]>([
+  ['approve', 'pending', false, true],
+  ['approve', 'approved', false, false],
+  ['approve', 'approved', true, true],
+  ['approve', 'rejected', false, true],
+  ['reject', 'pending', false, true],
+  ['reject', 'approved', false, true],
+  ['reject', 'approved', true, true],
+  ['reject', 'rejected', false, false],
+  ['reject', 'rejected', true, false],
+])('to %s an app that is %s, changed since: %j', ([decision, status, isChanged, isOpen]) => {
+  const unreviewed_since = isChanged ? '2026-01-01T00:00:00.000Z' : null
+  expect(canDecide(decision, { status, unreviewed_since })).toBe(isOpen)
+})
