@@ -44,7 +44,7 @@ test('categories with how many apps are in each, and under other names at once i
 })
 
 test('categories are in the order of their names, whatever their slugs', async () => {
-  const database = openDatabase({ filename: copyWorld() })
+  const database = openDatabase(`sqlite:${copyWorld()}`)
   await database.write((connection) => categoryStore(connection).add('atlas', 'Maps', { operator: 'test' }))
   const [all, overview] = await database.read(async (connection) => {
     const categories = categoryStore(connection)
