@@ -73,7 +73,7 @@ test.for<
     {
       'body /name': 'must not be empty',
       'body /description': 'must have at most 20000 characters',
-      'body /short_description': 'must be on one line, without control characters',
+      'body /short_description': 'must be on one line, without control characters or bidirectional controls',
       'body /version': 'must be a string',
       'body /package_name':
         'must have at least three parts with dots between, each a letter and then letters, digits, "_" or "-"',
