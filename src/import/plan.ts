@@ -128,15 +128,26 @@ function unreviewedOf(line: Line, categories: Map<string, number | Problem>): Un
   return { unreviewed_since: line.unreviewed_since, unreviewed_changes }
 }
 
-/** Whether a line takes a package name that another app has, which in the catalogue that the line is of has it no more. */
-export const takesPackageName = ({ line, known: [known], packageHolder }: MatchedLine) =>
-  known !== undefined && packageHolder !== undefined && packageHolder.id !== known.id && isExactly(line, known)
+/** The app that a line is of without a doubt. */
+const ownApp = ({ line, slugHolder }: MatchedLine) => (isExactly(line, slugHolder) ? slugHolder : undefined)
 
-/** Of lines that take package names, those that can all be written at once: what they take, one of them gives. */
-export function exchanging(lines: MatchedLine[]): MatchedLine[] {
-  const givers = new Set(lines.map(({ known }) => known[0]?.id))
-  const left = lines.filter((line) => !takesPackageName(line) || givers.has(line.packageHolder?.id))
-  return left.length === lines.length ? lines : exchanging(left)
+/**
+ * Whether a line, of an app that it names in full, takes a package name that another app has here. In the catalogue that the
+ * line is of, that one has it no more.
+ */
+export const takesPackageName = (matched: MatchedLine) =>
+  matched.packageHolder !== undefined &&
+  matched.packageHolder.id !== ownApp(matched)?.id &&
+  matched.line.id !== undefined &&
+  matched.line.created_at !== undefined &&
+  matched.line.slug !== undefined &&
+  matched.line.slug !== matched.packageHolder.slug
+
+/** The apps that give up their package names to lines, of those that take one: what each takes, one of them gives. */
+export function givers(lines: MatchedLine[]): number[] {
+  const ids = lines.flatMap((line) => ownApp(line)?.id ?? [])
+  const left = lines.filter((line) => !takesPackageName(line) || ids.includes(line.packageHolder?.id ?? 0))
+  return left.length === lines.length ? ids : givers(left)
 }
 
 /** Why a line cannot change the app that it knows. */

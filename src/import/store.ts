@@ -11,7 +11,7 @@ import { categoryPlans, isCategoryPlan, isRename } from './categories.ts'
 import { type Line, type LineCategory, type LineReview, problem } from './line.ts'
 import {
   conflicts,
-  exchanging,
+  givers,
   insteadIdentity,
   isPlan,
   isSame,
@@ -94,7 +94,10 @@ export const importStore = (connection: Connection) => {
   async function applyOnce(lines: MatchedLine[], { actor, onlyNew, now }: Terms, isLast: boolean): Promise<Outcome[]> {
     const wanted = onlyNew ? lines.filter(({ known }) => known.length === 0) : lines
     const problems = new Map(
-      wanted.map((line) => [line, !isLast && takesPackageName(line) ? ('later' as const) : conflicts(line)]),
+      wanted.map((line) => {
+        const wrong = conflicts(line)
+        return [line, !isLast && wrong.length > 0 && takesPackageName(line) ? ('later' as const) : wrong]
+      }),
     )
     const categories = await categoryIds(
       wanted.filter((line) => problems.get(line)?.length === 0).map(({ line }) => line),
@@ -306,8 +309,8 @@ export const importStore = (connection: Connection) => {
   /** Writes the lines that were to be written later, all together: so they may exchange package names. */
   async function applyLast(lines: ReadyLine[], terms: Terms): Promise<Outcome[]> {
     const known = await knownApps(lines.map(({ line }) => line))
-    const givers = exchanging(lines.map((ready) => matched(known, ready))).flatMap(({ known: [app] }) => app?.id ?? [])
-    await sql('apps').whereIn('id', givers).update({ package_name: null, package_key: null })
+    const ids = givers(lines.map((ready) => matched(known, ready)))
+    await sql('apps').whereIn('id', ids).update({ package_name: null, package_key: null })
     return applyApps(lines, terms, true)
   }
 

@@ -664,6 +664,10 @@ test('apps exchange their package names, wherever in the file they stand, and ta
   await importLines(database, [line(70, 'a'), line(71, 'b'), line(72, 'c'), line(73, 'd'), ...others])
   const moved = [line(70, 'b'), line(71, 'c'), ...others, line(72, 'a')]
   expect(countsOf(await importLines(database, moved))).toEqual([0, 3, 300, 0])
+  // A new app that takes what one before it has still, since that one waits for another's.
+  const chain = [line(71, 'a'), { ...line(75, 'c'), slug: 'new' }, line(72, 'c2')]
+  expect(countsOf(await importLines(database, chain))).toEqual([1, 2, 0, 0])
+  await importLines(database, [line(72, 'a'), { ...line(75, 'e'), slug: 'new' }, line(71, 'c')])
   const taking = [line(72, 'd'), line(70, 'a'), line(71, 'b')]
   expect((await importLines(database, taking)).rejects).toEqual([
     { line: 1, fields: ['/package_name'] },
