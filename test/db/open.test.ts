@@ -223,6 +223,51 @@ test('a snapshot stays at its moment while others write, and the next one is of 
   })
 })
 
+test('what was written before the horizon is there: it waits for whoever is writing', async () => {
+  await withDatabase(async (database) => {
+    const order: string[] = []
+    const begun = Promise.withResolvers<void>()
+    const goOn = Promise.withResolvers<void>()
+    const stamps: string[] = []
+    const slow = database.write(async ({ sql }) => {
+      stamps.push(new Date().toISOString())
+      await sql('developers').insert({ name: 'Eve', created_at: '', changed_at: stamps[0] ?? '' })
+      begun.resolve()
+      await goOn.promise
+      order.push('written')
+    })
+    await begun.promise
+    const horizon = database.horizon().then((time) => {
+      order.push('horizon')
+      return time.toISOString()
+    })
+    // Reads go on, and see nothing of it yet.
+    expect(await database.read(({ sql }) => sql('developers').where({ name: 'Eve' }))).toEqual([])
+    goOn.resolve()
+    await slow
+    expect((await horizon) >= (stamps[0] ?? '')).toBe(true)
+    expect(order).toEqual(['written', 'horizon'])
+  })
+})
+
+test('nobody sees what is rehearsed, and nothing of it remains; the others go on writing', async () => {
+  await withDatabase(async (database) => {
+    const add = (to: Database, name: string) =>
+      to.write(({ sql }) => sql('developers').insert({ name, created_at: '', changed_at: '' }))
+    const namesIn = (of: Database) => of.read(({ sql }) => sql('developers').orderBy('id').pluck('name'))
+    const seen = await database.rehearse(async (rehearsed) => {
+      await add(rehearsed, 'Eve')
+      await add(database, 'Mallory')
+      return [await namesIn(rehearsed), await namesIn(database)]
+    })
+    expect(seen).toEqual([
+      ['Ada', 'Bob', 'Eve'],
+      ['Ada', 'Bob', 'Mallory'],
+    ])
+    expect(await namesIn(database)).toEqual(['Ada', 'Bob', 'Mallory'])
+  })
+})
+
 test('the version of the data changes with every commit, by this process or another, and with nothing else', async () => {
   const file = copyWorld()
   const database = openDatabase(`sqlite:${file}`)
