@@ -34,7 +34,7 @@ const orders: Record<Sort, Order> = {
 const near = 1000
 
 /** All of a page is of one moment. */
-export function listApps(database: Database, { page, limit, category, search, sort }: AppFilter): Promise<AppPage> {
+export function findApps(database: Database, { page, limit, category, search, sort }: AppFilter): Promise<AppPage> {
   const offset = (page - 1) * limit
   if (search) return database.snapshot((connection) => foundPage(connection, search, category, sort, limit, offset))
   const order = orders[sort ?? 'latest']

@@ -92,7 +92,7 @@ export const categoryStore = (connection: Connection) => ({
         action: 'category rename',
         at,
         subject: { category_id: before.id },
-        ...difference(before, after),
+        ...renaming(before, after),
       })),
       actor,
     )
@@ -105,7 +105,7 @@ export const categoryStore = (connection: Connection) => ({
     if (!before) throw noSuchCategory(slug)
     const after = { slug: changes.slug ?? slug, name: categoryNameFrom(changes.name) }
     demandSlug(after.slug)
-    const differing = difference(before, after)
+    const differing = renaming(before, after)
     if (Object.keys(differing.after).length === 0) throw new Refusal(`the category ${slug} is named so already`)
     const changed_at = new Date().toISOString()
     await connection.attempt(
@@ -134,7 +134,8 @@ const noSuchCategory = (slug: string) => new Refusal(`there is no category with 
 
 type Names = { slug: string; name: string }
 
-function difference(before: Names, after: Names) {
+/** As the audit has it: the columns that differ. */
+function renaming(before: Names, after: Names) {
   const columns = (['slug', 'name'] as const).filter((column) => before[column] !== after[column])
   const pick = (row: Names) => Object.fromEntries(columns.map((column) => [column, row[column]]))
   return { before: pick(before), after: pick(after) }

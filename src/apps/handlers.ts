@@ -4,7 +4,7 @@ import type { Database } from '../db/open.ts'
 import { notFound, ServiceError } from '../errors.ts'
 import { etagOf, holds } from '../etag.ts'
 import { onlySet } from '../only-set.ts'
-import { type Forgiven, listApps } from './catalogue.ts'
+import { type Forgiven, findApps } from './catalogue.ts'
 import { categoryStore } from './categories.ts'
 import { canSee, demandOwner, statusAfterUpdate } from './policy.ts'
 import { type AppRowChanges, appStore, differs, type FoundApp } from './store.ts'
@@ -13,7 +13,7 @@ import { unreviewedAfter } from './unreviewed.ts'
 /** The five operations. `baseUrl` is the public address that `Location` and `Link` begin with. */
 export const appHandlers = (database: Database, baseUrl: string): Handlers => ({
   async listApps({ query }) {
-    const { apps, total, forgiven } = await listApps(database, query)
+    const { apps, total, forgiven } = await findApps(database, query)
     const pagination = {
       current_page: query.page,
       total_pages: Math.ceil(total / query.limit),

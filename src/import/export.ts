@@ -117,11 +117,11 @@ const lineOf = (app: ExportedApp, categorySlugs: Map<number, string>): Required<
   approved_at: app.approved_at,
   deleted_at: app.deleted_at,
   unreviewed_since: app.unreviewed_since,
-  unreviewed_changes: app.unreviewed_since === null ? null : changesOf(app, categorySlugs),
+  unreviewed_changes: app.unreviewed_since === null ? null : unreviewedLine(app, categorySlugs),
   reviews: app.reviews,
 })
 
-function changesOf(app: ExportedApp, categorySlugs: Map<number, string>) {
+function unreviewedLine(app: ExportedApp, categorySlugs: Map<number, string>) {
   const { category_id, ...texts } = unreviewedOf(app)
   return { ...texts, ...(category_id !== undefined && { category: categorySlugs.get(category_id) ?? null }) }
 }

@@ -16,14 +16,16 @@ export const isForgivable = ({ word = '' }: Term) => [...word].length >= shortes
 export function wordsBeside(word: string): string[] {
   // What is typed of Hangul is syllables, and the letters in them.
   const spellings = new Set([word, word.normalize('NFD')])
-  const words = [...spellings].flatMap((letters) => changesOf([...letters])).map((changed) => changed.normalize('NFC'))
+  const words = [...spellings]
+    .flatMap((letters) => withOneChange([...letters]))
+    .map((changed) => changed.normalize('NFC'))
   return [...new Set(words)].filter((other) => other !== word && !looseLetters.test(other))
 }
 
 /** Letters of Hangul that make no syllable. */
 const looseLetters = /[\u1100-\u11FF]/
 
-function changesOf(letters: string[]): string[] {
+function withOneChange(letters: string[]): string[] {
   const alphabet = [...'0123456789', ...lettersNear(letters)]
   const changed = letters.flatMap((letter, at) => {
     const before = letters.slice(0, at).join('')

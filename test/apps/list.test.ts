@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { listApps } from '../../src/apps/catalogue.ts'
+import { findApps } from '../../src/apps/catalogue.ts'
 import { appStore, type NewAppRow } from '../../src/apps/store.ts'
 import { expectConsistent } from '../support/consistent.ts'
 import { type Service, startService } from '../support/service.ts'
@@ -290,7 +290,7 @@ describe('search', () => {
       for (const limit of [1, 7, 100]) {
         const found: string[] = []
         for (let page = 1, total = 1; (page - 1) * limit < total; page++) {
-          const shown = await listApps(service.database, { page, limit, search, category: 'empty' })
+          const shown = await findApps(service.database, { page, limit, search, category: 'empty' })
           total = shown.total
           found.push(...shown.apps.map(({ slug }) => slug))
         }

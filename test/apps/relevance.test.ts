@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { listApps } from '../../src/apps/catalogue.ts'
+import { findApps } from '../../src/apps/catalogue.ts'
 import { type Database, openDatabase } from '../../src/db/open.ts'
 import { nameKey, queryTerms } from '../../src/search/terms.ts'
 import { playSampleLines } from '../play-sample-lines.ts'
@@ -324,4 +324,4 @@ async function openEmpty(): Promise<Database> {
   return database
 }
 
-const firstPage = (database: Database, search: string) => listApps(database, { page: 1, limit: 100, search })
+const firstPage = (database: Database, search: string) => findApps(database, { page: 1, limit: 100, search })

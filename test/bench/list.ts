@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Table from 'cli-table3'
 import type { Knex } from 'knex'
-import { type AppFilter, listApps } from '../../src/apps/catalogue.ts'
+import { type AppFilter, findApps } from '../../src/apps/catalogue.ts'
 import { type Database, openDatabase } from '../../src/db/open.ts'
 import { categories, fill, vocabulary, words } from './catalogue.ts'
 
@@ -112,7 +112,7 @@ async function measure(database: Database, query: Query): Promise<Measured> {
   let total = 0
   for (let run = 0; run < warmUps + runs; run++) {
     const started = performance.now()
-    const found = await listApps(database, query.filter)
+    const found = await findApps(database, query.filter)
     if (run >= warmUps) times.push(performance.now() - started)
     total = found.total
   }
@@ -163,7 +163,7 @@ function statementsOf(database: Database, { filter }: Query): Promise<Pick<State
     const seen: Pick<Statement, 'sql' | 'bindings'>[] = []
     const note = ({ sql, bindings }: Statement) => seen.push({ sql, bindings })
     connection.sql.on('query', note)
-    await listApps(database, filter)
+    await findApps(database, filter)
     connection.sql.removeListener('query', note)
     return seen
   })

@@ -1,6 +1,6 @@
 import { expect, inject, test } from 'vitest'
 import { accountStore } from '../../src/accounts/store.ts'
-import { listApps } from '../../src/apps/catalogue.ts'
+import { findApps } from '../../src/apps/catalogue.ts'
 import { appStore } from '../../src/apps/store.ts'
 import { openDatabase } from '../../src/db/open.ts'
 import { expectConsistent, expectConsistentFile, found } from '../support/consistent.ts'
@@ -109,7 +109,7 @@ test('all of many apps are found by the new name, several of one name too', asyn
     }))
     await appStore(connection).insertAll('app import', apps, actor)
   })
-  const matches = async (search: string) => (await listApps(database, { page: 1, limit: 1, search })).total
+  const matches = async (search: string) => (await findApps(database, { page: 1, limit: 1, search })).total
   expect([await matches('prolific'), await matches('frugal'), await matches('many')]).toEqual([count, 0, count])
   const renamed = await database.write((connection) => accountStore(connection).rename('Prolific', 'Frugal', actor))
   expect(renamed.listed_apps).toBe(count)

@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { listApps } from '../../src/apps/catalogue.ts'
+import { findApps } from '../../src/apps/catalogue.ts'
 import { ratingColumns, ratingsOf, together } from '../../src/apps/ratings.ts'
 import type { Connection } from '../../src/db/dialect.ts'
 import { type Database, openDatabase } from '../../src/db/open.ts'
@@ -86,4 +86,4 @@ export async function expectConsistentFile(filename: string) {
 
 /** Names of what a search finds, in the order of their names. */
 export const found = async (database: Database, search: string): Promise<string[]> =>
-  (await listApps(database, { page: 1, limit: 100, search })).apps.map(({ name }) => name).toSorted()
+  (await findApps(database, { page: 1, limit: 100, search })).apps.map(({ name }) => name).toSorted()

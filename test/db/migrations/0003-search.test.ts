@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { listApps } from '../../../src/apps/catalogue.ts'
+import { findApps } from '../../../src/apps/catalogue.ts'
 import { appStore } from '../../../src/apps/store.ts'
 import { openDatabase } from '../../../src/db/open.ts'
 import { copyWorld } from '../../support/service.ts'
@@ -31,7 +31,7 @@ test('a full database gets the index anew, with all that is listed and nothing e
   expect(await database.schemaAge()).toBe('older')
   expect(await database.migrate()).toEqual(['0003-search.ts'])
 
-  const totalOf = async (search: string) => (await listApps(database, { page: 1, limit: 1, search })).total
+  const totalOf = async (search: string) => (await findApps(database, { page: 1, limit: 1, search })).total
   const totals = {
     wave: many,
     many1099: 1,
