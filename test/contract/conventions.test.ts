@@ -329,7 +329,7 @@ const rows: Row[] = [
     'a file that nothing refers to',
     (folder) => writeFileSync(join(folder, 'schemas/Orphan.yaml'), 'type: object\n'),
     'conventions/files',
-    'Delete schemas/Orphan.yaml or refer to it: nothing does',
+    'Refer to schemas/Orphan.yaml or delete it: nothing does',
   ],
   [
     'an answer without an example',

@@ -230,7 +230,7 @@ function files() {
           const file = join(entry.parentPath, entry.name)
           // What lies beside the root is a document of its own.
           if (!entry.isFile() || entry.parentPath === folder || used.has(file)) continue
-          report({ message: `Delete ${relative(folder, file)} or refer to it: nothing does`, location })
+          report({ message: `Refer to ${relative(folder, file)} or delete it: nothing does`, location })
         }
       },
     },
