@@ -148,7 +148,8 @@ export class KeptAnswers {
   /** Of what is not answered by Express, the access log hears here. */
   #sendKept(kept: KeptAnswer, request: IncomingMessage, response: ServerResponse, started: number) {
     const id = requestId(request.headers['x-request-id'])
-    response.once('finish', () => logAnswered(this.#options.logger, id, request, response, started))
+    // Not 'finish': a client may go before it has all.
+    response.once('close', () => logAnswered(this.#options.logger, id, request, response, started))
     this.#send(kept, request, response, id)
   }
 
