@@ -95,12 +95,18 @@ async function emptyService(): Promise<Service> {
 const slugOf = ({ genreId }: Listing) => `real-${genreId.toLowerCase().replaceAll('_', '-')}`
 
 /** The contract's rules, written once more. */
-function refusedFields({ summary, version, appId }: Listing): string[] {
+function refusedFields({ title, summary, description, version, appId }: Listing): string[] {
   const problems = []
+  const control = /[\p{Cc}\u2028\u2029]/u
+  const bidirectional = /[\u202A-\u202E\u2066-\u2069]/
+  const invisible = /[\u061C\u200B\u200E\u200F\u2060\uFEFF]/
+  for (const [field, line] of Object.entries({ '/name': title, '/version': version })) {
+    if ([control, bidirectional, invisible].some((rule) => rule.test(line.trim()))) problems.push(field)
+  }
+  if (/[^\P{Cc}\t\n\r]/u.test(description) || bidirectional.test(description)) problems.push('/description')
   if (!/^[a-z][\w-]*(\.[a-z][\w-]*){2,}$/i.test(appId)) problems.push('/package_name')
-  if (/\p{Cc}/u.test(summary.trim())) problems.push('/short_description')
-  if (/\s/.test(version.trim())) problems.push('/version')
-  return problems
+  if (control.test(summary.trim()) || bidirectional.test(summary)) problems.push('/short_description')
+  return problems.toSorted()
 }
 
 async function addCategories({ database }: Service, listings: Listing[]) {
