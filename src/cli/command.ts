@@ -2,7 +2,7 @@ import { userInfo } from 'node:os'
 import { type Command, InvalidArgumentError } from 'commander'
 import { readConfig } from '../config.ts'
 import { type Database, openMigratedDatabase } from '../db/open.ts'
-import { tableLines, terminalWidth } from './text.ts'
+import { safe, tableLines, terminalWidth } from './text.ts'
 
 /** What every command needs: the database, arguments that are checked, and something to print. */
 
@@ -34,16 +34,19 @@ export function wholeNumber(text: string): number {
   return number
 }
 
+/** Text for people: whoever named what stands in it does not move the cursor, nor turn the direction of reading. */
 export function print(text: string) {
-  process.stdout.write(`${text}\n`)
+  process.stdout.write(`${safe(text)}\n`)
 }
 
 /** For people, beside what a program reads from standard output. */
 export function note(text: string) {
-  process.stderr.write(`${text}\n`)
+  process.stderr.write(`${safe(text)}\n`)
 }
 
-export const printJson = (value: unknown) => print(JSON.stringify(value, null, 2))
+export function printJson(value: unknown) {
+  process.stdout.write(`${JSON.stringify(value, null, 2)}\n`)
+}
 
 export function printTable(head: string[], rows: (string | number)[][], shortened: string[] = []) {
   print(tableLines(head, rows, shortened).join('\n'))
@@ -75,7 +78,7 @@ export const detailWidth = () => terminalWidth() - indent.length
 
 /** One line of what went wrong; the command goes on, and has failed. */
 export function complain(message: string) {
-  process.stderr.write(`apps-service: ${message}\n`)
+  note(`apps-service: ${message}`)
   process.exitCode = 1
 }
 

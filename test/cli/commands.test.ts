@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, inject, test } from 'vitest'
 import { appStore } from '../../src/apps/store.ts'
 import { unreviewedAfter } from '../../src/apps/unreviewed.ts'
 import { openDatabase } from '../../src/db/open.ts'
@@ -231,6 +231,22 @@ describe('nothing that others have written deceives a reader at a terminal:', ()
     expect(code, stderr).toBe(0)
     expect(stdout + stderr).not.toMatch(/[^\P{Cc}\n]|[\u202A-\u202E\u2066-\u2069]/u)
     for (const text of texts) expect(stdout).toContain(text + shown)
+  })
+
+  test('what a command has done, and why it has not', async () => {
+    const env = { DATABASE_URL: `sqlite:${await trappedWorld()}` }
+    const revoked = await run(['key', 'revoke', inject('world').keys.bob], env)
+    expect(revoked.stdout).toContain(`Bob${shown}`)
+    const transferred = await run(['app', 'transfer', '1', '--to', `Bob${trap}`], env)
+    expect(transferred.stdout).toContain(`Bob${shown}`)
+    const missing = await run(['app', 'transfer', '1', '--to', `Eve${trap}`], env)
+    expect([missing.code, missing.stderr]).toEqual([
+      1,
+      expect.stringMatching(/^apps-service: there is no developer "Eve/),
+    ])
+    for (const { stdout, stderr } of [revoked, transferred, missing]) {
+      expect(stdout + stderr).not.toMatch(/[^\P{Cc}\n]|[\u202A-\u202E\u2066-\u2069]/u)
+    }
   })
 })
 
