@@ -151,7 +151,7 @@ async function foundPage(
   offset: number,
 ): Promise<AppPage> {
   const { terms, keys } = asked(text)
-  const { ids, total } = await foundIds(connection, text, category, sort, limit, offset)
+  const { ids, total } = await foundIds(connection, text, category, sort, limit, offset, { terms, keys })
   if (total > 0) return { apps: await summariesOf(connection, ids), total }
   const forgiven = await forgive(connection, terms)
   if (!forgiven) return { apps: [], total }

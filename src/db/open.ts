@@ -78,6 +78,11 @@ export function databaseOf(engine: Engine): Database {
     throw new ServiceError('unavailable', message, {}, { cause: error })
   }
 
+  function rethrowOfCopy(error: unknown): never {
+    const reason = engine.reasonOf(error)
+    throw reason ? new ServiceError('unavailable', `the database cannot be copied: ${reason}`) : error
+  }
+
   async function transaction<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
     for (let attempts = 1; ; attempts++) {
       try {
@@ -114,23 +119,8 @@ export function databaseOf(engine: Engine): Database {
     horizon: () => engine.horizon().catch(rethrow),
     version: () => engine.version().catch(rethrow),
 
-    async copyTo(file) {
-      try {
-        return await engine.copyTo(file, inspect)
-      } catch (error) {
-        const reason = engine.reasonOf(error)
-        throw reason ? new ServiceError('unavailable', `the database cannot be copied: ${reason}`) : error
-      }
-    },
-
-    async rehearse(work) {
-      try {
-        return await engine.rehearse((rehearsed) => work(databaseOf(rehearsed)))
-      } catch (error) {
-        const reason = engine.reasonOf(error)
-        throw reason ? new ServiceError('unavailable', `the database cannot be copied: ${reason}`) : error
-      }
-    },
+    copyTo: (file) => engine.copyTo(file, inspect).catch(rethrowOfCopy),
+    rehearse: (work) => engine.rehearse((rehearsed) => work(databaseOf(rehearsed))).catch(rethrowOfCopy),
 
     settle: () => engine.settle().catch(rethrow),
     close: engine.close,

@@ -9,5 +9,6 @@ export function sliceOf(total: number, limit: number, offset: number): Slice {
   return behind < offset ? { direction: 'asc', skip: behind, take } : { direction: 'desc', skip: offset, take }
 }
 
-export const orderBy = (order: Order, direction: Slice['direction']) =>
-  `order by ${order.map((column) => `apps.${column} ${direction}`).join(', ')}`
+/** `first` stands before the columns. */
+export const orderBy = (order: Order, direction: Slice['direction'], ...first: string[]) =>
+  `order by ${[...first, ...order.map((column) => `apps.${column} ${direction}`)].join(', ')}`

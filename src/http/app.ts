@@ -9,6 +9,7 @@ import { createApi, type OnRead, type Responder } from './api.ts'
 import { publicReads } from './cors.ts'
 import { docsRouter } from './docs.ts'
 import { getOnly } from './get-only.ts'
+import { hostsIn } from './input.ts'
 import { KeptAnswers } from './kept.ts'
 import { accessLog } from './log.ts'
 
@@ -64,7 +65,7 @@ async function createExpressApp(
   })
   app.use((request, _response, next) => {
     // RFC 9112, section 3.2. Node would answer this by itself, outside the envelope.
-    const hosts = request.rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host').length
+    const hosts = hostsIn(request.rawHeaders)
     const isRight = hosts === 1 || (hosts === 0 && request.httpVersion === '1.0')
     next(isRight ? undefined : invalidRequest([{ in: 'header', field: 'Host', message: 'must be given once' }]))
   })

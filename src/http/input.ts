@@ -35,6 +35,16 @@ function isDecodable(path: string): boolean {
   }
 }
 
+/** How many Host headers there are (RFC 9112, section 3.2 asks for one): Node's object has the first alone. */
+export function hostsIn(rawHeaders: string[]): number {
+  let hosts = 0
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index]
+    if (name === 'Host' || name?.toLowerCase() === 'host') hosts++
+  }
+  return hosts
+}
+
 /** Whether JSON is among what an Accept header takes (RFC 9110, section 12.5.1); parameters other than q say nothing of JSON. */
 export function acceptsJson(accept: string | undefined): boolean {
   const ranges = (accept ?? '*/*').split(',').map((range) => range.split(';').map((part) => part.trim().toLowerCase()))

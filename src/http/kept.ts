@@ -3,6 +3,7 @@ import { LRUCache } from 'lru-cache'
 import type { Logger } from 'pino'
 import { codedTag, matches } from '../etag.ts'
 import { type Coding, coded, codingFor, shortest } from './coding.ts'
+import { hostsIn } from './input.ts'
 import { logAnswered, requestId } from './log.ts'
 
 /** An answer of 200 as it goes over the wire, but for what each request has of its own: `X-Request-Id` and `Date`. */
@@ -96,7 +97,8 @@ export class KeptAnswers {
       headers.expect === undefined &&
       headers['content-length'] === undefined &&
       headers['transfer-encoding'] === undefined &&
-      hasOneHost(rawHeaders) &&
+      // Another number of them is refused, or HTTP/1.0's, on the whole way.
+      hostsIn(rawHeaders) === 1 &&
       !this.#options.isDraining()
     )
   }
@@ -202,16 +204,6 @@ type WithRawNames = ServerResponse & { getRawHeaderNames: () => string[] }
 const own = new Set(['x-request-id', 'date', 'connection', 'keep-alive', 'etag', 'content-type', 'content-length'])
 
 const usualAccept = /^(?:\*\/\*|application\/json)$/
-
-/** RFC 9112, section 3.2: more than one is refused, on the whole way. */
-function hasOneHost(rawHeaders: string[]): boolean {
-  let hosts = 0
-  for (let index = 0; index < rawHeaders.length; index += 2) {
-    const name = rawHeaders[index]
-    if (name === 'Host' || name?.toLowerCase() === 'host') hosts++
-  }
-  return hosts === 1
-}
 
 /** One asking under way, and one that begins after it for all who came meanwhile: each is told what holds after it came. */
 function shared<T>(ask: () => Promise<T>): () => Promise<T> {

@@ -15,7 +15,7 @@ const longestPrefix = keyPrefix('x'.repeat(12)).length + 1
 /** A text without what could be an API key in it. */
 export const redacted = (text: string) =>
   text.replace(likeKey, (found) => {
-    const key = unescaped(found)
+    const key = percentDecoded(found)
     if (key.length <= longestPrefix) return found
     return `${/^apps_[0-9a-z]{12}_/.exec(key)?.[0] ?? 'apps_'}[redacted]`
   })
@@ -23,10 +23,10 @@ export const redacted = (text: string) =>
 /** The same of an address, which callers write as they like. */
 const redactedUrl = (url = '') =>
   redacted(url).replace(likeSecret, (found) =>
-    /[A-Z].*[a-z]|[a-z].*[A-Z]/.test(unescaped(found)) ? '[redacted]' : found,
+    /[A-Z].*[a-z]|[a-z].*[A-Z]/.test(percentDecoded(found)) ? '[redacted]' : found,
   )
 
-const unescaped = (text: string) =>
+const percentDecoded = (text: string) =>
   text.replace(/%([0-9A-F]{2})/gi, (_, code) => String.fromCharCode(Number.parseInt(code, 16)))
 
 /** JSON lines, to standard output unless told otherwise. No header is logged, and no key wherever it stands. */

@@ -49,7 +49,7 @@ export const searchIndex = (sql: Knex): SearchIndex => {
     const found: { id: number }[] = await sql.raw(
       `select apps.id from (select rowid, min(rank) as rank from (${matches.join(' union all ')}) group by rowid) as matched
        cross join apps on apps.id = matched.rowid where ${listed}
-       ${orderBy(order, 'desc').replace('order by', 'order by matched.rank,')} limit ? offset ?`,
+       ${orderBy(order, 'desc', 'matched.rank')} limit ? offset ?`,
       [...ranks, limit, offset],
     )
     return found.map(({ id }) => id)
