@@ -56,10 +56,13 @@ test('SIGTERM under keep-alive load: not ready, requests in flight are answered,
 })
 
 test('under npx it ends with it', async () => {
-  const root = `${import.meta.dirname}/../..`
-  const env = { PATH: process.env.PATH, HOME: process.env.HOME, PORT: '0', DATABASE_URL: `sqlite:${copyWorld()}` }
-  const npx = spawn('npx', ['apps-service', 'serve'], { cwd: root, env, stdio: ['ignore', 'pipe', 'inherit'] })
-  const lines = createInterface({ input: npx.stdout })[Symbol.asyncIterator]()
+  // As npm starts it: by a shell, which a signal to npx ends, and by which it is orphaned. Not npm itself, which may first
+  // ask the registry for this or that.
+  const main = `${import.meta.dirname}/../../src/main.ts`
+  const env = { npm_execpath: 'npm', PORT: '0', DATABASE_URL: `sqlite:${copyWorld()}` }
+  const command = `'${process.execPath}' '${main}' serve; exit`
+  const shell = spawn('sh', ['-c', command], { env, stdio: ['ignore', 'pipe', 'inherit'] })
+  const lines = createInterface({ input: shell.stdout })[Symbol.asyncIterator]()
   const logged = async (text: string) => {
     for (let line = await lines.next(); !line.done; line = await lines.next()) {
       if (line.value.includes(text)) return JSON.parse(line.value)
@@ -71,7 +74,7 @@ test('under npx it ends with it', async () => {
     // Where the test has failed, it may run on.
     if (isRunning(pid)) process.kill(pid, 'SIGKILL')
   })
-  npx.kill('SIGTERM')
+  shell.kill('SIGTERM')
   await logged('stopped serving')
   // Its end of the pipe closes when it has ended.
   expect(await lines.next()).toMatchObject({ done: true })
