@@ -102,13 +102,14 @@ const declaredName = (operation: Operation, { in: place, field }: Problem) =>
 /** Answers by the operation's handler. */
 export function answerBy(handlers: Handlers) {
   // The handlers' type has every operation of the document, and is generated from it.
-  return (context: Context) => handlers[context.operation.operationId as OperationId](inputOf(context))
+  return (context: Context, signal: AbortSignal) =>
+    handlers[context.operation.operationId as OperationId](inputOf(context, signal))
 }
 
 /** The handler's. Typed as any: it was just validated against the schemas that the handlers' types are generated from. */
 // biome-ignore lint/suspicious/noExplicitAny: see above
-function inputOf({ operation, request, security }: Context): any {
+function inputOf({ operation, request, security }: Context, signal: AbortSignal): any {
   const declared = parametersOf(operation).filter((parameter) => parameter.in === 'header')
   const header = Object.fromEntries(declared.map(({ name }) => [name, request.headers[name.toLowerCase()]]))
-  return { caller: security.apiKey, path: request.params, query: request.query, header, body: request.body }
+  return { caller: security.apiKey, path: request.params, query: request.query, header, body: request.body, signal }
 }

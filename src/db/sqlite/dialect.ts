@@ -21,9 +21,12 @@ function pathIn(address: string): string | undefined {
   return path === ':memory:' ? undefined : path
 }
 
+/** Each holds a thread while it is at work, of those that main.ts asks for. SQLite has one writer at a time. */
+const widths = { cheap: 2, dear: 2, write: 1 }
+
 function openFile(filename: string): Engine {
   const writer = openWriter(filename)
-  const reader = openReader(filename)
+  const reader = openReader(filename, widths.cheap + widths.dear)
   const teller = versionTeller(filename)
 
   return {
@@ -44,6 +47,7 @@ function openFile(filename: string): Engine {
     reader,
     snapshot: {},
     writer,
+    widths,
     connectionOf: (sql) => ({
       sql,
       async select(statement, values) {
