@@ -11,7 +11,7 @@ import { Refusal } from '../../src/errors.ts'
 import { createListener } from '../../src/http/app.ts'
 import { readDocument } from '../../src/http/docs.ts'
 import { createLogger } from '../../src/http/log.ts'
-import { defaultTimeouts, listen, type Timeouts } from '../../src/http/server.ts'
+import { defaultLimits, defaultTimeouts, type Limits, listen, type Timeouts } from '../../src/http/server.ts'
 import { moderationStore } from '../../src/moderation/store.ts'
 import { type Answer, ResponseChecker } from '../contract/checker.ts'
 import { recordSeen } from '../contract/coverage.ts'
@@ -37,6 +37,10 @@ export type Service = {
   port: number
   /** Lines that were logged so far. */
   log: string[]
+  /** Lets requests in flight finish, and takes no more. */
+  drain: () => Promise<void>
+  /** How many are open. */
+  connections: () => Promise<number>
   request: (method: string, path: string, options?: RequestOptions) => Promise<CheckedAnswer>
   get: (path: string, options?: RequestOptions) => Promise<CheckedAnswer>
   /** Takes an operator's decision where the app's status allows it. */
@@ -49,6 +53,7 @@ export type ServiceOptions = {
   origin?: string
   prefix?: string
   timeouts?: Partial<Timeouts>
+  limits?: Partial<Limits>
   docsPage?: string
   isDraining?: () => boolean
   /** Bytes that kept answers may take. */
@@ -79,6 +84,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     origin = 'http://apps.test',
     prefix = '',
     timeouts = {},
+    limits = {},
     docsPage,
     isDraining = () => false,
     cacheSize = 2 ** 20,
@@ -96,10 +102,13 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     logger,
     isDraining,
   })
-  const { server, port } = await listen(listener, { port: 0, host: '127.0.0.1' }, logger, {
-    ...defaultTimeouts,
-    ...timeouts,
-  })
+  const { server, port, drain } = await listen(
+    listener,
+    { port: 0, host: '127.0.0.1' },
+    logger,
+    { ...defaultTimeouts, ...timeouts },
+    { ...defaultLimits, ...limits },
+  )
   onTestFinished(async () => {
     server.closeAllConnections()
     server.close()
@@ -115,6 +124,12 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     databaseFile,
     port,
     log,
+    drain,
+    connections: async () => {
+      const { promise, resolve } = Promise.withResolvers<number>()
+      server.getConnections((_error, count) => resolve(count))
+      return promise
+    },
     request,
     get: (path, more) => request('GET', path, more),
     decide: async (decision, id) => {
