@@ -78,21 +78,22 @@ export class Lane {
 
   /** One timer for all: nothing runs out before what has waited longest. */
   #timeFor({ until }: Waiting): NodeJS.Timeout {
-    return setTimeout(() => this.#sendAway(), until - performance.now())
+    return setTimeout(() => this.#sendAway(), Math.max(1, until - performance.now()))
   }
 
   #sendAway() {
-    this.#timer = undefined
     // A timer may come a fraction of a millisecond early.
     const now = performance.now() + 1
-    for (const waiting of this.#waiting) {
-      if (waiting.until > now) break
-      waiting.leave(overloaded())
+    for (const waiting of [...this.#waiting].slice(0, atOnce)) {
+      if (waiting.until <= now) waiting.leave(overloaded())
     }
     const [next] = this.#waiting
-    if (next) this.#timer = this.#timeFor(next)
+    this.#timer = next && this.#timeFor(next)
   }
 }
+
+/** How much is sent away in one turn of the event loop: what has come at once would else be answered, and come again, at once. */
+const atOnce = 10
 
 const overloaded = () =>
   new ServiceError('unavailable', 'The service has more to do than it can do now; try again shortly.')

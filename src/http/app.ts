@@ -103,8 +103,8 @@ const headersOfAll = (baseUrl: string) => ({
 
 const sendError: ErrorRequestHandler = (error, _request, response, next) => {
   const { status, headers, body } = errorAnswer(error)
-  // pino-http logs it with the request's line.
-  if (status >= 500) response.err = error
+  // pino-http logs it with the request's line; of what was thrown on purpose and has no cause, the status says all.
+  if (status >= 500 && !(error instanceof ServiceError && error.cause === undefined)) response.err = error
   if (response.headersSent) return next(error)
   response.status(status).set(headers).json(body)
 }

@@ -1,4 +1,5 @@
 import { access, constants, mkdir } from 'node:fs/promises'
+import { availableParallelism } from 'node:os'
 import { dirname } from 'node:path'
 import type { Dialect, Engine } from '../dialect.ts'
 import { openReader, openWriter } from './connections.ts'
@@ -21,8 +22,11 @@ function pathIn(address: string): string | undefined {
   return path === ':memory:' ? undefined : path
 }
 
-/** Each holds a thread while it is at work, of those that main.ts asks for. SQLite has one writer at a time. */
-const widths = { cheap: 2, dear: 2, write: 1 }
+/**
+ * Each holds a thread while it is at work, of those that main.ts asks for. What is dear keeps a processor busy, and leaves one to
+ * all the rest. SQLite has one writer at a time.
+ */
+const widths = { cheap: 2, dear: Math.max(1, Math.min(3, availableParallelism() - 1)), write: 1 }
 
 function openFile(filename: string): Engine {
   const writer = openWriter(filename)
