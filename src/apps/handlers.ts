@@ -31,7 +31,8 @@ export const appHandlers = (database: Database, baseUrl: string): Handlers => ({
   },
 
   async getApp({ caller, path, signal }) {
-    const app = await database.read((connection) => appStore(connection).find(path.id), { signal })
+    const seenBy = caller ?? 'anyone'
+    const app = await database.read((connection) => appStore(connection).find(path.id, { seenBy }), { signal })
     if (!app || !canSee(caller, app)) throw notFound()
     const data = { app: detail(app) }
     return { status: 200, headers: { ETag: etagOf(data) }, body: { success: true, message: 'App found.', data } }
@@ -73,7 +74,7 @@ export const appHandlers = (database: Database, baseUrl: string): Handlers => ({
     const data = await database.write(
       async (connection) => {
         const apps = appStore(connection)
-        const app = await apps.find(path.id, { toChange: true })
+        const app = await apps.find(path.id, { toChange: true, seenBy: caller })
         if (!app) throw notFound()
         demandOwner(caller, app)
         demandUnchanged(app, header['If-Match'])
@@ -92,7 +93,7 @@ export const appHandlers = (database: Database, baseUrl: string): Handlers => ({
     await database.write(
       async (connection) => {
         const apps = appStore(connection)
-        const app = await apps.find(path.id, { toChange: true })
+        const app = await apps.find(path.id, { toChange: true, seenBy: caller })
         if (!app) throw notFound()
         demandOwner(caller, app)
         demandUnchanged(app, header['If-Match'])

@@ -1,4 +1,5 @@
-import type { Actor } from '../actor.ts'
+import type { Knex } from 'knex'
+import type { Actor, Caller } from '../actor.ts'
 import { type Action, auditStore } from '../audit/store.ts'
 import type { Connection } from '../db/dialect.ts'
 import {
@@ -47,6 +48,14 @@ type AppChange = {
 
 /** How many apps are told to search at a time. */
 const batchSize = 500
+
+type FindOptions = { evenDeleted?: boolean; toChange?: boolean; seenBy?: Caller | 'anyone' }
+
+/** `canSee` of policy.ts in SQL. */
+const isSeenBy = (caller: Caller | 'anyone') => (query: Knex.QueryBuilder) =>
+  query
+    .where('apps.status', 'approved')
+    .modify((either) => caller !== 'anyone' && either.orWhere('apps.developer_id', caller.developerId))
 
 export const appStore = (connection: Connection) => {
   const { sql, search } = connection
@@ -148,9 +157,13 @@ export const appStore = (connection: Connection) => {
 
     /**
      * An app that is not deleted, unless told otherwise, whatever its status; with its newest 100 reviews. One that is to be
-     * changed is kept from others until the transaction ends.
+     * changed is kept from others until the transaction ends. One that `seenBy` may not see is not read: that would take
+     * longer than there being none, and so tell of it.
      */
-    async find(id: number, { evenDeleted = false, toChange = false } = {}): Promise<FoundApp | undefined> {
+    async find(
+      id: number,
+      { evenDeleted = false, toChange = false, seenBy }: FindOptions = {},
+    ): Promise<FoundApp | undefined> {
       const newest = [
         { column: 'created_at', order: 'desc' },
         { column: 'id', order: 'desc' },
@@ -162,6 +175,7 @@ export const appStore = (connection: Connection) => {
         .join('categories', 'categories.id', 'apps.category_id')
         .where('apps.id', id)
         .modify((query) => evenDeleted || query.whereNull('apps.deleted_at'))
+        .modify((query) => seenBy && query.where(isSeenBy(seenBy)))
         .modify((query) => toChange && query.forUpdate('apps'))
         .first(
           'apps.*',

@@ -9,7 +9,7 @@ import { createApi, type OnRead, type Responder } from './api.ts'
 import { publicReads } from './cors.ts'
 import { docsRouter } from './docs.ts'
 import { getOnly } from './get-only.ts'
-import { hostsIn } from './input.ts'
+import { authorizationsIn, hostsIn } from './input.ts'
 import { KeptAnswers } from './kept.ts'
 import { accessLog } from './log.ts'
 
@@ -67,7 +67,13 @@ async function createExpressApp(
     // RFC 9112, section 3.2. Node would answer this by itself, outside the envelope.
     const hosts = hostsIn(request.rawHeaders)
     const isRight = hosts === 1 || (hosts === 0 && request.httpVersion === '1.0')
-    next(isRight ? undefined : invalidRequest([{ in: 'header', field: 'Host', message: 'must be given once' }]))
+    const wrong = [
+      ...(isRight ? [] : ['Host']),
+      // Another reader of the same request might take the other.
+      ...(authorizationsIn(request.rawHeaders) > 1 ? ['Authorization'] : []),
+    ]
+    const problems = wrong.map((field) => ({ in: 'header' as const, field, message: 'must be given once' }))
+    next(problems.length === 0 ? undefined : invalidRequest(problems))
   })
 
   getOnly(app, '/healthz', (_request, response) => {

@@ -36,13 +36,19 @@ function isDecodable(path: string): boolean {
 }
 
 /** How many Host headers there are (RFC 9112, section 3.2 asks for one): Node's object has the first alone. */
-export function hostsIn(rawHeaders: string[]): number {
-  let hosts = 0
+export const hostsIn = (rawHeaders: string[]) => countIn(rawHeaders, 'Host', 'host')
+
+/** The same of Authorization, of which a request has one at most (RFC 9110, section 5.3). */
+export const authorizationsIn = (rawHeaders: string[]) => countIn(rawHeaders, 'Authorization', 'authorization')
+
+/** A header's name as it is usually written, and in small letters. */
+function countIn(rawHeaders: string[], usual: string, small: string): number {
+  let count = 0
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index]
-    if (name === 'Host' || name?.toLowerCase() === 'host') hosts++
+    if (name === usual || name?.toLowerCase() === small) count++
   }
-  return hosts
+  return count
 }
 
 /** Whether JSON is among what an Accept header takes (RFC 9110, section 12.5.1); parameters other than q say nothing of JSON. */
