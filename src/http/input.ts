@@ -60,9 +60,13 @@ export function acceptsJson(accept: string | undefined): boolean {
   return range !== undefined && !range.some((part) => /^q=0(\.0*)?$/.test(part))
 }
 
+/** More than any operation has; of very many, naming each that is unknown would keep the event loop busy. */
+const mostParameters = 500
+
 /** A parameter that is given several times becomes an array, which no schema here allows. */
 function queryOf(search: string): RequestHead['query'] {
-  const groups = Map.groupBy(new URLSearchParams(search), ([name]) => name)
+  const few = search.split('&', mostParameters + 1).join('&')
+  const groups = Map.groupBy(new URLSearchParams(few), ([name]) => name)
   return Object.fromEntries(
     [...groups].map(([name, pairs]) => {
       const values = pairs.map(([, value]) => value)
@@ -84,6 +88,9 @@ const parametersOf = ({ parameters = [] }: Operation) => parameters as Parameter
 
 /** What ajv found, and what it does not see. A place that is wrong in several ways is named once. */
 export function problemsOf(operation: Operation, parsed: ParsedRequest, errors: ErrorObject[]): Problem[] {
+  if (Object.keys(parsed.query).length > mostParameters) {
+    return [{ in: 'query', field: '', message: `must have at most ${mostParameters} parameters` }]
+  }
   const found = requestProblems(errors).map((problem) => ({ ...problem, field: declaredName(operation, problem) }))
   return firstOfEachField([...notPlainDecimal(operation, parsed), ...unpatterned(parsed.body), ...found])
 }

@@ -98,9 +98,11 @@ test('a client that never finishes its request does not keep the process from en
 test('a second signal does not cut what is in flight', async () => {
   const server = await serve(copyWorld())
   const inFlight = await beginCreate(server.port, inject('world').keys.ada)
-  for (const signal of ['SIGTERM', 'SIGTERM', 'SIGINT'] as const) server.process.kill(signal)
-  await expect.poll(() => server.log.filter((line) => line.includes('SIGTERM'))).toHaveLength(1)
   server.process.kill('SIGTERM')
+  await expect.poll(() => server.log.filter((line) => line.includes('SIGTERM'))).toHaveLength(1)
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) server.process.kill(signal)
+  // They have come when this is answered: not ready, since the first.
+  expect((await server.request('GET', '/readyz')).status).toBe(503)
   expect(await inFlight.finish()).toBe(201)
   expect(await server.exited).toEqual([0, null])
 })

@@ -14,6 +14,8 @@ export type ServerUnderLoad = {
   port: number
   /** Megabytes in memory: now, and the most there were. */
   memory: () => { now: number; most: number }
+  /** Milliseconds that the event loop was at work without a pause, at most, since this was last asked. */
+  longestStall: () => Promise<number>
 }
 
 /** `SERVER` names another version's `src/main.ts`, to compare with. */
@@ -24,12 +26,20 @@ export async function withServer<T>(database: string, work: (server: ServerUnder
   const folder = mkdtempSync(join(tmpdir(), 'apps-load-'))
   const file = join(folder, 'apps.sqlite')
   copyFileSync(database, file)
-  const child = spawn(process.execPath, [main, 'serve'], {
-    env: { PATH: process.env.PATH, DEAR: process.env.DEAR ?? '2', PORT: '0', DATABASE_URL: `sqlite:${file}` },
-    stdio: ['ignore', 'pipe', 'inherit'],
+  const child = spawn(process.execPath, ['--import', `${import.meta.dirname}/loop-watch.ts`, main, 'serve'], {
+    env: { PATH: process.env.PATH, PORT: '0', DATABASE_URL: `sqlite:${file}` },
+    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
   })
   try {
-    return await work({ port: await portOf(child), memory: () => memoryOf(child) })
+    return await work({
+      port: await portOf(child),
+      memory: () => memoryOf(child),
+      async longestStall() {
+        child.send({})
+        const [longest] = await once(child, 'message')
+        return longest
+      },
+    })
   } finally {
     child.kill('SIGKILL')
     await once(child, 'exit')
@@ -37,8 +47,9 @@ export async function withServer<T>(database: string, work: (server: ServerUnder
   }
 }
 
-function portOf(child: ChildProcess & { stdout: NodeJS.ReadableStream }): Promise<number> {
+function portOf(child: ChildProcess): Promise<number> {
   return new Promise((resolve, reject) => {
+    if (!child.stdout) return reject(new Error('its output cannot be read'))
     // Read on to the end, or the process would wait for room in the pipe.
     createInterface({ input: child.stdout }).on('line', (line) => {
       const { port } = line.includes('"port"') ? JSON.parse(line) : {}
