@@ -36,6 +36,9 @@ export const defaultLimits: Limits = {
 
 export const defaultTimeouts: Timeouts = { headers: 10_000, request: 30_000, drainDelay: 1000, drainLimit: 8000 }
 
+/** Connections that wait to be taken; the system may allow fewer. Of Node's 511 many that come at once lose some for seconds. */
+const backlog = 4096
+
 /** Starts listening; rejects with Node's error where it cannot. */
 export async function listen(
   listener: RequestListener,
@@ -71,7 +74,7 @@ export async function listen(
     connections.end(socket, () => refuse(socket, noProxy(), 'CONNECT', logger))
   })
   server.on('drop', tellOfDropped(logger))
-  server.listen(port, host)
+  server.listen({ port, host, backlog })
   await once(server, 'listening')
 
   return {
