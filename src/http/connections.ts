@@ -58,7 +58,11 @@ export class Connections {
   #of(socket: Socket): Connection {
     const known = this.#connections.get(socket)
     if (known) return known
-    const connection = new Connection(socket)
+    const connection: Connection = new Connection(
+      socket,
+      () => this.#watch(connection),
+      () => this.#next(connection),
+    )
     this.#connections.set(socket, connection)
     socket.once('close', () => {
       this.#connections.delete(socket)
@@ -71,8 +75,8 @@ export class Connections {
   #begin(connection: Connection, request: IncomingMessage, response: ServerResponse) {
     connection.current = response
     // Each comes once.
-    response.on('prefinish', () => this.#watch(connection))
-    response.on('close', () => this.#next(connection))
+    response.on('prefinish', connection.onReady)
+    response.on('close', connection.onClose)
     this.#listener(request, response)
   }
 
@@ -145,6 +149,9 @@ export class Connections {
 
 class Connection {
   readonly socket: Socket
+  /** For what is being answered: when the answer is ready, and when it has gone. */
+  readonly onReady: () => void
+  readonly onClose: () => void
   /** What is being answered. */
   current: ServerResponse | undefined
   readonly waiting: { request: IncomingMessage; response: ServerResponse }[] = []
@@ -157,8 +164,10 @@ class Connection {
   since = 0
   left = 0
 
-  constructor(socket: Socket) {
+  constructor(socket: Socket, onReady: () => void, onClose: () => void) {
     this.socket = socket
+    this.onReady = onReady
+    this.onClose = onClose
   }
 }
 
