@@ -1,4 +1,3 @@
-import type { Knex } from 'knex'
 import type { Actor, Caller } from '../actor.ts'
 import { type Action, auditStore } from '../audit/store.ts'
 import type { Connection } from '../db/dialect.ts'
@@ -50,12 +49,6 @@ type AppChange = {
 const batchSize = 500
 
 type FindOptions = { evenDeleted?: boolean; toChange?: boolean; seenBy?: Caller | 'anyone' }
-
-/** `canSee` of policy.ts in SQL. */
-const isSeenBy = (caller: Caller | 'anyone') => (query: Knex.QueryBuilder) =>
-  query
-    .where('apps.status', 'approved')
-    .modify((either) => caller !== 'anyone' && either.orWhere('apps.developer_id', caller.developerId))
 
 export const appStore = (connection: Connection) => {
   const { sql, search } = connection
@@ -175,7 +168,14 @@ export const appStore = (connection: Connection) => {
         .join('categories', 'categories.id', 'apps.category_id')
         .where('apps.id', id)
         .modify((query) => evenDeleted || query.whereNull('apps.deleted_at'))
-        .modify((query) => seenBy && query.where(isSeenBy(seenBy)))
+        .modify((query) => {
+          // What `canSee` of policy.ts says.
+          if (seenBy === 'anyone') query.where('apps.status', 'approved')
+          else if (seenBy)
+            query.where((seen) =>
+              seen.where('apps.status', 'approved').orWhere('apps.developer_id', seenBy.developerId),
+            )
+        })
         .modify((query) => toChange && query.forUpdate('apps'))
         .first(
           'apps.*',
