@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Connection } from '../../src/db/dialect.ts'
 import type { Database } from '../../src/db/open.ts'
+import { widths } from '../../src/db/sqlite/dialect.ts'
 import { type Service, startService } from '../support/service.ts'
 
 /** Work of a kind that takes all its room, and ends when it is let go. */
@@ -30,7 +31,7 @@ const status = async (service: Service, path: string) => (await service.get(path
 describe('while searches take all the room that they have', () => {
   test('reads, keys, lists and readiness are answered, and a search when it is its turn', async () => {
     const service = await startService()
-    const release = await hold(search(service.database), 2)
+    const release = await hold(search(service.database), widths.dear)
     const { apps, keys } = service.world
     expect(await status(service, `/apps/${apps.approved}`)).toBe(200)
     expect((await service.get(`/apps/${apps.pending}`, { key: keys.ada })).status).toBe(200)
@@ -44,7 +45,7 @@ describe('while searches take all the room that they have', () => {
 
   test('one more than may wait is answered 503 at once, with when to come again', async () => {
     const service = await startService()
-    const release = await hold(search(service.database), 2)
+    const release = await hold(search(service.database), widths.dear)
     const waiting = Array.from({ length: 500 }, () => service.database.snapshot(async () => {}, dear))
     const refused = waiting.map((one) => one.catch(() => undefined))
     const reply = await service.get('/apps?search=tide')
@@ -57,7 +58,7 @@ describe('while searches take all the room that they have', () => {
 
   test('one that waits too long is answered 503', async () => {
     const service = await startService()
-    const release = await hold(search(service.database), 2)
+    const release = await hold(search(service.database), widths.dear)
     expect(await Promise.all([status(service, '/apps?search=tide'), status(service, '/apps?search=no')])).toEqual([
       503, 503,
     ])
@@ -72,7 +73,7 @@ describe('while searches take all the room that they have', () => {
     await service.database.read(async ({ sql }) =>
       sql.on('query', (query: { sql: string }) => statements.push(query.sql)),
     )
-    const release = await hold(search(service.database), 2)
+    const release = await hold(search(service.database), widths.dear)
     statements.length = 0
     const { port } = service
     const caller = new AbortController()
@@ -90,7 +91,7 @@ describe('while searches take all the room that they have', () => {
   test('a kept answer of a search is sent', async () => {
     const service = await startService()
     for (let time = 0; time < 3; time++) expect(await status(service, '/apps?search=tide')).toBe(200)
-    const release = await hold(search(service.database), 2)
+    const release = await hold(search(service.database), widths.dear)
     expect(await status(service, '/apps?search=tide')).toBe(200)
     await release()
   })
@@ -99,7 +100,7 @@ describe('while searches take all the room that they have', () => {
 test('while reads take all the room that they have, searches, writes and kept answers go on', async () => {
   const service = await startService()
   for (let time = 0; time < 3; time++) expect(await status(service, '/apps')).toBe(200)
-  const release = await hold(read(service.database), 2)
+  const release = await hold(read(service.database), widths.cheap)
   expect(await status(service, '/apps')).toBe(200)
   expect(await status(service, '/apps?search=tide')).toBe(200)
   const written = await service.database.write(({ sql }) => sql('apps').where({ id: 1 }).update({ version: '2' }))
@@ -110,8 +111,8 @@ test('while reads take all the room that they have, searches, writes and kept an
 test.for<
   [what: string, hold: typeof search, width: number, length: number, one: (database: Database) => Promise<unknown>]
 >([
-  ['reads', read, 2, 2000, (database) => database.read(async () => {})],
-  ['writes', write, 1, 500, (database) => database.write(async () => {})],
+  ['reads', read, widths.cheap, 2000, (database) => database.read(async () => {})],
+  ['writes', write, widths.write, 500, (database) => database.write(async () => {})],
 ])('%s that find too many waiting are refused', async ([, kind, width, length, one]) => {
   const { database } = await startService()
   const release = await hold(kind(database), width)
@@ -124,7 +125,7 @@ test.for<
 
 test('a write whose caller goes while it waits is not made', async () => {
   const service = await startService()
-  const release = await hold(write(service.database), 1)
+  const release = await hold(write(service.database), widths.write)
   const caller = new AbortController()
   const body = { name: 'Ghost', description: 'Not seen.', category_id: service.world.categories.tools }
   const gone = fetch(`http://127.0.0.1:${service.port}/apps`, {
