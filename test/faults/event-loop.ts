@@ -28,8 +28,7 @@ export type Stalls = Record<string, { status: number; stall: number }>
 
 export async function eventLoop(
   { port, longestStall }: ServerUnderLoad,
-  key: string,
-  appId: number,
+  { key, id }: OwnedApp,
 ): Promise<{ refused: Stalls; valid: Stalls }> {
   const send = async (path: string, method = 'GET', body?: string) => {
     await longestStall()
@@ -59,21 +58,24 @@ export async function eventLoop(
   for (const [what, description] of Object.entries(descriptions)) {
     // Each time another, or nothing would change.
     const body = (time: number) => JSON.stringify({ description: `${time}${description}`.slice(0, 20_000) })
-    valid[`an update with ${what}`] = await stallOf(`/apps/${appId}`, 'PUT', body)
-    valid[`a read of ${what}`] = await stallOf(`/apps/${appId}`)
+    valid[`an update with ${what}`] = await stallOf(`/apps/${id}`, 'PUT', body)
+    valid[`a read of ${what}`] = await stallOf(`/apps/${id}`)
   }
   valid['a hundred long apps'] = await stallOf('/apps?limit=100')
   valid['a search of a hundred characters'] = await stallOf(`/apps?search=${encodeURIComponent('a e o d '.repeat(12))}`)
   return { refused, valid }
 }
 
-/** A key and an approved app of its developer. */
-export async function ownedApp(file: string) {
+/** An approved app, and a key of its developer. */
+type OwnedApp = { key: string; id: number }
+
+/** Makes one, in a database that has approved apps. */
+export async function ownedApp(file: string): Promise<OwnedApp> {
   const database = openDatabase(`sqlite:${file}`)
   const owned = await database.write(async (connection) => {
     const actor = { operator: 'test' }
     const accounts = accountStore(connection)
-    const developer = await accounts.findOrAddDeveloper(`Loop ${Date.now()}`)
+    const developer = await accounts.findOrAddDeveloper('Loop')
     const { key } = await accounts.issueKey(developer, actor)
     const app = await connection.sql('apps').orderBy('approved_at', 'desc').first('id')
     const id = app?.id ?? 0
@@ -86,8 +88,7 @@ export async function ownedApp(file: string) {
 
 if (isProgram(import.meta.filename)) {
   const [database = ''] = process.argv.slice(2)
-  const { key, id } = await ownedApp(database)
-  const { refused, valid } = await withServer(database, (server) => eventLoop(server, key, id))
+  const { refused, valid } = await withServer(database, ownedApp, eventLoop)
   for (const [what, { status, stall }] of Object.entries({ ...refused, ...valid })) {
     process.stdout.write(`${stall.toFixed(1).padStart(7)} ms  ${status}  ${what}\n`)
   }

@@ -21,17 +21,25 @@ export type ServerUnderLoad = {
 /** `SERVER` names another version's `src/main.ts`, to compare with. */
 const main = process.env.SERVER ?? `${import.meta.dirname}/../../src/main.ts`
 
-/** Serves a copy of a database while the work is done. */
-export async function withServer<T>(database: string, work: (server: ServerUnderLoad) => Promise<T>): Promise<T> {
+/** No preparation. */
+export const asItIs = async () => {}
+
+/** Serves a copy of a database, prepared, while the work is done. */
+export async function withServer<T, Prepared>(
+  database: string,
+  prepare: (file: string) => Promise<Prepared>,
+  work: (server: ServerUnderLoad, prepared: Prepared) => Promise<T>,
+): Promise<T> {
   const folder = mkdtempSync(join(tmpdir(), 'apps-load-'))
   const file = join(folder, 'apps.sqlite')
   copyFileSync(database, file)
+  const prepared = await prepare(file)
   const child = spawn(process.execPath, ['--import', `${import.meta.dirname}/loop-watch.ts`, main, 'serve'], {
     env: { PATH: process.env.PATH, PORT: '0', DATABASE_URL: `sqlite:${file}` },
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
   })
   try {
-    return await work({
+    const server = {
       port: await portOf(child),
       memory: () => memoryOf(child),
       async longestStall() {
@@ -39,7 +47,8 @@ export async function withServer<T>(database: string, work: (server: ServerUnder
         const [longest] = await once(child, 'message')
         return longest
       },
-    })
+    }
+    return await work(server, prepared)
   } finally {
     child.kill('SIGKILL')
     await once(child, 'exit')

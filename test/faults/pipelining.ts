@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { openDatabase } from '../../src/db/open.ts'
-import { getBytes, isProgram, load, type Seen, type ServerUnderLoad, told, withServer } from './load.ts'
+import { asItIs, getBytes, isProgram, load, type Seen, type ServerUnderLoad, told, withServer } from './load.ts'
 import { otherClients } from './search-flood.ts'
 
 /** Bursts of 700 requests in one chunk, of which nobody reads the answers. */
@@ -49,35 +49,29 @@ export async function unreadBursts({ port, memory }: ServerUnderLoad) {
 /** A burst of searches every four seconds, closed at once. */
 export async function abandonedBursts({ port }: ServerUnderLoad, bursts = 4) {
   const others = Promise.all(otherClients(port, bursts * 4000))
-  const lists = load({ port, clients: 2, targets: lists_, pause: 10, milliseconds: bursts * 4000 })
+  const listed = load({ port, clients: 2, targets: lists, pause: 10, milliseconds: bursts * 4000 })
   for (let number = 0; number < bursts; number++) {
     const socket = await sendBurst(port, '/apps?search=a%20o%20e%20d')
     socket.destroy()
     await delay(4000)
   }
   const [byId, kept, ready] = await others
-  return { byId, kept, ready, lists: await lists }
+  return { byId, kept, ready, lists: await listed }
 }
 
-const lists_ = Array.from({ length: 50 }, (_, page) => `/apps?page=${page + 1}&sort=popular`)
+const lists = Array.from({ length: 50 }, (_, page) => `/apps?page=${page + 1}&sort=popular`)
 
 const tell = (what: string, seen: Seen | undefined) => process.stdout.write(`${what}: ${told(seen ?? {})}\n`)
 
 if (isProgram(import.meta.filename)) {
-  const [long = '', large = ''] = process.argv.slice(2)
-  await withServer(long, async (server) => {
-    const { before, now, most, byId, kept, ready } = await unreadBursts(server)
+  const [database = ''] = process.argv.slice(2)
+  await withServer(database, lengthen, async (server) => {
+    const { before, now, most, ...others } = await unreadBursts(server)
     process.stdout.write(`nine unread bursts: ${before} MB before, ${now} after, ${most} at most\n`)
-    tell('  by id', byId)
-    tell('  kept', kept)
-    tell('  ready', ready)
+    for (const [what, seen] of Object.entries(others)) tell(`  ${what}`, seen)
   })
-  await withServer(large, async (server) => {
-    const { byId, kept, ready, lists } = await abandonedBursts(server)
+  await withServer(database, asItIs, async (server) => {
     process.stdout.write('bursts of searches, closed at once\n')
-    tell('  by id', byId)
-    tell('  kept', kept)
-    tell('  ready', ready)
-    tell('  lists', lists)
+    for (const [what, seen] of Object.entries(await abandonedBursts(server))) tell(`  ${what}`, seen)
   })
 }
