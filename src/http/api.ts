@@ -7,6 +7,7 @@ import { jsonOf } from '../json.ts'
 import { readBody } from './body.ts'
 import { methodNotAllowed, sendOptions } from './get-only.ts'
 import { acceptsJson, headOf, problemsOf, type RequestHead, withBody } from './input.ts'
+import type { Limits } from './limits.ts'
 
 type Envelope = { success: boolean; message: string; data: object }
 
@@ -30,12 +31,14 @@ export type OnRead = (request: Request, response: Response, etag: string, conten
 
 /**
  * openapi-backend as router, validator and register of what answers each operation. Every request is held against the document
- * in this order: route (404, 405), accept (406), key (401), body (415, 413, 400), schema (400). Its own pipeline has no place
+ * in this order: route (404, 405), limit of reads (429), accept (406), key (401, 429), limit of writes (429), body (415, 413, 400),
+ * schema (400). Its own pipeline has no place
  * for a body that is read only when the caller is known.
  */
 export async function createApi(
   document: Document,
   { authenticate, respond }: Responder,
+  limits: Limits,
   onRead?: OnRead,
 ): Promise<RequestHandler> {
   const api = await loaded(document)
@@ -50,8 +53,12 @@ export async function createApi(
       if (head.method !== 'OPTIONS') throw methodNotAllowed(allow)
       return sendOptions(response, allow)
     }
+    const isRead = head.method === 'GET'
+    if (isRead) limits.holdRead(request, response)
     if (!acceptsJson(request.headers.accept)) throw notAcceptable()
-    const caller = await callerOf(operation, request.headers.authorization)
+    const { authorization } = request.headers
+    const caller = await limits.guardKey(request, response, () => callerOf(operation, authorization))
+    if (!isRead && caller) limits.holdWrite(caller, response)
     const raw = operation.requestBody ? withBody(head, await readBody(request, response)) : head
     const parsed = api.router.parseRequest(raw, operation)
     const validation = api.validateRequest(raw, operation)
@@ -61,12 +68,12 @@ export async function createApi(
     const valid = { ...parsed, ...validation.coerced }
     const context = { api, operation, request: valid, validation, security: { apiKey: caller }, response: undefined }
     const reply = await api.handlers[operation.operationId ?? '']?.(context)
-    const isRead = head.method === 'GET' && reply.status < 400
-    response.set(isRead ? readCaching(request) : { 'Cache-Control': 'no-store' })
+    const isShown = isRead && reply.status < 400
+    response.set(isShown ? readCaching(request) : { 'Cache-Control': 'no-store' })
     response.status(reply.status).set(reply.headers)
     if (reply.body === undefined) return response.end()
     const content = envelopeText(reply.body)
-    if (isRead && onRead?.(request, response, String(reply.headers.ETag), content)) return
+    if (isShown && onRead?.(request, response, String(reply.headers.ETag), content)) return
     // Express answers 304 by itself where If-None-Match holds the ETag.
     response.type('json').send(content)
   }

@@ -11,10 +11,12 @@ import { docsRouter } from './docs.ts'
 import { getOnly } from './get-only.ts'
 import { hostsIn } from './input.ts'
 import { KeptAnswers } from './kept.ts'
+import { Limits, type LimitsConfig } from './limits.ts'
 import { accessLog } from './log.ts'
+import { warningOfProxy } from './network.ts'
 
 export type ListenerOptions = {
-  config: Pick<Config, 'baseUrl' | 'prefix' | 'cacheSize'>
+  config: Pick<Config, 'baseUrl' | 'prefix' | 'cacheSize'> & LimitsConfig
   responder: Responder
   document: Document
   /** The Redoc page; without it there is no /docs. */
@@ -27,15 +29,18 @@ export type ListenerOptions = {
 /** The whole HTTP surface, not yet listening: what answered before is kept, the rest takes the way through Express. */
 export async function createListener(options: ListenerOptions): Promise<RequestListener> {
   const { config, responder, logger, isDraining } = options
-  const { prefix, cacheSize } = config
+  const { prefix, cacheSize, trustProxy } = config
   const { version } = responder
-  if (!version || cacheSize === 0) return createExpressApp(options)
-  const kept = new KeptAnswers({ prefix, maxSize: cacheSize, version, logger, isDraining })
-  return kept.before(await createExpressApp(options, (...answer) => kept.take(...answer)))
+  const limits = new Limits(config)
+  const warning = (listener: RequestListener) => warningOfProxy(listener, trustProxy, logger)
+  if (!version || cacheSize === 0) return warning(await createExpressApp(options, limits))
+  const kept = new KeptAnswers({ prefix, maxSize: cacheSize, version, limits, logger, isDraining })
+  return warning(kept.before(await createExpressApp(options, limits, (...answer) => kept.take(...answer))))
 }
 
 async function createExpressApp(
   { config, responder, document, docsPage, logger, isDraining }: ListenerOptions,
+  limits: Limits,
   onRead?: OnRead,
 ): Promise<Express> {
   const { baseUrl, prefix } = config
@@ -74,14 +79,14 @@ async function createExpressApp(
     response.set('Cache-Control', 'no-store').json({ success: true, message: 'The process is alive.', data: {} })
   })
   getOnly(app, '/readyz', async (_request, response) => {
-    if (isDraining()) throw new ServiceError('unavailable', 'The service is shutting down.')
+    if (isDraining()) throw new ServiceError('unavailable', 'The service is shutting down.', { isMeant: true })
     await responder.demandReady()
     response.set('Cache-Control', 'no-store').json({ success: true, message: 'The service is ready.', data: {} })
   })
 
   const service = Router({ strict: true, caseSensitive: true })
   service.use(docsRouter(document, docsPage, baseUrl))
-  service.use(await createApi(document, responder, onRead))
+  service.use(await createApi(document, responder, limits, onRead))
   app.use(prefix || '/', service)
 
   app.use(() => {
@@ -104,7 +109,7 @@ const headersOfAll = (baseUrl: string) => ({
 const sendError: ErrorRequestHandler = (error, _request, response, next) => {
   const { status, headers, body } = errorAnswer(error)
   // pino-http logs it with the request's line.
-  if (status >= 500) response.err = error
+  if (status >= 500 && !(error instanceof ServiceError && error.details.isMeant)) response.err = error
   if (response.headersSent) return next(error)
   response.status(status).set(headers).json(body)
 }

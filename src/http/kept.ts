@@ -4,9 +4,10 @@ import type { Logger } from 'pino'
 import { codedTag, matches } from '../etag.ts'
 import { type Coding, coded, codingFor, shortest } from './coding.ts'
 import { hostsIn } from './input.ts'
+import { type Limits, standingHeaders } from './limits.ts'
 import { logAnswered, requestId } from './log.ts'
 
-/** An answer of 200 as it goes over the wire, but for what each request has of its own: `X-Request-Id` and `Date`. */
+/** An answer of 200 as it goes over the wire, but for what each request has of its own. */
 type Representation = { etag: string; headers: string[]; notModifiedHeaders: string[]; body: Buffer }
 
 /** The codings are made when they are first asked for, each once. */
@@ -19,6 +20,7 @@ export type KeptAnswersOptions = {
   maxSize: number
   /** What version the data has now. */
   version: () => Promise<string>
+  limits: Limits
   logger: Logger
   isDraining: () => boolean
 }
@@ -58,6 +60,8 @@ export class KeptAnswers {
   before(listener: RequestListener): RequestListener {
     return (request, response) => {
       if (!this.#isUsual(request) || !this.#isAskedAgain(request)) return listener(request, response)
+      // The whole way says that a limit is exceeded.
+      if (this.#options.limits.ofRead(request)?.isExceeded) return listener(request, response)
       const started = performance.now()
       this.#version().then(
         (version) => this.#answer(version, request, response, started, listener),
@@ -156,12 +160,14 @@ export class KeptAnswers {
   }
 
   #send(kept: KeptAnswer, request: IncomingMessage, response: ServerResponse, id: string) {
+    const standing = this.#options.limits.ofRead(request)
+    const its = standing ? ['X-Request-Id', id, ...standingHeaders(standing)] : ['X-Request-Id', id]
     const send = ({ etag, headers, notModifiedHeaders, body }: Representation) => {
       const ifNoneMatch = request.headers['if-none-match']
       if (ifNoneMatch !== undefined && matches(ifNoneMatch, etag)) {
-        response.writeHead(304, [...notModifiedHeaders, 'X-Request-Id', id]).end()
+        response.writeHead(304, [...notModifiedHeaders, ...its]).end()
       } else {
-        response.writeHead(200, [...headers, 'X-Request-Id', id])
+        response.writeHead(200, [...headers, ...its])
         response.end(request.method === 'HEAD' ? undefined : body)
       }
     }
@@ -201,7 +207,10 @@ type Flight = { target: string; version: string; landed: Promise<void>; land: ()
 type WithRawNames = ServerResponse & { getRawHeaderNames: () => string[] }
 
 /** What an answer has of its own. */
-const own = new Set(['x-request-id', 'date', 'connection', 'keep-alive', 'etag', 'content-type', 'content-length'])
+const own = new Set([
+  ...['x-request-id', 'ratelimit-policy', 'ratelimit', 'date', 'connection', 'keep-alive'],
+  ...['etag', 'content-type', 'content-length'],
+])
 
 const usualAccept = /^(?:\*\/\*|application\/json)$/
 
