@@ -19,6 +19,8 @@ export type Config = Readonly<{
   writeLimit: number
   refusedKeyLimit: number
   readLimit: number
+  /** Where Prometheus is answered; 0 for nowhere. */
+  metricsPort: number
 }>
 
 /** Thrown with one line that names every bad variable. */
@@ -82,6 +84,15 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
   const writeLimit = limit('WRITE_LIMIT', '6000')
   const refusedKeyLimit = limit('REFUSED_KEY_LIMIT', '600')
   const readLimit = limit('READ_LIMIT', '0')
+  const metricsPort = variable(
+    'METRICS_PORT',
+    '0',
+    (text) => {
+      const number = parsePort(text)
+      return number !== 0 && number === port ? undefined : number
+    },
+    'a whole number from 0 to 65535 that PORT is not',
+  )
 
   if (
     host === undefined ||
@@ -93,12 +104,13 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     trustProxy === undefined ||
     writeLimit === undefined ||
     refusedKeyLimit === undefined ||
-    readLimit === undefined
+    readLimit === undefined ||
+    metricsPort === undefined
   ) {
     throw new ConfigError(`bad environment: ${problems.join('; ')}`)
   }
   const limits = { trustProxy, writeLimit, refusedKeyLimit, readLimit }
-  return Object.freeze({ host, port, ...baseUrl, databaseUrl, logLevel, cacheSize, ...limits })
+  return Object.freeze({ host, port, ...baseUrl, databaseUrl, logLevel, cacheSize, ...limits, metricsPort })
 }
 
 const parsePort = (text: string) => (/^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : undefined)

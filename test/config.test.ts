@@ -13,6 +13,7 @@ const defaults: Config = {
   writeLimit: 6000,
   refusedKeyLimit: 600,
   readLimit: 0,
+  metricsPort: 0,
 }
 
 test.for<[what: string, environment: NodeJS.ProcessEnv, config: Partial<Config>]>([
@@ -36,6 +37,7 @@ test.for<[what: string, environment: NodeJS.ProcessEnv, config: Partial<Config>]
     { DATABASE_URL: 'sqlite:/var/lib/apps.sqlite' },
     { databaseUrl: 'sqlite:/var/lib/apps.sqlite' },
   ],
+  ['a port for metrics', { METRICS_PORT: '9464' }, { metricsPort: 9464 }],
   ['a proxy', { TRUST_PROXY: '1' }, { trustProxy: 1 }],
   [
     'networks of proxies',
@@ -74,6 +76,9 @@ test.for<[environment: NodeJS.ProcessEnv, complaint: RegExp]>([
   [{ TRUST_PROXY: '10.0.0.0/8,::/0' }, /TRUST_PROXY/],
   [{ TRUST_PROXY: 'proxy.example.org' }, /TRUST_PROXY/],
   [{ TRUST_PROXY: '10.0.0.0/8,' }, /TRUST_PROXY/],
+  [{ METRICS_PORT: '3000' }, /METRICS_PORT must be a whole number from 0 to 65535 that PORT is not/],
+  [{ PORT: '80', METRICS_PORT: '080' }, /METRICS_PORT/],
+  [{ METRICS_PORT: 'on' }, /METRICS_PORT/],
   [{ WRITE_LIMIT: '-1' }, /WRITE_LIMIT must be a whole number of requests a minute from 0 to 999999999, not "-1"/],
   [{ REFUSED_KEY_LIMIT: '1.5' }, /REFUSED_KEY_LIMIT/],
   [{ READ_LIMIT: '1000000000' }, /READ_LIMIT/],

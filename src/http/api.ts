@@ -8,8 +8,15 @@ import { readBody } from './body.ts'
 import { methodNotAllowed, sendOptions } from './get-only.ts'
 import { acceptsJson, headOf, problemsOf, type RequestHead, withBody } from './input.ts'
 import type { Limits } from './limits.ts'
+import type { Notes } from './log.ts'
 
 type Envelope = { success: boolean; message: string; data: object }
+
+export type Usage = Readonly<{
+  pools: readonly Readonly<{ name: string; used: number; idle: number; waiting: number }>[]
+  /** Transactions that were written since the beginning. */
+  writes: number
+}>
 
 /** What answers requests: the catalogue, or a mock of it. */
 export type Responder = {
@@ -24,10 +31,12 @@ export type Responder = {
   demandReady: () => Promise<void>
   /** What version the data has that answers come from. Where it is not told, no answer is kept. */
   version?: () => Promise<string>
+  /** How busy the database is. */
+  usage?: () => Usage
 }
 
 /** Called with each answer of 200 to a read: its headers, but for those of the body, are set. True where it has sent it. */
-export type OnRead = (request: Request, response: Response, etag: string, content: string) => boolean
+export type OnRead = (request: Request, response: Response, etag: string, content: string, notes: Notes) => boolean
 
 /**
  * openapi-backend as router, validator and register of what answers each operation. Every request is held against the document
@@ -47,17 +56,21 @@ export async function createApi(
   return async (request, response) => {
     const head = headOf(request)
     const operation = api.matchOperation(head)
+    const { notes } = response.locals
     if (!operation) {
       const allow = allowedMethods(api, head)
       if (allow.length === 0) throw notFound()
       if (head.method !== 'OPTIONS') throw methodNotAllowed(allow)
       return sendOptions(response, allow)
     }
+    notes.operation = operation.operationId
+    notes.route = request.baseUrl + operation.path
     const isRead = head.method === 'GET'
     if (isRead) limits.holdRead(request, response)
     if (!acceptsJson(request.headers.accept)) throw notAcceptable()
     const { authorization } = request.headers
     const caller = await limits.guardKey(request, response, () => callerOf(operation, authorization))
+    notes.caller = caller
     if (!isRead && caller) limits.holdWrite(caller, response)
     const raw = operation.requestBody ? withBody(head, await readBody(request, response)) : head
     const parsed = api.router.parseRequest(raw, operation)
@@ -73,7 +86,7 @@ export async function createApi(
     response.status(reply.status).set(reply.headers)
     if (reply.body === undefined) return response.end()
     const content = envelopeText(reply.body)
-    if (isShown && onRead?.(request, response, String(reply.headers.ETag), content)) return
+    if (isShown && onRead?.(request, response, String(reply.headers.ETag), content, notes)) return
     // Express answers 304 by itself where If-None-Match holds the ETag.
     response.type('json').send(content)
   }

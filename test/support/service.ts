@@ -13,6 +13,7 @@ import { createListener } from '../../src/http/app.ts'
 import { readDocument } from '../../src/http/docs.ts'
 import type { LimitsConfig } from '../../src/http/limits.ts'
 import { createLogger } from '../../src/http/log.ts'
+import type { Metrics } from '../../src/http/metrics.ts'
 import { defaultTimeouts, listen, type Timeouts } from '../../src/http/server.ts'
 import { moderationStore } from '../../src/moderation/store.ts'
 import { type Answer, ResponseChecker } from '../contract/checker.ts'
@@ -55,6 +56,7 @@ export type ServiceOptions = {
   isDraining?: () => boolean
   /** Bytes that kept answers may take. */
   cacheSize?: number
+  metrics?: Metrics
   /** Other limits than those that a server has by itself. */
   limits?: Partial<LimitsConfig>
   /** Wraps what the operations use, to make it fail. */
@@ -99,6 +101,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     document: await readDocument(),
     docsPage,
     logger,
+    metrics: options.metrics,
     isDraining,
   })
   const { server, port } = await listen(listener, { port: 0, host: '127.0.0.1' }, logger, {

@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module'
 import { pathToFileURL } from 'node:url'
 import knex, { type Knex } from 'knex'
+import { spending } from '../../spent.ts'
 
 // knex publishes no types for the dialect's own module; it is a Knex.Client.
 const SqliteClient: typeof Knex.Client = createRequire(import.meta.url)('knex/lib/dialects/sqlite3/index.js')
@@ -13,8 +14,17 @@ const clientBeginning = (statement: string): typeof Knex.Client =>
   class extends SqliteClient {
     override transaction(container: unknown, config: unknown, outer: unknown) {
       const transaction = super.transaction(container, config, outer) as Knex.Transaction & InnerTransaction
-      transaction.begin = (connection) => execute(connection, statement)
+      // It waits for those that write, in other processes too.
+      transaction.begin = (connection) => spending('waiting', () => execute(connection, statement))
       return transaction
+    }
+
+    override acquireConnection() {
+      return spending('waiting', () => super.acquireConnection())
+    }
+
+    override query(connection: unknown, statement: unknown) {
+      return spending('sql', () => super.query(connection, statement))
     }
   }
 
