@@ -174,6 +174,8 @@ export class KeptAnswers {
   #sendKept(kept: KeptAnswer, request: IncomingMessage, response: ServerResponse, notes: Notes) {
     this.counts.hit++
     notes.isKept = true
+    // For the version of the data, and for whoever made this answer.
+    notes.spent = { waiting: performance.now() - notes.started, sql: 0 }
     notes.operation = kept.operation.operation
     notes.route = kept.operation.route
     tellOf(request, response, notes, this.#options.onAnswered)

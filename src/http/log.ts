@@ -126,7 +126,7 @@ export const accessLog =
     }
     const message = `${method} ${response.writableEnded ? statusCode : 'aborted'}`
     if (error === undefined) logger.info(line, message)
-    else logger.error({ ...line, err: error }, message)
+    else logger.error({ ...line, err: error instanceof Error ? error : new Error(String(error)) }, message)
   }
 
 function bytesOf(response: ServerResponse, { bytes }: Notes): number {

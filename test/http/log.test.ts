@@ -99,6 +99,24 @@ describe('a request of more than a second says what took it', () => {
     expect(line).toMatchObject({ responseTime: 1500, spent: { waiting: 1500, sql: 0, rest: 0 } })
   })
 
+  test('waiting for the version of what is kept', async () => {
+    const wait = holdUptime()
+    let step = 0
+    const service = await startService({
+      database: (database) => ({
+        ...database,
+        version: async () => {
+          wait(step)
+          return database.version()
+        },
+      }),
+    })
+    for (let time = 0; time < 3; time++) await service.get('/apps')
+    step = 1300
+    await service.get('/apps')
+    expect(linesOf(service).at(-1)).toMatchObject({ kept: true, spent: { waiting: 1300, sql: 0, rest: 0 } })
+  })
+
   test.for<[what: string, slow: (database: Database, wait: (milliseconds: number) => void) => Database, spent: object]>(
     [
       [
@@ -171,4 +189,12 @@ test('on a healthy day LOG_LEVEL=warn says nothing', async () => {
   expect(await server.exited).toEqual([0, null])
   // What this checkout has not built is another matter.
   expect(server.log.filter((line) => !line.includes('generated/docs.html is missing'))).toEqual([])
+})
+
+test('what was thrown and is no error is told of', async () => {
+  const service = await startService({
+    database: (database) => ({ ...database, read: () => Promise.reject('a text') }),
+  })
+  expect((await service.get('/apps')).status).toBe(500)
+  expect(linesOf(service)).toEqual([expect.objectContaining({ err: expect.objectContaining({ message: 'a text' }) })])
 })
