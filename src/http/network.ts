@@ -18,9 +18,17 @@ export function networkTeller(trustProxy: TrustProxy): (request: IncomingMessage
   return (request) => networkOf(proxyaddr(request, trust) ?? '')
 }
 
+/** Some proxies tell the port, too; IPv6 then stands in brackets. */
+const withPort = /^(?:\[(?<bracketed>[^\]]*)\]|(?<plain>[^:]*)):\d+$/
+
+/** Characters: no address is longer. */
+const longest = 45
+
 /** What is no address is taken as it is: a proxy that is trusted named it. */
-function networkOf(address: string): string {
-  if (!ipaddr.isValid(address)) return address
+function networkOf(told: string): string {
+  const { bracketed, plain } = withPort.exec(told)?.groups ?? {}
+  const address = bracketed ?? plain ?? told
+  if (!ipaddr.isValid(address)) return address.slice(0, longest)
   // One that is mapped into IPv6 becomes IPv4.
   const ip = ipaddr.process(address)
   return ip.kind() === 'ipv4' ? ip.toString() : ip.toByteArray().slice(0, 7).join(':')

@@ -259,7 +259,10 @@ describe('by address', () => {
     ['one IPv6 network of 56 bits', 1, '2001:db8:0:ab01::1', '2001:db8:0:abff:1:2:3:4', 429],
     ['two of them', 1, '2001:db8:0:ab01::1', '2001:db8:0:ac01::1', 200],
     ['IPv4 that is mapped into IPv6', 1, '::ffff:192.0.2.1', '192.0.2.1', 429],
+    ['IPv4 with a port', 1, '192.0.2.1:4711', '192.0.2.1:4712', 429],
+    ['IPv6 with a port', 1, '[2001:db8:0:ab01::1]:4711', '2001:db8:0:ab02::1', 429],
     ['what is no address', 1, 'unknown', 'unknown', 429],
+    ['what is no address, at such length that it would fill the memory', 1, 'x'.repeat(100), 'x'.repeat(200), 429],
   ])('%s', async ([, trust, first, second, status]) => {
     const service = await startService({ limits: limits(trust) })
     expect(await statuses(service, from(first, read), from(second, read))).toEqual([200, status])
