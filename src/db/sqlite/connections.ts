@@ -2,16 +2,42 @@ import { createRequire } from 'node:module'
 import { pathToFileURL } from 'node:url'
 import knex, { type Knex } from 'knex'
 import { spending } from '../../spent.ts'
+import { type DriverConnection, finalizeAll, isKept, prepared } from './statements.ts'
 
-// knex publishes no types for the dialect's own module; it is a Knex.Client.
-const SqliteClient: typeof Knex.Client = createRequire(import.meta.url)('knex/lib/dialects/sqlite3/index.js')
+// knex publishes no types for the dialect's own module, nor for what it calls to run what it has built.
+declare class KnexSqliteClient extends Knex.Client {
+  _query(connection: DriverConnection, query: Query): Promise<Query>
+}
+type Query = { sql: string; bindings: readonly unknown[]; method: string; returning?: unknown }
+const SqliteClient: typeof KnexSqliteClient = createRequire(import.meta.url)('knex/lib/dialects/sqlite3/index.js')
+
+/** Keeps the statements of its connections prepared. */
+class PreparingClient extends SqliteClient {
+  override async _query(connection: DriverConnection, query: Query): Promise<Query> {
+    if (!isKept(query.sql)) return super._query(connection, query)
+    const statement = await prepared(connection, query.sql)
+    // As knex itself has it: what returns no rows tells how many it has changed.
+    const isChange = ['insert', 'update', 'del', 'counter'].includes(query.method) && !query.returning
+    return new Promise((resolve, reject) => {
+      statement[isChange ? 'run' : 'all'](query.bindings, function (error, rows) {
+        if (error) reject(error)
+        else resolve(Object.assign(query, { response: rows, context: this }))
+      })
+    })
+  }
+
+  override async destroyRawConnection(connection: DriverConnection) {
+    await finalizeAll(connection)
+    await super.destroyRawConnection(connection)
+  }
+}
 
 // `begin` is the transaction's inner method, which knex does not type.
 type InnerTransaction = { begin: (connection: DriverConnection) => Promise<void> }
 
 /** Begins its transactions by itself: knex has no option for how, and its own way takes three times as long. */
 const clientBeginning = (statement: string): typeof Knex.Client =>
-  class extends SqliteClient {
+  class extends PreparingClient {
     override transaction(container: unknown, config: unknown, outer: unknown) {
       const transaction = super.transaction(container, config, outer) as Knex.Transaction & InnerTransaction
       // It waits for those that write, in other processes too.
@@ -23,8 +49,8 @@ const clientBeginning = (statement: string): typeof Knex.Client =>
       return spending('waiting', () => super.acquireConnection())
     }
 
-    override query(connection: unknown, statement: unknown) {
-      return spending('sql', () => super.query(connection, statement))
+    override _query(connection: DriverConnection, query: Query) {
+      return spending('sql', () => super._query(connection, query))
     }
   }
 
@@ -98,8 +124,6 @@ function open({ connection, client, max, settings }: ConnectionOptions) {
 }
 
 const ignore = () => {}
-
-type DriverConnection = { exec: (sql: string, done: (error: Error | null) => void) => void }
 
 /** One writer, and readers that cannot write: libuv's four threads then serve all of them at once. */
 export const openWriter = (filename: string) =>

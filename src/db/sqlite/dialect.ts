@@ -4,7 +4,7 @@ import type { Dialect, Engine } from '../dialect.ts'
 import { openReader, openWriter } from './connections.ts'
 import { copyTo, rehearse } from './copy.ts'
 import { isUnavailable, reasonOf } from './errors.ts'
-import { attempt, insertRows, jsonRows, rowsOf } from './rows.ts'
+import { attempt, insertRows, jsonRows, rowsOf, select } from './rows.ts'
 import { schema } from './schema.ts'
 import { searchIndex } from './search.ts'
 import { versionTeller } from './version.ts'
@@ -46,14 +46,13 @@ function openFile(filename: string): Engine {
     writer,
     connectionOf: (sql) => ({
       sql,
-      async select(statement, values) {
-        const found = await sql.raw(statement, values)
-        return found
-      },
+      select: select(sql),
       search: searchIndex(sql),
       insertRows: insertRows(sql),
-      jsonRows: jsonRows(sql),
+      jsonRows,
       rowsOf,
+      // Whoever writes is alone at it.
+      forUpdate: () => '',
       attempt,
     }),
     schema,
