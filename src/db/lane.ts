@@ -1,4 +1,5 @@
 import { ServiceError } from '../errors.ts'
+import { spending } from '../spent.ts'
 
 /** What a lane has room for. */
 export type LaneBounds = Readonly<{
@@ -22,15 +23,25 @@ export class Lane {
   /** The first has waited longest. */
   readonly #waiting = new Set<Waiting>()
   #timer: NodeJS.Timeout | undefined
+  #refused = 0
 
   constructor(bounds: LaneBounds) {
     this.#bounds = bounds
   }
 
+  get waiting(): number {
+    return this.#waiting.size
+  }
+
+  /** How much was sent away since the beginning. */
+  get refused(): number {
+    return this.#refused
+  }
+
   async run<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     if (signal?.aborted) throw unwanted()
     if (this.#running < this.#bounds.width) this.#running++
-    else await this.#turn(signal)
+    else await spending('waiting', () => this.#turn(signal))
     try {
       return await work()
     } finally {
@@ -39,8 +50,8 @@ export class Lane {
   }
 
   /** Resolves when it is this work's turn: whoever has finished hands its place on. */
-  #turn(signal: AbortSignal | undefined): Promise<void> {
-    if (this.#waiting.size >= this.#bounds.length) throw overloaded()
+  async #turn(signal: AbortSignal | undefined): Promise<void> {
+    if (this.#waiting.size >= this.#bounds.length) throw this.#overloaded()
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     const waiting: Waiting = {
       begin: () => {
@@ -85,18 +96,21 @@ export class Lane {
     // A timer may come a fraction of a millisecond early.
     const now = performance.now() + 1
     for (const waiting of [...this.#waiting].slice(0, atOnce)) {
-      if (waiting.until <= now) waiting.leave(overloaded())
+      if (waiting.until <= now) waiting.leave(this.#overloaded())
     }
     const [next] = this.#waiting
     this.#timer = next && this.#timeFor(next)
+  }
+
+  #overloaded(): ServiceError {
+    this.#refused++
+    const message = 'The service has more to do than it can do now; try again shortly.'
+    return new ServiceError('unavailable', message, { isMeant: true })
   }
 }
 
 /** How much is sent away in one turn of the event loop: what has come at once would else be answered, and come again, at once. */
 const atOnce = 10
 
-const overloaded = () =>
-  new ServiceError('unavailable', 'The service has more to do than it can do now; try again shortly.')
-
 /** It reaches nobody. */
-const unwanted = () => new ServiceError('unavailable', 'Nobody waits for this any more.')
+const unwanted = () => new ServiceError('unavailable', 'Nobody waits for this any more.', { isMeant: true })

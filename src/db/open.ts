@@ -56,9 +56,19 @@ export type Database = Readonly<{
    * other, and nothing of it remains.
    */
   rehearse: <T>(work: (database: Database) => Promise<T>) => Promise<T>
+  usage: () => Usage
   /** For when much was written. Nobody waits for it. */
   settle: () => Promise<void>
   close: () => Promise<void>
+}>
+
+/** How busy a database is. */
+export type Usage = Readonly<{
+  pools: readonly Readonly<{ name: string; used: number; idle: number; waiting: number }>[]
+  /** Transactions that were written since it was opened. */
+  writes: number
+  /** How much was sent away since then, by lane: too much waited, or it waited too long. */
+  shed: Readonly<Record<string, number>>
 }>
 
 export type SchemaAge = 'older' | 'current' | 'newer'
@@ -108,10 +118,14 @@ export function databaseOf(engine: Engine): Database {
     throw reason ? new ServiceError('unavailable', `the database cannot be copied: ${reason}`) : error
   }
 
+  let writes = 0
+
   async function transaction<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
     for (let attempts = 1; ; attempts++) {
       try {
-        return await writer.transaction((sql) => work(connectionOf(sql)))
+        const result = await writer.transaction((sql) => work(connectionOf(sql)))
+        writes++
+        return result
       } catch (error) {
         if (attempts === mostAttempts || !engine.isConflict(error)) throw error
       }
@@ -148,15 +162,32 @@ export function databaseOf(engine: Engine): Database {
     copyTo: (file) => engine.copyTo(file, inspect).catch(rethrowOfCopy),
     rehearse: (work) => engine.rehearse((rehearsed) => work(databaseOf(rehearsed))).catch(rethrowOfCopy),
 
+    usage: () => ({
+      pools: [poolOf('reader', reader, [cheap, dear]), poolOf('writer', writer, [writing])],
+      writes,
+      shed: { cheap: cheap.refused, dear: dear.refused, write: writing.refused },
+    }),
+
     settle: () => engine.settle().catch(rethrow),
     close: engine.close,
   }
+}
+
+/** knex's own pool is tarn's. What waits does so in the lanes before it, but for what is not of the lanes. */
+function poolOf(name: string, { client }: Knex, lanes: Lane[]) {
+  const pool: { numUsed: () => number; numFree: () => number; numPendingAcquires: () => number } = client.pool
+  const waiting = lanes.reduce((sum, lane) => sum + lane.waiting, pool.numPendingAcquires())
+  return { name, used: pool.numUsed(), idle: pool.numFree(), waiting }
 }
 
 /** How often work that loses against other transactions is begun, before its caller is told to try again. */
 const mostAttempts = 10
 
 const migrationsDirectory = `${import.meta.dirname}/migrations`
+
+/** The name of the schema that this program needs. */
+export const newestMigration = async (): Promise<string> =>
+  (await readdir(migrationsDirectory)).toSorted().at(-1)?.replace(/\.ts$/, '') ?? ''
 
 /** Names hold the file's ending, as the databases that are there know them. */
 const migrationsIn = ({ schema }: Engine): Knex.MigrationSource<string> => ({

@@ -2,6 +2,8 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { Socket } from 'node:net'
 
 export type ConnectionLimits = {
+  /** Connections; one more is closed as it comes. */
+  connections: number
   /** Requests of one connection that wait while another of its is answered. */
   waiting: number
   /** Requests of all connections that Node has parsed and nobody has begun: each takes some 3 KB. */

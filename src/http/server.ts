@@ -21,12 +21,7 @@ export type Timeouts = {
   drainLimit: number
 }
 
-export type Limits = ConnectionLimits & {
-  /** Connections; one more is closed as it comes. */
-  connections: number
-}
-
-export const defaultLimits: Limits = {
+export const defaultConnectionLimits: ConnectionLimits = {
   connections: 10_000,
   waiting: 32,
   unbegun: 20_000,
@@ -45,7 +40,7 @@ export async function listen(
   { port, host }: { port: number; host: string },
   logger: Logger,
   timeouts = defaultTimeouts,
-  limits = defaultLimits,
+  limits = defaultConnectionLimits,
 ) {
   const connections = new Connections(listener, limits)
   const server = createServer(

@@ -120,7 +120,7 @@ describe('pipelined requests', () => {
   })
 
   test('too many over all connections cut the one that brings them', async () => {
-    const { service, reads, release } = await heldService({ limits: { unbegun: 50 } })
+    const { service, reads, release } = await heldService({ connectionLimits: { unbegun: 50 } })
     const neighbour = new Client(service).read()
     neighbour.send(getHead('/apps/999'), getHead('/apps/999'))
     await expect.poll(() => reads.begun).toBe(1)
@@ -202,8 +202,8 @@ describe('readers', () => {
   const pages = 8
 
   /** A service whose list is longer than what a system takes of what nobody reads. */
-  async function longService(limits: ServiceOptions['limits'] = {}) {
-    const service = await startService({ limits })
+  async function longService(connectionLimits: ServiceOptions['connectionLimits'] = {}) {
+    const service = await startService({ connectionLimits })
     await service.database.write(async (connection) => {
       const like = await connection.sql('apps').where({ id: service.world.apps.approved }).first()
       if (!like) throw new Error('the world has no such app')
@@ -250,7 +250,7 @@ describe('readers', () => {
 })
 
 test('one connection more than there may be is closed, and the log tells', async () => {
-  const service = await startService({ limits: { connections: 1 } })
+  const service = await startService({ connectionLimits: { connections: 1 } })
   const first = new Client(service).read()
   first.send(getHead('/apps/999'))
   await expect.poll(() => first.answers('/apps/999')).toHaveLength(1)

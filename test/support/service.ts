@@ -6,12 +6,16 @@ import { expect, inject, onTestFinished } from 'vitest'
 import type { Decision } from '../../src/apps/policy.ts'
 import { appStore } from '../../src/apps/store.ts'
 import { catalogue } from '../../src/cli/serve.ts'
+import { readConfig } from '../../src/config.ts'
 import { type Database, openDatabase } from '../../src/db/open.ts'
 import { Refusal } from '../../src/errors.ts'
 import { createListener } from '../../src/http/app.ts'
+import type { ConnectionLimits } from '../../src/http/connections.ts'
 import { readDocument } from '../../src/http/docs.ts'
+import type { LimitsConfig } from '../../src/http/limits.ts'
 import { createLogger } from '../../src/http/log.ts'
-import { defaultLimits, defaultTimeouts, type Limits, listen, type Timeouts } from '../../src/http/server.ts'
+import type { Metrics } from '../../src/http/metrics.ts'
+import { defaultConnectionLimits, defaultTimeouts, listen, type Timeouts } from '../../src/http/server.ts'
 import { moderationStore } from '../../src/moderation/store.ts'
 import { type Answer, ResponseChecker } from '../contract/checker.ts'
 import { recordSeen } from '../contract/coverage.ts'
@@ -53,11 +57,14 @@ export type ServiceOptions = {
   origin?: string
   prefix?: string
   timeouts?: Partial<Timeouts>
-  limits?: Partial<Limits>
+  connectionLimits?: Partial<ConnectionLimits>
   docsPage?: string
   isDraining?: () => boolean
   /** Bytes that kept answers may take. */
   cacheSize?: number
+  metrics?: Metrics
+  /** Other limits than those that a server has by itself. */
+  limits?: Partial<LimitsConfig>
   /** Wraps what the operations use, to make it fail. */
   database?: (database: Database) => Database
 }
@@ -84,10 +91,11 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     origin = 'http://apps.test',
     prefix = '',
     timeouts = {},
-    limits = {},
+    connectionLimits = {},
     docsPage,
     isDraining = () => false,
     cacheSize = 2 ** 20,
+    limits = {},
   } = options
   const databaseFile = copyWorld()
   const database = openDatabase(`sqlite:${databaseFile}`)
@@ -95,11 +103,12 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
   const logger = createLogger('info', { write: (line: string) => log.push(line) })
   const baseUrl = origin + prefix
   const listener = await createListener({
-    config: { baseUrl, prefix, cacheSize },
+    config: { ...readConfig({}), baseUrl, prefix, cacheSize, ...limits },
     responder: catalogue(options.database?.(database) ?? database, baseUrl),
     document: await readDocument(),
     docsPage,
     logger,
+    metrics: options.metrics,
     isDraining,
   })
   const { server, port, drain } = await listen(
@@ -107,7 +116,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     { port: 0, host: '127.0.0.1' },
     logger,
     { ...defaultTimeouts, ...timeouts },
-    { ...defaultLimits, ...limits },
+    { ...defaultConnectionLimits, ...connectionLimits },
   )
   onTestFinished(async () => {
     server.closeAllConnections()
