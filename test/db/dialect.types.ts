@@ -15,7 +15,7 @@ const engine: Engine = {
   snapshot: { isolationLevel: 'repeatable read', readOnly: true },
   writer: never(),
   connectionOf: never,
-  schema: { createSearchIndex: never, makeAppendOnly: never },
+  schema: { createSearchIndex: never, improveSearchIndex: never, makeAppendOnly: never },
   isUnavailable: never,
   isConflict: never,
   reasonOf: never,

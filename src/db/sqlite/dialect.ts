@@ -6,7 +6,8 @@ import { copyTo, rehearse } from './copy.ts'
 import { isUnavailable, reasonOf } from './errors.ts'
 import { attempt, insertRows, jsonRows, rowsOf } from './rows.ts'
 import { schema } from './schema.ts'
-import { searchIndex } from './search.ts'
+import { foundBefore, searchIndex } from './search.ts'
+import { makeListsIfDue } from './search-lists.ts'
 import { versionTeller } from './version.ts'
 
 /** SQLite: a database in one file, with one writer at a time and readers beside it. */
@@ -25,6 +26,7 @@ function openFile(filename: string): Engine {
   const writer = openWriter(filename)
   const reader = openReader(filename)
   const teller = versionTeller(filename)
+  const before = foundBefore()
 
   return {
     name: filename,
@@ -50,7 +52,7 @@ function openFile(filename: string): Engine {
         const found = await sql.raw(statement, values)
         return found
       },
-      search: searchIndex(sql),
+      search: searchIndex(sql, before),
       insertRows: insertRows(sql),
       jsonRows: jsonRows(sql),
       rowsOf,
@@ -69,6 +71,10 @@ function openFile(filename: string): Engine {
     copyTo: (file, inspect) => copyTo(filename, file, inspect),
     rehearse: (work) => rehearse(filename, openFile, work),
     async settle() {
+      await makeListsIfDue({
+        snapshot: (work) => reader.transaction(work),
+        write: (work) => writer.transaction(work),
+      })
       // Not TRUNCATE, which would keep writers waiting until the last reader has ended (https://sqlite.org/pragma.html).
       await writer.raw('pragma wal_checkpoint(passive)')
     },
