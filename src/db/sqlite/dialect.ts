@@ -4,10 +4,10 @@ import type { Dialect, Engine } from '../dialect.ts'
 import { openReader, openWriter } from './connections.ts'
 import { copyTo, rehearse } from './copy.ts'
 import { isUnavailable, reasonOf } from './errors.ts'
+import { makeListsIfDue } from './making-lists.ts'
 import { attempt, insertRows, jsonRows, rowsOf } from './rows.ts'
 import { schema } from './schema.ts'
 import { foundBefore, searchIndex } from './search.ts'
-import { makeListsIfDue } from './search-lists.ts'
 import { versionTeller } from './version.ts'
 
 /** SQLite: a database in one file, with one writer at a time and readers beside it. */

@@ -101,16 +101,18 @@ export class IdSet {
     let next = 0
     for (let index = 0; index < piecesInBlock; index++) {
       const piece = this.#pieces.get(block * piecesInBlock + index)
-      if (!piece) continue
-      for (const id of idsIn(piece, index * pieceSpan)) {
-        let gap = id - next
-        next = id + 1
-        while (gap > 127) {
-          gaps[length++] = (gap & 127) | 128
-          gap >>>= 7
+      for (let at = 0; piece && at < pieceWords; at++) {
+        for (let word = piece[at] ?? 0; word !== 0; word &= word - 1) {
+          const id = index * pieceSpan + at * 32 + 31 - Math.clz32(word & -word)
+          let gap = id - next
+          next = id + 1
+          while (gap > 127) {
+            gaps[length++] = (gap & 127) | 128
+            gap >>>= 7
+          }
+          gaps[length++] = gap
+          if (length >= blockBytes) return this.#bits(block)
         }
-        gaps[length++] = gap
-        if (length >= blockBytes) return this.#bits(block)
       }
     }
     return gaps.subarray(0, length)
@@ -134,15 +136,18 @@ export class IdSet {
       }
       return
     }
-    let next = block * blockSpan
+    let next = 0
     let gap = 0
     let shift = 0
     for (const byte of stored) {
       gap |= (byte & 127) << shift
       shift += 7
       if (byte > 127) continue
-      this.add(next + gap)
-      next += gap + 1
+      const id = next + gap
+      const piece = this.#pieceAt(block * piecesInBlock + Math.floor(id / pieceSpan))
+      const at = id % pieceSpan
+      piece[at >>> 5] = (piece[at >>> 5] ?? 0) | (1 << (at & 31))
+      next = id + 1
       gap = 0
       shift = 0
     }

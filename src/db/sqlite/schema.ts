@@ -1,7 +1,8 @@
 import type { Knex } from 'knex'
 import type { SchemaHelpers } from '../dialect.ts'
+import { makeListsIfDue } from './making-lists.ts'
 import { foundBefore, searchIndex } from './search.ts'
-import { createListTables, makeListsIfDue } from './search-lists.ts'
+import { createListTables } from './search-lists.ts'
 
 export const schema: SchemaHelpers = {
   /**

@@ -5,7 +5,7 @@ import type { Order, SearchIndex, SearchQuestion } from '../dialect.ts'
 import { orderBy, type Slice, sliceOf } from '../page.ts'
 import { listed as isListed } from '../tables.ts'
 import { IdSet, idsOf } from './id-set.ts'
-import { follow, insert, lookUp, versionOf } from './search-lists.ts'
+import { follow, insert, lookUp, remove, versionOf } from './search-lists.ts'
 import { categoryToken, keyToken, marked, marks, phraseOf, tokensOf } from './tokens.ts'
 
 /** Which apps a question finds, best rank first; each stands in the best rank that it has. */
@@ -127,7 +127,7 @@ export const searchIndex = (sql: Knex, before: FoundBefore): SearchIndex => {
 
     async remove(ids) {
       if (ids.length === 0) return
-      await sql('app_search').whereIn('rowid', ids).delete()
+      await remove(sql, 'app_search', ids)
       await follow(sql, ids)
     },
 
