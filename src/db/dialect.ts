@@ -120,7 +120,8 @@ export type SearchIndex = Readonly<{
    * 4. their name and text have every term, words whole;
    * 5. these and their package name have every term, which is what finding means.
    *
-   * The cost follows the page and the rarest term; late pages of common words are the dearest.
+   * The cost follows the page, not how many apps have a term; late pages of common words are the dearest. What a question
+   * found may be remembered as long as the index, as this connection sees it, is what it was.
    */
   page: (
     question: SearchQuestion,

@@ -79,7 +79,7 @@ async function renew(sql: Knex, { renewed, last }: State, due: number) {
       .orderBy('name')
       .limit(wanted)
       .pluck('name')
-    const { sets, changed } = await lookUp(sql, phrases, undefined)
+    const { sets, changed } = await lookUp(sql, phrases)
     for (const [phrase, apps] of sets) await write(sql, 'app_search_lists', phrase, apps, changed.blocks)
     done += phrases.length
     after = phrases.at(-1) ?? after
@@ -135,7 +135,7 @@ type Lookup = {
 type LookupRow = { kind: string; name: string; text: string | null; block: number; ids: Uint8Array }
 
 /** Which apps each phrase finds: by its list where it has one. */
-export async function lookUp(sql: Knex, phrases: string[], categoryId: number | undefined): Promise<Lookup> {
+export async function lookUp(sql: Knex, phrases: string[], categoryId?: number): Promise<Lookup> {
   const isCounted = categoryId === undefined ? 'true' : 'id = ?'
   const rows: LookupRow[] = await sql.raw(
     `with asked as materialized (

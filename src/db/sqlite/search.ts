@@ -51,12 +51,12 @@ export const searchIndex = (sql: Knex, before: FoundBefore): SearchIndex => {
   /** Conditions are looked up some at a time, so that the sets of a long search are never all there at once. */
   async function findAnew(question: SearchQuestion, isRanked: boolean): Promise<Found> {
     const ways: IdSet[] = []
-    let version: string | undefined
+    const versions = new Set<string | undefined>()
     let among = 0
     for (const conditions of inBatches(conditionsOf(question, isRanked))) {
       const phrases = [...new Set(conditions.flatMap((condition) => [...condition.values()].flat()))]
       const lookup = await lookUp(sql, phrases, question.categoryId)
-      version = lookup.version
+      versions.add(lookup.version)
       among = lookup.listed
       for (const condition of conditions) {
         for (const [way, phrases] of condition) {
@@ -73,11 +73,13 @@ export const searchIndex = (sql: Knex, before: FoundBefore): SearchIndex => {
       if (apps !== all) all.drop(apps)
       return { apps, size: apps.size }
     })
+    // Outside of a snapshot the index may have changed between two.
+    const version = versions.size === 1 ? [...versions][0] : undefined
     return { version, ranks, total, listed: among }
   }
 
-  /** A slice of few apps, best rank first, fetched and sorted. */
-  async function sorted(ranks: IdSet[], order: Order, take: number, skip: number): Promise<number[]> {
+  /** A part of few apps, fetched and sorted. */
+  async function sorted({ ranks, take, skip }: FewPart, order: Order): Promise<number[]> {
     const found: { id: number }[] = await sql.raw(
       `select apps.id from json_each(?) as found cross join apps on apps.id = found.value->>0
        ${orderBy(order, 'desc', 'found.value->>1')} limit ? offset ?`,
@@ -86,16 +88,13 @@ export const searchIndex = (sql: Knex, before: FoundBefore): SearchIndex => {
     return found.map(({ id }) => id)
   }
 
-  /** A slice of many apps: those that are passed on a walk through the order's own index. */
-  async function walked(apps: IdSet, categoryId: number | undefined, order: Order, slice: Slice, passed: number) {
+  /** A part of many apps: those that are passed on a walk through the order's own index. */
+  async function walked({ apps, slice, passed }: ManyPart, order: Order, categoryId: number | undefined) {
     const inCategory = categoryId === undefined ? '' : 'and apps.category_id = ?'
     const ids: number[] = []
-    let skip = slice.skip
-    for (
-      let offset = 0, step = 20 + passed;
-      ids.length < slice.take;
-      offset += step, step = Math.min(2 * step, longestStep)
-    ) {
+    let { skip } = slice
+    let [offset, step] = [0, passed]
+    while (ids.length < slice.take) {
       // An aggregate takes the rows of a subquery as they come.
       const [row] = await sql.raw(
         `select group_concat(id) as ids from (
@@ -109,6 +108,8 @@ export const searchIndex = (sql: Knex, before: FoundBefore): SearchIndex => {
         if (skip > 0) skip--
         else if (ids.length < slice.take) ids.push(id)
       }
+      offset += step
+      step = Math.min(2 * step, longestStep)
     }
     return slice.direction === 'asc' ? ids.reverse() : ids
   }
@@ -132,34 +133,12 @@ export const searchIndex = (sql: Knex, before: FoundBefore): SearchIndex => {
     },
 
     async page(question, order, isRanked, limit, offset) {
-      const { ranks, total, listed } = await find(question, isRanked)
+      const found = await find(question, isRanked)
       const ids: number[] = []
-      let few: IdSet[] = []
-      let [skipFew, takeFew] = [0, 0]
-      const takeSorted = async () => {
-        if (few.length > 0) ids.push(...(await sorted(few, order, takeFew, skipFew)))
-        few = []
-        takeFew = 0
+      for (const part of partsOf(found, limit, offset)) {
+        ids.push(...('ranks' in part ? await sorted(part, order) : await walked(part, order, question.categoryId)))
       }
-      let before = 0
-      for (const { apps, size } of ranks) {
-        const skip = Math.max(0, offset - before)
-        const take = Math.min(limit - ids.length - takeFew, size - skip)
-        before += size
-        if (take <= 0) continue
-        const slice = sliceOf(size, take, skip)
-        const passed = Math.ceil(((slice.skip + slice.take) * listed) / size)
-        if (passed < size * walkedForFetched) {
-          await takeSorted()
-          ids.push(...(await walked(apps, question.categoryId, order, slice, passed)))
-        } else {
-          if (few.length === 0) skipFew = skip
-          few.push(apps)
-          takeFew += take
-        }
-      }
-      await takeSorted()
-      return { ids, total }
+      return { ids, total: found.total }
     },
 
     async has(words) {
@@ -178,6 +157,41 @@ export const searchIndex = (sql: Knex, before: FoundBefore): SearchIndex => {
       return words.map((_, index) => keys.has(index))
     },
   }
+}
+
+/** Apps of some ranks, best first. */
+type FewPart = { ranks: IdSet[]; skip: number; take: number }
+
+/** Apps of one rank, and about how many a walk to the end of the slice passes. */
+type ManyPart = { apps: IdSet; slice: Slice; passed: number }
+
+/**
+ * What a page has of each rank. Where many are found, the order's own index is walked and each app looked up among them; where
+ * few are, all of them are fetched and sorted.
+ */
+function partsOf({ ranks, listed }: Found, limit: number, offset: number): (FewPart | ManyPart)[] {
+  const parts: (FewPart | ManyPart)[] = []
+  let [before, wanted] = [0, limit]
+  for (const { apps, size } of ranks) {
+    const skip = Math.max(0, offset - before)
+    const take = Math.min(wanted, size - skip)
+    before += size
+    if (take <= 0) continue
+    wanted -= take
+    const slice = sliceOf(size, take, skip)
+    // And somewhat more: they do not stand evenly.
+    const passed = 20 + Math.ceil(((slice.skip + slice.take) * listed) / size)
+    const last = parts.at(-1)
+    if (passed < size * walkedForFetched) {
+      parts.push({ apps, slice, passed })
+    } else if (last && 'ranks' in last) {
+      last.ranks.push(apps)
+      last.take += take
+    } else {
+      parts.push({ ranks: [apps], skip, take })
+    }
+  }
+  return parts
 }
 
 /** How many apps are passed at a time. */
