@@ -28,8 +28,7 @@ test('search finds what it found, typos too, and goes on taking notice', async (
   expect(await namesOf('tide')).toEqual(['Tide Clock'])
   expect(await namesOf('tidee')).toEqual(['Tide Clock'])
   await database.write(async ({ sql, search }) => {
-    const { id } = await sql('apps').where({ name: 'Tide Clock' }).first('id')
-    await search.remove([id])
+    await search.remove(await sql('apps').where({ name: 'Tide Clock' }).pluck('id'))
   })
   expect(await namesOf('tide')).toEqual([])
 })
