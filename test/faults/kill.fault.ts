@@ -1,9 +1,10 @@
 import { rmSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { copyWorld } from '../support/service.ts'
+import { isCut } from './cut.ts'
 import { beginDeeds, between, expectAllWhole, lossesIn, noDeeds } from './deeds.ts'
 
-const kills = Number(process.env.KILLS ?? 50)
+const kills = isCut ? 5 : 50
 /** Rounds on the same database, which grows; then a new one. */
 const rounds = 5
 

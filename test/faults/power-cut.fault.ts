@@ -3,9 +3,10 @@ import { copyFileSync, cpSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, expect, inject, test } from 'vitest'
 import { temporaryFolder } from '../support/service.ts'
+import { isCut } from './cut.ts'
 import { beginDeeds, between, expectAllWhole, lossesIn, noDeeds } from './deeds.ts'
 
-const cuts = Number(process.env.POWER_CUTS ?? 20)
+const cuts = isCut ? 2 : 20
 
 let library = ''
 beforeAll(() => {

@@ -11,6 +11,9 @@ export async function connected(port: number): Promise<Socket> {
   return socket
 }
 
+/** However it ends. */
+export const ended = (socket: Socket) => new Promise<void>((resolve) => socket.on('close', () => resolve()))
+
 /** Sends bytes; all that comes back until the server closes, or waits for more. */
 export async function exchange(port: number, bytes: string | Buffer): Promise<string> {
   const socket = await connected(port)
@@ -18,6 +21,6 @@ export async function exchange(port: number, bytes: string | Buffer): Promise<st
   socket.on('data', (chunk: Buffer) => chunks.push(chunk))
   socket.write(bytes)
   socket.setTimeout(2000, () => socket.destroy())
-  await once(socket, 'close')
+  await ended(socket)
   return Buffer.concat(chunks).toString('latin1')
 }
