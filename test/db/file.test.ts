@@ -91,11 +91,22 @@ test('where the file is gone, nothing is acknowledged and no other is made; with
   await expect(addDeveloper(database, 'Eve')).rejects.toMatchObject(unavailable)
   await expect(database.version()).rejects.toMatchObject(unavailable)
   await expect.poll(() => database.ailment()).toBe('is gone')
+  // By now they open connections of their own.
+  await expect(addDeveloper(database, 'Eve')).rejects.toMatchObject(unavailable)
+  await expect(database.version()).rejects.toMatchObject(unavailable)
   expect(existsSync(file)).toBe(false)
   renameSync(`${file}.away`, file)
   await comesBack(database)
   await addDeveloper(database, 'Eve')
   expect(await namesIn(database)).toEqual(['Ada', 'Bob', 'Eve'])
+})
+
+test('whoever reads or writes where there is no file makes none', async () => {
+  const file = join(temporaryFolder(), 'none.sqlite')
+  const database = open(file)
+  await expect(namesIn(database)).rejects.toMatchObject(unavailable)
+  await expect(addDeveloper(database, 'Eve')).rejects.toMatchObject(unavailable)
+  expect(readdirSync(dirname(file))).toEqual([])
 })
 
 test('what is written while the file is being replaced is not acknowledged', async () => {
