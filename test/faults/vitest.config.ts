@@ -11,7 +11,7 @@ export default defineConfig({
     // Their figures are for whoever runs them.
     disableConsoleIntercept: true,
     fileParallelism: false,
-    testTimeout: 900_000,
+    testTimeout: 1_800_000,
     hookTimeout: 300_000,
   },
 })

@@ -41,12 +41,13 @@ export function versionTeller(filename: string, file: DatabaseFile) {
       const connection: Connection = await sql.client.acquireConnection()
       try {
         const statement = await statementOf(connection)
-        const telling = new Promise<string>((resolve, reject) =>
-          statement.all((error, [row] = []) =>
-            error ? reject(error) : resolve(`${number}.${row?.data_version}.${file.damages()}`),
-          ),
+        return await new Promise((resolve, reject) =>
+          statement.all((error, [row] = []) => {
+            if (!error) return resolve(`${number}.${row?.data_version}.${file.damages()}`)
+            file.notice(error)
+            reject(error)
+          }),
         )
-        return await file.noticing(telling)
       } finally {
         await sql.client.releaseConnection(connection)
       }
