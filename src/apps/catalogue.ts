@@ -67,7 +67,6 @@ const summaryColumns: Record<keyof AppSummary, string> = {
   total_downloads: 'apps.total_downloads',
   average_rating: 'apps.average_rating',
 }
-const fields = Object.keys(summaryColumns)
 const columns = Object.entries(summaryColumns).map(([field, column]) => `${column} as ${field}`)
 
 /** Only the rows of the page join: skipping joined rows is what makes late pages slow. */
@@ -76,9 +75,9 @@ const named = `
   join categories on categories.id = apps.category_id`
 const page = (ids: string) => `(${ids}) as page join apps on apps.id = page.id ${named}`
 
-/** The page and the total by one statement, which gives one row without an app where the page has none. */
+/** The page and the total by one statement. */
 async function nearPage(
-  { select }: Connection,
+  { select, jsonRows, rowsOf }: Connection,
   category: string | undefined,
   order: Order,
   limit: number,
@@ -86,17 +85,12 @@ async function nearPage(
 ): Promise<AppPage> {
   const inCategory = category ? 'and apps.category_id = (select id from categories where slug = ?)' : ''
   const ids = `select apps.id from apps where ${listed} ${inCategory} ${orderBy(order, 'desc')} limit ? offset ?`
-  const found = await select<{ listed: unknown } & (AppSummary | { id: null })>(
-    `select scope.listed, ${fields.map((field) => `shown.${field}`)}
-     from (${scopeOf(category)}) as scope
-     left join (
-       select ${columns}, ${order.map((column) => `apps.${column} as order_${column}`)} from ${page(ids)}
-     ) as shown on true
-     order by ${order.map((column) => `shown.order_${column} desc`)}`,
-    category ? [category, category, limit, offset] : [limit, offset],
+  const apps = jsonRows(page(ids), summaryColumns, orderBy(order, 'desc'))
+  const [found] = await select<{ listed: unknown; apps: unknown }>(
+    `select ${apps} as apps, scope.listed from (${scopeOf(category)}) as scope`,
+    category ? [category, limit, offset, category] : [limit, offset],
   )
-  const apps = found.flatMap(({ listed: _, ...app }) => (app.id === null ? [] : [app]))
-  return { apps, total: Number(found[0]?.listed ?? 0) }
+  return found ? { apps: rowsOf(found.apps), total: Number(found.listed) } : { apps: [], total: 0 }
 }
 
 async function farPage(

@@ -16,13 +16,21 @@ import { type SearchDocument, searchDocument } from '../search/document.ts'
 import { freeSlugs } from './free-slugs.ts'
 import { ratingColumns, ratingsOf, together } from './ratings.ts'
 
-/** An app with the names that its ids stand for, and its newest reviews. */
-export type FoundApp = AppRow & {
-  developer_name: string
-  category_name: string
-  category_slug: string
-  reviews: Omit<ReviewRow, 'app_id'>[]
+/** With the names that its ids stand for. */
+export type NamedAppRow = AppRow & { developer_name: string; category_name: string; category_slug: string }
+/** With its newest reviews. */
+export type FoundApp = NamedAppRow & { reviews: AppReview[] }
+export type AppReview = Omit<ReviewRow, 'app_id'>
+
+export const reviewColumns: Record<keyof AppReview, string> = {
+  id: 'id',
+  reviewer_name: 'reviewer_name',
+  rating: 'rating',
+  comment: 'comment',
+  created_at: 'created_at',
 }
+const newestFirst = 'order by created_at desc, id desc'
+const newestReviews = `(select * from reviews where app_id = apps.id ${newestFirst} limit 100)`
 
 /** How many apps there are in each state; a deleted one counts as that alone. */
 export type StateCounts = Readonly<Record<AppStatus | 'deleted', number>>
@@ -151,26 +159,18 @@ export const appStore = (connection: Connection) => {
      * changed is kept from others until the transaction ends.
      */
     async find(id: number, { evenDeleted = false, toChange = false } = {}): Promise<FoundApp | undefined> {
-      const newest = [
-        { column: 'created_at', order: 'desc' },
-        { column: 'id', order: 'desc' },
-      ]
-      const reviews = sql('reviews').whereRaw('app_id = apps.id').orderBy(newest).limit(100)
-      const columns = ['id', 'reviewer_name', 'rating', 'comment', 'created_at']
-      const row = await sql('apps')
-        .join('developers', 'developers.id', 'apps.developer_id')
-        .join('categories', 'categories.id', 'apps.category_id')
-        .where('apps.id', id)
-        .modify((query) => evenDeleted || query.whereNull('apps.deleted_at'))
-        .modify((query) => toChange && query.forUpdate('apps'))
-        .first(
-          'apps.*',
-          'developers.name as developer_name',
-          'categories.name as category_name',
-          'categories.slug as category_slug',
-          connection.jsonRows(reviews, columns, 'created_at desc, id desc', 'reviews'),
-        )
-      return row && { ...row, reviews: connection.rowsOf(row.reviews) }
+      const { select, jsonRows, forUpdate, rowsOf } = connection
+      const [row] = await select<NamedAppRow & { reviews: unknown }>(
+        `select apps.*, developers.name as developer_name, categories.name as category_name,
+           categories.slug as category_slug, ${jsonRows(newestReviews, reviewColumns, newestFirst)} as reviews
+         from apps
+         join developers on developers.id = apps.developer_id
+         join categories on categories.id = apps.category_id
+         where apps.id = ? ${evenDeleted ? '' : 'and apps.deleted_at is null'}
+         ${toChange ? forUpdate('apps') : ''}`,
+        [id],
+      )
+      return row && { ...row, reviews: rowsOf(row.reviews) }
     },
 
     /** How many apps each of the developers has in each state; nothing of those who have none. */

@@ -83,7 +83,10 @@ export type Engine = Readonly<{
 /** What a store works with: SQL that all engines have, and what each has its own way for. */
 export type Connection = Readonly<{
   sql: Knex
-  /** The rows of a statement that is written out, in SQL that all engines have: knex would build it anew at each request. */
+  /**
+   * The rows of a statement that is written out, in SQL that all engines have: knex would build it anew at each request. An
+   * engine may keep it prepared, so values stand beside it and not in it.
+   */
   select: <Row>(statement: string, values: (string | number)[]) => Promise<Row[]>
   search: SearchIndex
   /**
@@ -92,9 +95,14 @@ export type Connection = Readonly<{
    * where one is named.
    */
   insertRows: (table: string, rows: NewRow[], by?: string) => Promise<Map<unknown, number>>
-  /** A column that holds a subquery's rows, in an order: what belongs together comes in one statement. `rowsOf` reads it. */
-  jsonRows: (rows: Knex.QueryBuilder, columns: string[], order: string, name: string) => Knex.Raw
+  /**
+   * A subquery whose value is the rows that it finds, in an order: what belongs together comes in one statement, and costs less
+   * than its values one by one. Columns are expressions by name; `rowsOf` reads the value.
+   */
+  jsonRows: (from: string, columns: Readonly<Record<string, string>>, order: string) => string
   rowsOf: <Row>(column: unknown) => Row[]
+  /** What a `select` ends with that keeps the rows of a table, which it is to change, from others. Knex has its own. */
+  forUpdate: (table: string) => string
   /**
    * Runs a statement that a unique constraint may refuse, and throws what `meanings` says of the violated `table.column`.
    * The transaction goes on as if the statement had not been there.

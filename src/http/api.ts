@@ -3,6 +3,7 @@ import type { Request, RequestHandler, Response } from 'express'
 import { type Context, type Document, OpenAPIBackend, type Operation } from 'openapi-backend'
 import type { Caller } from '../actor.ts'
 import { invalidRequest, notFound, ServiceError } from '../errors.ts'
+import { matches } from '../etag.ts'
 import { jsonOf } from '../json.ts'
 import { readBody } from './body.ts'
 import { methodNotAllowed, sendOptions } from './get-only.ts'
@@ -66,9 +67,9 @@ export async function createApi(
     response.status(reply.status).set(reply.headers)
     if (reply.body === undefined) return response.end()
     const content = envelopeText(reply.body)
-    if (isRead && onRead?.(request, response, String(reply.headers.ETag), content)) return
-    // Express answers 304 by itself where If-None-Match holds the ETag.
-    response.type('json').send(content)
+    const etag = isRead ? String(reply.headers.ETag) : undefined
+    if (etag !== undefined && onRead?.(request, response, etag, content)) return
+    sendJson(request, response, etag, content)
   }
 
   /** Whose key it is; undefined where there is none, and the document demands none. */
@@ -101,6 +102,18 @@ async function loaded(document: Document): Promise<OpenAPIBackend> {
   const operations = api.getOperations()
   api.router.getOperations = () => operations
   return api
+}
+
+/** Not by Express, which would look through the headers for what is known here, and copy the text. */
+function sendJson(request: Request, response: Response, etag: string | undefined, content: string) {
+  const ifNoneMatch = request.headers['if-none-match']
+  if (etag !== undefined && ifNoneMatch !== undefined && matches(ifNoneMatch, etag)) {
+    response.writeHead(304).end()
+    return
+  }
+  response.setHeader('Content-Type', 'application/json; charset=utf-8')
+  response.setHeader('Content-Length', Buffer.byteLength(content))
+  response.end(request.method === 'HEAD' ? undefined : content)
 }
 
 const envelopeText = ({ success, message, data }: Envelope) =>

@@ -33,8 +33,28 @@ const percentDecoded = (text: string) =>
   text.replace(/%([0-9A-F]{2})/gi, (_, code) => String.fromCharCode(Number.parseInt(code, 16)))
 
 /** JSON lines, to standard output unless told otherwise. No header is logged, and no key wherever it stands. */
-export const createLogger = (level: string, destination?: DestinationStream): Logger =>
+export const createLogger = (level: string, destination: DestinationStream = standardOutput()): Logger =>
   pino({ level, hooks: { streamWrite: redacted }, serializers: { err: serializedError } }, destination)
+
+/** The lines of one turn of the event loop are written together: under load, a write for each costs as much as a small answer. */
+function standardOutput(): DestinationStream {
+  const output = pino.destination({ sync: true, minLength: 8192 })
+  let isDue = false
+  const flush = () => {
+    isDue = false
+    output.flush()
+  }
+  // Not its flushSync, which tries for ever where nobody reads any more.
+  process.on('exit', flush)
+  return {
+    write(line) {
+      output.write(line)
+      if (isDue) return
+      isDue = true
+      setImmediate(flush)
+    },
+  }
+}
 
 /** Not what libraries hang on an error besides: it may hold what callers sent. */
 function serializedError(error: Error) {

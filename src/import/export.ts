@@ -1,18 +1,13 @@
 import { once } from 'node:events'
 import type { Writable } from 'node:stream'
 import { categoryStore } from '../apps/categories.ts'
+import { type AppReview, type NamedAppRow, reviewColumns } from '../apps/store.ts'
 import { unreviewedOf } from '../apps/unreviewed.ts'
 import type { Connection } from '../db/dialect.ts'
 import type { Database } from '../db/open.ts'
-import type { AppRow, ReviewRow } from '../db/tables.ts'
 import type { CategoryLine, Line } from './line.ts'
 
-type ExportedApp = AppRow & {
-  developer_name: string
-  category_name: string
-  category_slug: string
-  reviews: Omit<ReviewRow, 'app_id'>[]
-}
+type ExportedApp = NamedAppRow & { reviews: AppReview[] }
 
 export type Exported = {
   apps: number
@@ -79,8 +74,7 @@ async function* idsOf({ sql }: Connection, since: string | undefined): AsyncGene
 }
 
 async function appsOf({ sql, jsonRows, rowsOf }: Connection, ids: number[]): Promise<ExportedApp[]> {
-  const columns = ['id', 'reviewer_name', 'rating', 'comment', 'created_at']
-  const reviews = sql('reviews').whereRaw('app_id = apps.id')
+  const reviews = jsonRows('reviews where app_id = apps.id', reviewColumns, 'order by id')
   const apps = await sql('apps')
     .join('developers', 'developers.id', 'apps.developer_id')
     .join('categories', 'categories.id', 'apps.category_id')
@@ -91,7 +85,7 @@ async function appsOf({ sql, jsonRows, rowsOf }: Connection, ids: number[]): Pro
       'developers.name as developer_name',
       'categories.name as category_name',
       'categories.slug as category_slug',
-      jsonRows(reviews, columns, 'id', 'reviews'),
+      sql.raw(`${reviews} as reviews`),
     )
   return apps.map((app) => ({ ...app, reviews: rowsOf(app.reviews) }))
 }

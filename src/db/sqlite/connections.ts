@@ -2,22 +2,40 @@ import { createRequire } from 'node:module'
 import { pathToFileURL } from 'node:url'
 import knex, { type Knex } from 'knex'
 import type { DatabaseFile } from './file.ts'
+import { type DriverConnection, finalizeAll, isKept, prepared } from './statements.ts'
 
-// knex publishes no types for the dialect's own module; it is a Knex.Client.
-const SqliteClient: typeof Knex.Client = createRequire(import.meta.url)('knex/lib/dialects/sqlite3/index.js')
+// knex publishes no types for the dialect's own module, nor for what it calls to run what it has built.
+declare class KnexSqliteClient extends Knex.Client {
+  _query(connection: DriverConnection, query: Query): Promise<Query>
+}
+type Query = { sql: string; bindings: readonly unknown[]; method: string; returning?: unknown }
+const SqliteClient: typeof KnexSqliteClient = createRequire(import.meta.url)('knex/lib/dialects/sqlite3/index.js')
+
+/** Keeps the statements of its connections prepared. */
+class PreparingClient extends SqliteClient {
+  override async _query(connection: DriverConnection, query: Query): Promise<Query> {
+    if (!isKept(query.sql)) return super._query(connection, query)
+    const statement = await prepared(connection, query.sql)
+    // As knex itself has it: what returns no rows tells how many it has changed.
+    const isChange = ['insert', 'update', 'del', 'counter'].includes(query.method) && !query.returning
+    return new Promise((resolve, reject) => {
+      statement[isChange ? 'run' : 'all'](query.bindings, function (error, rows) {
+        if (error) reject(error)
+        else resolve(Object.assign(query, { response: rows, context: this }))
+      })
+    })
+  }
+
+  override async destroyRawConnection(connection: DriverConnection) {
+    await finalizeAll(connection)
+    await super.destroyRawConnection(connection)
+  }
+}
 
 type Settings = Record<string, string | number>
 
-type DriverConnection = {
-  exec: (sql: string, done: (error: Error | null) => void) => void
-  /** How often the file had been found damaged when this connection last forgot what it had read. */
-  damages?: number
-}
-
-// knex does not type the transaction's inner method, nor what of the client runs a statement.
+// knex does not type the transaction's inner method.
 type InnerTransaction = { begin: (connection: DriverConnection) => Promise<void> }
-type RunsStatements = { _query: (connection: DriverConnection, query: unknown) => Promise<unknown> }
-const { _query: runStatement } = SqliteClient.prototype as unknown as RunsStatements
 
 const execute = (connection: DriverConnection, statements: string) =>
   new Promise<void>((resolve, reject) => {
@@ -25,8 +43,8 @@ const execute = (connection: DriverConnection, statements: string) =>
   })
 
 /** Its connections have these PRAGMAs. */
-const clientWith = (settings: Settings): typeof Knex.Client =>
-  class extends SqliteClient {
+const clientWith = (settings: Settings): typeof PreparingClient =>
+  class extends PreparingClient {
     override async acquireRawConnection() {
       const connection: DriverConnection = await super.acquireRawConnection()
       const statements = Object.entries(settings).map(([name, value]) => `PRAGMA ${name} = ${value};`)
@@ -60,7 +78,7 @@ const clientOf = (file: DatabaseFile, begin: string, settings: Settings): typeof
 
     override acquireRawConnection() {
       return file.admit(
-        async () => Object.assign(await super.acquireRawConnection(), { damages: file.damages() }),
+        async () => Object.assign(await super.acquireRawConnection(), { damages: file.damages(), notice: file.notice }),
         (connection) => this.destroyRawConnection(connection),
       )
     }
@@ -79,8 +97,8 @@ const clientOf = (file: DatabaseFile, begin: string, settings: Settings): typeof
       return true
     }
 
-    _query(connection: DriverConnection, query: unknown) {
-      return file.noticing(runStatement.call(this, connection, query))
+    override _query(connection: DriverConnection, query: Query) {
+      return file.noticing(super._query(connection, query))
     }
 
     override transaction(container: unknown, config: unknown, outer: unknown) {

@@ -6,7 +6,7 @@ import { openReader, openWriter } from './connections.ts'
 import { copyTo, rehearse } from './copy.ts'
 import { ailmentIn, isUnavailable, reasonOf, Unusable } from './errors.ts'
 import { databaseFile, examine } from './file.ts'
-import { attempt, insertRows, jsonRows, rowsOf } from './rows.ts'
+import { attempt, insertRows, jsonRows, rowsOf, select } from './rows.ts'
 import { schema } from './schema.ts'
 import { searchIndex } from './search.ts'
 import { versionTeller } from './version.ts'
@@ -34,7 +34,7 @@ function openFile(filename: string): Engine {
   const teller = versionTeller(filename, file)
 
   async function closeAll() {
-    await Promise.all([reader.destroy(), teller.close()])
+    await Promise.all([reader.destroy(), teller.sql.destroy()])
     // Whoever closes last writes the log back into the file, which none that only reads can.
     await writer.destroy()
   }
@@ -74,14 +74,13 @@ function openFile(filename: string): Engine {
     writer,
     connectionOf: (sql) => ({
       sql,
-      async select(statement, values) {
-        const found = await sql.raw(statement, values)
-        return found
-      },
+      select: select(sql),
       search: searchIndex(sql),
       insertRows: insertRows(sql),
-      jsonRows: jsonRows(sql),
+      jsonRows,
       rowsOf,
+      // Whoever writes is alone at it.
+      forUpdate: () => '',
       attempt,
     }),
     schema,

@@ -1,6 +1,19 @@
 import type { Knex } from 'knex'
 import type { Connection, NewRow } from '../dialect.ts'
 import { violatedUnique } from './errors.ts'
+import { type DriverConnection, rowsFrom } from './statements.ts'
+
+/** Past knex, which would look for placeholders of its own in the text, and copy the values, at each request. */
+export const select =
+  (sql: Knex): Connection['select'] =>
+  async <Row>(statement: string, values: (string | number)[]) => {
+    const connection: DriverConnection = await sql.client.acquireConnection()
+    try {
+      return await rowsFrom<Row>(connection, statement, values)
+    } finally {
+      sql.client.releaseConnection(connection)
+    }
+  }
 
 /** Rows go in as one JSON text, which costs a fraction of binding each value. */
 export const insertRows =
@@ -21,13 +34,10 @@ export const insertRows =
 const namedIdsFirst = (rows: NewRow[]) =>
   rows.toSorted((a, b) => Number(a.id === undefined) - Number(b.id === undefined))
 
-export const jsonRows =
-  (sql: Knex): Connection['jsonRows'] =>
-  (rows, columns, order, name) =>
-    sql.raw(
-      `(select json_group_array(json_object(${columns.map((column) => `'${column}', ${column}`).join(', ')}) order by ${order}) from ?) as ??`,
-      [rows.as('rows'), name],
-    )
+export const jsonRows: Connection['jsonRows'] = (from, columns, order) => {
+  const object = Object.entries(columns).map(([name, expression]) => `'${name}', ${expression}`)
+  return `(select json_group_array(json_object(${object.join(', ')}) ${order}) from ${from})`
+}
 
 export const rowsOf: Connection['rowsOf'] = (column) => JSON.parse(String(column))
 
