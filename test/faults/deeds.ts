@@ -88,6 +88,8 @@ export async function beginDeeds(file: string, deeds: Deeds, round: number, env:
       const ends = all.map((child) => once(child, 'exit'))
       for (const child of all) child.kill('SIGKILL')
       await Promise.all([...ends, ...clients, backups])
+      // Nobody has touched the file, and it was always the same.
+      expect(server.log.filter((line) => line.includes('Unusable'))).toEqual([])
       return working
     },
   }
@@ -100,6 +102,7 @@ async function create(server: Served, deeds: Deeds, prefix: string, acknowledge:
     const json = { name, description: `${name} is whole.`, category_id: 1 }
     const reply = await server.request('POST', '/apps', { key, json }).catch(() => undefined)
     if (!reply) return
+    if (isPutOff(reply)) continue
     expect(reply.status).toBe(201)
     deeds.created.set(reply.body.data.app_id, name)
     acknowledge()
@@ -115,11 +118,15 @@ async function change(server: Served, deeds: Deeds, id: number, acknowledge: () 
     const json = { short_description: `Change ${known.sent}` }
     const reply = await server.request('PUT', `/apps/${id}`, { key, json }).catch(() => undefined)
     if (!reply) return
+    if (isPutOff(reply)) continue
     expect(reply.status).toBe(200)
     known.acknowledged = known.sent
     acknowledge()
   }
 }
+
+/** On a busy machine a write may have waited for too long behind the others, which is no fault; it is not acknowledged. */
+const isPutOff = ({ status }: { status: number }) => status === 503
 
 /** Enough to be at it when the others are stopped. */
 const catalogueLines = (round: number) =>
