@@ -13,6 +13,7 @@ import {
 import { dirname, join } from 'node:path'
 import { expect, inject, onTestFinished, test } from 'vitest'
 import { type Database, openDatabase, openMigratedDatabase } from '../../src/db/open.ts'
+import { canMount, mount, mountSmallDisk } from '../support/disk.ts'
 import { run } from '../support/process.ts'
 import { copyWorld, startService, temporaryFolder } from '../support/service.ts'
 
@@ -155,25 +156,19 @@ test('a file that is overwritten is unavailable, not an error of the inside, and
   expect(await database.version()).not.toBe(before)
 })
 
-const isRoot = process.getuid?.() === 0
-
-test.runIf(isRoot && process.platform === 'linux')(
-  'a disk that is full is told, and what is read goes on',
-  async () => {
-    const folder = temporaryFolder()
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=8m', 'tmpfs', folder])
-    onTestFinished(() => void execFileSync('umount', ['--lazy', folder]))
-    const file = join(folder, 'apps.sqlite')
-    copyFileSync(inject('world').file, file)
-    const database = open(file)
-    expect(await database.ailment()).toBeUndefined()
-    expect(() => writeFileSync(join(folder, 'filler'), Buffer.alloc(8 * 2 ** 20))).toThrow('ENOSPC')
-    expect(await database.ailment()).toBe('has no room left on its disk')
-    expect(await namesIn(database)).toEqual(['Ada', 'Bob'])
-    rmSync(join(folder, 'filler'))
-    expect(await database.ailment()).toBeUndefined()
-  },
-)
+test.runIf(canMount)('a disk that is full is told, and what is read goes on', async () => {
+  const folder = temporaryFolder()
+  mountSmallDisk(folder, 8)
+  const file = join(folder, 'apps.sqlite')
+  copyFileSync(inject('world').file, file)
+  const database = open(file)
+  expect(await database.ailment()).toBeUndefined()
+  expect(() => writeFileSync(join(folder, 'filler'), Buffer.alloc(8 * 2 ** 20))).toThrow('ENOSPC')
+  expect(await database.ailment()).toBe('has no room left on its disk')
+  expect(await namesIn(database)).toEqual(['Ada', 'Bob'])
+  rmSync(join(folder, 'filler'))
+  expect(await database.ailment()).toBeUndefined()
+})
 
 /** As another program makes one; in its folder there is nothing else. */
 function foreign(journalMode: string): string {
@@ -222,19 +217,19 @@ test.for<[what: string, make: () => string, refusal: RegExp, migratesIt: RegExp 
   untouched()
 })
 
-test('a folder that SQLite could not keep its log in is told as that', async () => {
+const isRoot = process.getuid?.() === 0
+
+test.skipIf(isRoot && !canMount)('a folder that SQLite could not keep its log in is told as that', async () => {
   const folder = join(temporaryFolder(), 'shut')
   mkdirSync(folder)
   const file = join(folder, 'apps.sqlite')
   copyFileSync(inject('world').file, file)
   if (isRoot) {
     // Root may write to any folder but those of a disk that cannot be written to.
-    execFileSync('mount', ['--bind', folder, folder])
-    onTestFinished(() => void execFileSync('umount', ['--lazy', folder]))
+    mount(folder, '--bind', folder)
     const other = join(temporaryFolder(), 'apps.sqlite')
     copyFileSync(inject('world').file, other)
-    execFileSync('mount', ['--bind', other, file])
-    onTestFinished(() => void execFileSync('umount', ['--lazy', file]))
+    mount(file, '--bind', other)
     execFileSync('mount', ['-o', 'remount,bind,ro', folder])
   } else chmodSync(folder, 0o555)
   await expect(openMigratedDatabase(`sqlite:${file}`)).rejects.toThrow(`${folder} cannot be written to`)

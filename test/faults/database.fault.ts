@@ -2,7 +2,8 @@ import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { copyFileSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, inject, onTestFinished, test } from 'vitest'
+import { expect, inject, test } from 'vitest'
+import { canMount, mountSmallDisk } from '../support/disk.ts'
 import { commandLine, type Served, serve } from '../support/process.ts'
 import { temporaryFolder } from '../support/service.ts'
 import { lossesIn, noDeeds } from './deeds.ts'
@@ -21,7 +22,6 @@ type Fault = {
   reads: boolean
 }
 
-const isRoot = process.getuid?.() === 0
 const writeOver = (file: string, from: string) =>
   execFileSync('dd', [`if=${from}`, `of=${file}`, 'bs=1M', 'conv=notrunc', 'status=none'])
 
@@ -99,10 +99,7 @@ sys.stdin.read()`
 function place(): Place {
   const folder = join(temporaryFolder(), 'disk')
   mkdirSync(folder)
-  if (isRoot) {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=48m', 'tmpfs', folder])
-    onTestFinished(() => void execFileSync('umount', ['--lazy', folder]))
-  }
+  if (canMount) mountSmallDisk(folder, 48)
   const file = join(folder, 'apps.sqlite')
   copyFileSync(inject('world').file, file)
   return { folder, file }
@@ -111,7 +108,7 @@ function place(): Place {
 const key = () => inject('world').keys.ada
 const readiness = (server: Served) => server.request('GET', '/readyz')
 
-test.for(faults.filter(({ name }) => isRoot || !name.includes('full')))(
+test.for(faults.filter(({ name }) => canMount || !name.includes('full')))(
   'a database that is $name is told, no write is lost, nothing is an error of the inside, and all comes back by itself',
   async ({ strike, mend, told, writes, reads }) => {
     const { folder, file } = place()
