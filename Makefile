@@ -50,6 +50,10 @@ judge: $(installed) $(judges_installed) generated/docs.html ## hold the contract
 diff: $(installed) $(judges_installed) ## what has changed in the document since the last release, and the version that asks for
 	@node test/judges/diff.ts
 
+.PHONY: faults
+faults: $(installed) ## kill, cut, fill, replace and attack the service for 15 minutes; SOAK=1 for ten more, CUT=1 for a short run
+	@SOAK=$(SOAK) CUT=$(CUT) npm run --silent faults
+
 .PHONY: bench
 bench: $(installed) ## time the list at 2,000 and 200,000 apps, with query plans
 	npm run --silent bench

@@ -5,6 +5,10 @@ import { spending } from '../../spent.ts'
 export type DriverConnection = {
   exec: (sql: string, done: (error: Error | null) => void) => void
   prepare: (sql: string, done: (error: Error | null) => void) => Statement
+  /** How often the file had been found damaged when this connection last forgot what it had read. */
+  damages?: number
+  /** Told what goes wrong past knex. */
+  notice?: (error: unknown) => void
 }
 type Done = (this: object, error: Error | null, rows?: unknown[]) => void
 type Statement = {
@@ -40,7 +44,11 @@ export async function rowsFrom<Row>(
     const statement = await prepared(connection, sql)
     return new Promise((resolve, reject) => {
       // What a statement's rows are is for its caller to know.
-      statement.all(values, (error, rows = []) => (error ? reject(error) : resolve(rows as Row[])))
+      statement.all(values, (error, rows = []) => {
+        if (!error) return resolve(rows as Row[])
+        connection.notice?.(error)
+        reject(error)
+      })
     })
   })
 }
