@@ -1,0 +1,49 @@
+import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Database, openDatabase } from '../../src/db/open.ts'
+import { fill } from './catalogue.ts'
+
+/** A folder of its own, which goes when the work is done; one that BENCH_FOLDER names is kept, with the catalogues in it. */
+export async function withFolder<T>(work: (folder: string) => Promise<T>): Promise<T> {
+  const kept = process.env.BENCH_FOLDER
+  if (kept) {
+    mkdirSync(kept, { recursive: true })
+    return work(kept)
+  }
+  const folder = mkdtempSync(join(tmpdir(), 'apps-bench-'))
+  try {
+    return await work(folder)
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+export async function withDatabase<T>(filename: string, work: (database: Database) => Promise<T>): Promise<T> {
+  const database = openDatabase(`sqlite:${filename}`)
+  try {
+    return await work(database)
+  } finally {
+    await database.close()
+  }
+}
+
+/** The file of a catalogue of so many apps, made where it is not there yet. One of an older schema is brought up to date. */
+export async function catalogueFile(folder: string, size: number): Promise<string> {
+  const filename = join(folder, `${size}.sqlite`)
+  if (existsSync(filename)) {
+    await withDatabase(filename, (database) => database.migrate())
+    return filename
+  }
+  const unfinished = `${filename}.unfinished`
+  await emptyDatabase(unfinished)
+  await withDatabase(unfinished, (database) => fill(database, size))
+  renameSync(unfinished, filename)
+  return filename
+}
+
+/** A database of the current schema and nothing in it; one that was there is gone. */
+export async function emptyDatabase(filename: string) {
+  for (const ending of ['', '-wal', '-shm']) rmSync(`${filename}${ending}`, { force: true })
+  await withDatabase(filename, (database) => database.migrate())
+}

@@ -1,0 +1,60 @@
+import { cpus, totalmem } from 'node:os'
+import { argv, stdout, versions } from 'node:process'
+import { measureAnswers } from './answers.ts'
+import { catalogueFile, withDatabase, withFolder } from './databases.ts'
+import { measureGrowth } from './growth.ts'
+import { loader } from './load.ts'
+import { type Section, sectionText } from './report.ts'
+import { type Scale, scales } from './scale.ts'
+
+/**
+ * The benchmark: `node test/bench/main.ts full|quick|trial [PART...]`, all parts where none is named. docs/performance.md says
+ * how it measures.
+ */
+
+const parts = {
+  answers: ({ compared }: Files, folder: string, scale: Scale) => measureAnswers(compared, folder, scale),
+  growth: ({ bySize }: Files, folder: string, scale: Scale) => measureGrowth(bySize, folder, scale),
+}
+
+type Files = { bySize: Map<number, string>; compared: string }
+
+const [name = 'full', ...named] = argv.slice(2)
+const scale = Object.entries(scales).find(([key]) => key === name)?.[1]
+const wanted = Object.entries(parts).filter(([part]) => named.length === 0 || named.includes(part))
+if (!scale || wanted.length < named.length) {
+  throw new Error(`node test/bench/main.ts ${Object.keys(scales).join('|')} [${Object.keys(parts).join(' ')}]`)
+}
+
+await withFolder(async (folder) => {
+  const sections: Section[] = []
+  const files = await catalogues(folder, scale)
+  print(await machine(files.compared))
+  for (const [, measure] of wanted) {
+    const section = await measure(files, folder, scale)
+    print(sectionText(section))
+    sections.push(section)
+  }
+})
+
+async function catalogues(folder: string, { sizes, compared }: Scale): Promise<Files> {
+  const bySize = new Map<number, string>()
+  for (const size of sizes) {
+    const started = performance.now()
+    bySize.set(size, await catalogueFile(folder, size))
+    print(`${size} apps: ${((performance.now() - started) / 1000).toFixed(0)} s`)
+  }
+  return { bySize, compared: bySize.get(compared) ?? '' }
+}
+
+async function machine(databaseFile: string): Promise<string> {
+  const [row] = await withDatabase(databaseFile, ({ read }) =>
+    read(({ select }) => select<{ version: string }>('select sqlite_version() as version', [])),
+  )
+  const memory = `${Math.round(totalmem() / 2 ** 30)} GiB`
+  return `${cpus().length} cores, ${memory}; Node ${versions.node}; SQLite ${row?.version}, in node:sqlite ${versions.sqlite}; load by ${loader}.`
+}
+
+function print(text: string) {
+  stdout.write(`${text}\n\n`)
+}

@@ -1,0 +1,63 @@
+import { median } from './statistics.ts'
+
+/** What was measured, as it is printed and stands in docs/performance.md: tables of Markdown, which are read as they are. */
+
+export type Section = {
+  title: string
+  /** What has to be known to read it. */
+  text?: string
+  tables: Table[]
+  musts: Must[]
+  plots: Plot[]
+}
+
+/** The first column names a row, the others are figures. */
+export type Table = { head: string[]; rows: string[][] }
+
+/** A ratio or a time that the service is to reach. */
+export type Must = { what: string; values: number[]; bound: Bound; unit: Unit }
+export type Bound = { atLeast: number } | { atMost: number }
+export type Unit = keyof typeof units
+
+export type Plot = { name: string; title: string; svg: string }
+
+const units = {
+  ratio: (value: number) => value.toFixed(2),
+  milliseconds: (value: number) => `${value.toFixed(value < 10 ? 2 : 0)} ms`,
+  seconds: (value: number) => `${value.toFixed(2)} s`,
+  mebibytes: (value: number) => `${value.toFixed(0)} MiB`,
+  perSecond: (value: number) => Math.round(value).toLocaleString('en'),
+}
+
+/** The median, and between what all of them were. */
+export function figure(values: readonly number[], unit: Unit): string {
+  if (values.length === 0) return ''
+  const write = units[unit]
+  const all = `${write(Math.min(...values))}–${write(Math.max(...values))}`
+  return values.length === 1 ? write(median(values)) : `${write(median(values))} (${all})`
+}
+
+export function mustTable(musts: readonly Must[]): Table {
+  const rows = musts.map(({ what, values, bound, unit }) => {
+    const value = median(values)
+    const [must, isMet] =
+      'atLeast' in bound
+        ? [`≥ ${units[unit](bound.atLeast)}`, value >= bound.atLeast]
+        : [`≤ ${units[unit](bound.atMost)}`, value <= bound.atMost]
+    return [what, figure(values, unit), must, isMet ? 'yes' : '**no**']
+  })
+  return { head: ['what must be', 'measured', 'must', 'met'], rows }
+}
+
+export function tableText({ head, rows }: Table): string {
+  const widths = head.map((_, column) => Math.max(3, ...[head, ...rows].map((row) => (row[column] ?? '').length)))
+  const line = (row: readonly string[]) =>
+    `| ${widths.map((width, column) => (column === 0 ? (row[column] ?? '').padEnd(width) : (row[column] ?? '').padStart(width))).join(' | ')} |`
+  const rule = `| ${widths.map((width, column) => (column === 0 ? '-'.repeat(width) : `${'-'.repeat(width - 1)}:`)).join(' | ')} |`
+  return [line(head), rule, ...rows.map(line)].join('\n')
+}
+
+export function sectionText({ title, text, tables, musts }: Section): string {
+  const all = musts.length > 0 ? [...tables, mustTable(musts)] : tables
+  return [`### ${title}`, ...(text === undefined ? [] : [text]), ...all.map(tableText)].join('\n\n')
+}
