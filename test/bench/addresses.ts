@@ -1,5 +1,5 @@
 import { categories, vocabulary } from './catalogue.ts'
-import { randomFrom } from './random.ts'
+import { type Random, randomFrom } from './random.ts'
 
 /** What is asked for. Whatever is not to be asked for twice comes from a list that has each address once. */
 
@@ -45,28 +45,44 @@ export const items = (size: number): string[] => randomFrom(3).shuffled(upTo(siz
 
 export const missingItem = '/apps/999999999'
 
-/** Places in the vocabulary, the most frequent word first. The commonest are in 99 to 6 of 100 apps, the rarest in 1 of 1,500 and fewer. */
-const kinds = {
-  rare: vocabulary.slice(10_000),
-  middling: vocabulary.slice(100, 1000),
+/**
+ * Words by how frequent they are. Of a hundred apps the commonest are in 99 to 6, the middling in 6 to 0.7, and the rare in 1 of
+ * 1,500 and fewer.
+ */
+const words = {
   commonest: vocabulary.slice(0, 100),
+  middling: vocabulary.slice(100, 1000),
+  rare: vocabulary.slice(10_000),
 }
 
+export type WordKind = keyof typeof words
+export const wordKinds = Object.keys(words) as WordKind[]
+const mostWords = 3
+
+export type Search = { kind: WordKind; target: string }
+
 /** A third of each kind of word, and of each a third of one, of two and of three words; none twice. */
-export function searches(count: number): string[] {
-  const { pick, shuffled } = randomFrom(4)
-  const each = Math.ceil(count / 9)
-  const asked = Object.values(kinds).flatMap((words) =>
-    [1, 2, 3].flatMap((length) => {
-      const texts = new Set<string>()
-      while (texts.size < each) {
-        const text = new Set(Array.from({ length }, () => pick(words)))
-        if (text.size === length) texts.add([...text].join('+'))
-      }
-      return [...texts]
-    }),
+export function searches(count: number): Search[] {
+  const random = randomFrom(4)
+  const each = Math.ceil(count / wordKinds.length / mostWords)
+  const asked = wordKinds.flatMap((kind) =>
+    upTo(mostWords)
+      .flatMap((length) => questions(random, words[kind], length, each))
+      .map((target) => ({ kind, target })),
   )
-  return shuffled(asked).map((text) => `/apps?search=${text}`)
+  return random.shuffled(asked)
+}
+
+/** Of words that no other search has. */
+export const warmUpSearches = (count: number) => questions(randomFrom(5), vocabulary.slice(1000, 10_000), 2, count)
+
+function questions(random: Random, from: readonly string[], length: number, count: number): string[] {
+  const found = new Set<string>()
+  while (found.size < count) {
+    const distinct = new Set(Array.from({ length }, () => random.pick(from)))
+    if (distinct.size === length) found.add(`/apps?search=${[...distinct].join('+')}`)
+  }
+  return [...found]
 }
 
 /** Parts of a list, one for each of so many, and none in two of them. */

@@ -149,45 +149,22 @@ async function sectionOf(
   }
   const ratio = (name: string, other: string, peer: Name) =>
     ratios(perSecond(of(name), 'service'), perSecond(of(other), peer))
-  const musts: Must[] = [
-    {
-      what: 'hot list : node:http',
-      values: ratio('hot list', 'hot list', 'bare'),
-      bound: { atLeast: 0.5 },
-      unit: 'ratio',
-    },
-    {
-      what: 'hot item : node:http',
-      values: ratio('hot item', 'hot item', 'bare'),
-      bound: { atLeast: 0.5 },
-      unit: 'ratio',
-    },
-    {
-      what: 'hot list, written : hot list',
-      values: ratio('hot list, written', 'hot list', 'service'),
-      bound: { atLeast: 0.8 },
-      unit: 'ratio',
-    },
-    {
-      what: 'cold list : fastify',
-      values: ratio('cold list', 'cold list', 'fastify'),
-      bound: { atLeast: 0.8 },
-      unit: 'ratio',
-    },
-    {
-      what: 'cold item : fastify',
-      values: ratio('cold item', 'cold item', 'fastify'),
-      bound: { atLeast: 0.4 },
-      unit: 'ratio',
-    },
+  const must = (what: string, values: number[], atLeast: number): Must => ({
+    what,
+    values,
+    bound: { atLeast },
+    unit: 'ratio',
+  })
+  const musts = [
+    must('hot list : node:http', ratio('hot list', 'hot list', 'bare'), 0.5),
+    must('hot item : node:http', ratio('hot item', 'hot item', 'bare'), 0.5),
+    must('hot list, written : hot list', ratio('hot list, written', 'hot list', 'service'), 0.8),
+    must('cold list : fastify', ratio('cold list', 'cold list', 'fastify'), 0.8),
+    must('cold item : fastify', ratio('cold item', 'cold item', 'fastify'), 0.4),
   ]
   if (memory !== undefined) {
-    musts.push({
-      what: 'memory of the server afterwards',
-      values: [memory / 2 ** 20],
-      bound: { atMost: 350 },
-      unit: 'mebibytes',
-    })
+    const values = [memory / 2 ** 20]
+    musts.push({ what: 'memory of the server afterwards', values, bound: { atMost: 350 }, unit: 'mebibytes' })
   }
   const cores = cases.flatMap((one) =>
     [...(results.get(one)?.values() ?? [])].map((all) => median(all.map(({ cores }) => cores))),

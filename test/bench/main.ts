@@ -2,10 +2,15 @@ import { cpus, totalmem } from 'node:os'
 import { argv, stdout, versions } from 'node:process'
 import { measureAnswers } from './answers.ts'
 import { catalogueFile, withDatabase, withFolder } from './databases.ts'
+import { writeDocuments } from './documents.ts'
 import { measureGrowth } from './growth.ts'
+import { measureImports } from './imports.ts'
 import { loader } from './load.ts'
+import { explainAll } from './plans.ts'
 import { type Section, sectionText } from './report.ts'
 import { type Scale, scales } from './scale.ts'
+import { measureSearches } from './searches.ts'
+import { measureStarts } from './starts.ts'
 
 /**
  * The benchmark: `node test/bench/main.ts full|quick|trial [PART...]`, all parts where none is named. docs/performance.md says
@@ -15,9 +20,13 @@ import { type Scale, scales } from './scale.ts'
 const parts = {
   answers: ({ compared }: Files, folder: string, scale: Scale) => measureAnswers(compared, folder, scale),
   growth: ({ bySize }: Files, folder: string, scale: Scale) => measureGrowth(bySize, folder, scale),
+  search: ({ bySize }: Files, folder: string, scale: Scale) => measureSearches(bySize, folder, scale),
+  import: (_: Files, folder: string, scale: Scale) => measureImports(folder, scale),
+  start: ({ compared }: Files, _: string, scale: Scale) => measureStarts(compared, scale),
+  plans: ({ largest }: Files, _: string, { sizes }: Scale) => explainAll(largest, sizes.at(-1) ?? 0),
 }
 
-type Files = { bySize: Map<number, string>; compared: string }
+type Files = { bySize: Map<number, string>; compared: string; largest: string }
 
 const [name = 'full', ...named] = argv.slice(2)
 const scale = Object.entries(scales).find(([key]) => key === name)?.[1]
@@ -27,14 +36,18 @@ if (!scale || wanted.length < named.length) {
 }
 
 await withFolder(async (folder) => {
-  const sections: Section[] = []
   const files = await catalogues(folder, scale)
-  print(await machine(files.compared))
+  const description = await machine(files.compared)
+  print(description)
+  const sections: Section[] = []
   for (const [, measure] of wanted) {
     const section = await measure(files, folder, scale)
     print(sectionText(section))
+    if (section.page) print(section.page.text)
     sections.push(section)
   }
+  if (scale === scales.full && named.length === 0) writeDocuments(description, sections)
+  else print('A look: docs/performance.md is as it was.')
 })
 
 async function catalogues(folder: string, { sizes, compared }: Scale): Promise<Files> {
@@ -44,7 +57,7 @@ async function catalogues(folder: string, { sizes, compared }: Scale): Promise<F
     bySize.set(size, await catalogueFile(folder, size))
     print(`${size} apps: ${((performance.now() - started) / 1000).toFixed(0)} s`)
   }
-  return { bySize, compared: bySize.get(compared) ?? '' }
+  return { bySize, compared: bySize.get(compared) ?? '', largest: bySize.get(sizes.at(-1) ?? 0) ?? '' }
 }
 
 async function machine(databaseFile: string): Promise<string> {

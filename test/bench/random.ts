@@ -1,3 +1,5 @@
+export type Random = ReturnType<typeof randomFrom>
+
 /** Random numbers that are the same for the same seed (mulberry32). */
 export function randomFrom(seed: number) {
   let state = seed

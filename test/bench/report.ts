@@ -9,6 +9,8 @@ export type Section = {
   tables: Table[]
   musts: Must[]
   plots: Plot[]
+  /** Markdown that is too long to stand among figures. */
+  page?: Page
 }
 
 /** The first column names a row, the others are figures. */
@@ -20,6 +22,7 @@ export type Bound = { atLeast: number } | { atMost: number }
 export type Unit = keyof typeof units
 
 export type Plot = { name: string; title: string; svg: string }
+export type Page = { name: string; title: string; text: string }
 
 const units = {
   ratio: (value: number) => value.toFixed(2),
@@ -38,7 +41,8 @@ export function figure(values: readonly number[], unit: Unit): string {
 }
 
 export function mustTable(musts: readonly Must[]): Table {
-  const rows = musts.map(({ what, values, bound, unit }) => {
+  const measured = musts.filter(({ values }) => values.length > 0)
+  const rows = measured.map(({ what, values, bound, unit }) => {
     const value = median(values)
     const [must, isMet] =
       'atLeast' in bound

@@ -1,0 +1,113 @@
+import { deepStrictEqual } from 'node:assert'
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createWriteStream } from 'node:fs'
+import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { promisify } from 'node:util'
+import { emptyDatabase, withDatabase } from './databases.ts'
+import { figure, type Section } from './report.ts'
+import type { Scale } from './scale.ts'
+import { residentBytes } from './servers.ts'
+import { ratios } from './statistics.ts'
+
+/** How fast a catalogue file goes in, beside the same rows when they stand ready. */
+
+const main = `${import.meta.dirname}/../../src/main.ts`
+
+type Imported = { perSecond: number; memory: number | undefined }
+
+export async function measureImports(folder: string, { imported, importRounds }: Scale): Promise<Section> {
+  const file = await catalogueFileOf(imported, folder)
+  const ready = await readyRows(file, folder)
+  const target = join(folder, 'import.sqlite')
+  const service: Imported[] = []
+  const bare: number[] = []
+  for (let round = 0; round < importRounds; round++) {
+    await emptyDatabase(target)
+    const { seconds, memory } = await importInto(target, file)
+    service.push({ perSecond: imported / seconds, memory })
+    const counted = await countsIn(target)
+    await emptyDatabase(target)
+    bare.push(imported / (await insertInto(target, ready)))
+    deepStrictEqual(await countsIn(target), counted, 'the bare inserts have put in other rows')
+  }
+  const rates = service.map(({ perSecond }) => perSecond)
+  const memories = service.flatMap(({ memory }) => (memory === undefined ? [] : [memory / 2 ** 20]))
+  return {
+    title: `Import of ${imported.toLocaleString('en')} apps, three reviews each`,
+    tables: [
+      {
+        head: ['', 'apps a second', 'memory at most'],
+        rows: [
+          ['bare INSERT … SELECT', figure(bare, 'perSecond'), ''],
+          ['apps-service import', figure(rates, 'perSecond'), figure(memories, 'mebibytes')],
+        ],
+      },
+    ],
+    musts: [
+      { what: 'import : bare inserts', values: ratios(rates, bare), bound: { atLeast: 0.5 }, unit: 'ratio' },
+      { what: 'memory of the import, at most', values: memories, bound: { atMost: 256 }, unit: 'mebibytes' },
+    ],
+    plots: [],
+  }
+}
+
+async function catalogueFileOf(size: number, folder: string): Promise<string> {
+  const file = join(folder, 'catalogue.ndjson')
+  const maker = spawn(process.execPath, [`${import.meta.dirname}/catalogue-file.ts`, String(size)])
+  await pipeline(maker.stdout, createWriteStream(file))
+  return file
+}
+
+/** A database with the rows that the file becomes, and instead of the full-text index a table of what would go into it. */
+async function readyRows(file: string, folder: string): Promise<string> {
+  const ready = join(folder, 'ready.sqlite')
+  await emptyDatabase(ready)
+  await withDatabase(ready, ({ write }) =>
+    write(async ({ sql }) => {
+      await sql.raw('drop table app_search')
+      await sql.raw('create table app_search (tokens)')
+    }),
+  )
+  await importInto(ready, file)
+  return ready
+}
+
+async function importInto(
+  databaseFile: string,
+  file: string,
+): Promise<{ seconds: number; memory: number | undefined }> {
+  const started = performance.now()
+  const child = spawn(process.execPath, [main, 'import', file, '--json'], {
+    env: { PATH: process.env.PATH, DATABASE_URL: `sqlite:${databaseFile}` },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  })
+  let memory: number | undefined
+  const looking = setInterval(() => {
+    memory = residentBytes(child.pid ?? 0, 'VmHWM') ?? memory
+  }, 100)
+  const [code] = await once(child, 'exit')
+  clearInterval(looking)
+  if (code !== 0) throw new Error(`the import ended with ${code}`)
+  return { seconds: (performance.now() - started) / 1000, memory }
+}
+
+async function insertInto(databaseFile: string, ready: string): Promise<number> {
+  const { stdout } = await promisify(execFile)(process.execPath, [
+    `${import.meta.dirname}/peers/inserts.ts`,
+    databaseFile,
+    ready,
+  ])
+  return Number(stdout)
+}
+
+const countsIn = (databaseFile: string) =>
+  withDatabase(databaseFile, ({ read }) =>
+    read(async ({ select }) => {
+      const tables = ['developers', 'categories', 'apps', 'reviews', 'audit', 'app_search']
+      const counts = tables.map((table) => `(select count(*) from ${table}) as ${table}`)
+      const [row] = await select<Record<string, number>>(`select ${counts}`, [])
+      return row
+    }),
+  )
