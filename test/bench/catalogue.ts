@@ -40,7 +40,8 @@ type Review = Omit<ReviewRow, 'id'>
 
 /**
  * Fills a fresh database. Not through `appStore().insert`, which takes minutes for 200,000 apps: the rows go in by
- * batches, and what the store keeps beside them, but for the audit, which no list reads, is kept here and then checked.
+ * batches, the indexes are made when all are there, and what the store keeps beside them, but for the audit, which no list
+ * reads, is kept here and then checked.
  */
 export async function fill(database: Database, size: number) {
   const [developerIds, categoryIds] = await database.write(async (connection) => [
@@ -48,31 +49,41 @@ export async function fill(database: Database, size: number) {
     await addCategories(connection),
   ])
   const makeApp = appMaker(size, developerIds, categoryIds)
-
-  /** Between a few apps and the next it lets go on what is being written. */
-  async function makeApps(first: number, last: number) {
-    const apps: App[] = []
-    for (let id = first; id <= last; id++) {
-      apps.push(makeApp(id))
-      if (id % 16 === 0) await setImmediate()
-    }
-    return apps
-  }
-
+  const indexes = await database.write(dropIndexes)
   for (let first = 1; first <= size; first += transactionSize) {
     const last = Math.min(first + transactionSize - 1, size)
-    await database.write(async (connection) => {
-      let written = Promise.resolve()
-      for (let from = first; from <= last; from += batchSize) {
-        const apps = await makeApps(from, Math.min(from + batchSize - 1, last))
-        await written
-        written = addApps(connection, apps)
-      }
-      await written
-    })
+    await database.write((connection) => addRange(connection, makeApp, first, last))
   }
+  for (const index of indexes) await database.write(({ sql }) => sql.raw(index))
   await database.write((connection) => check(connection, size))
   await database.settle()
+}
+
+/** Of the tables with many rows. Returns what makes them again. */
+async function dropIndexes({ sql }: Connection): Promise<string[]> {
+  const indexes: { name: string; sql: string }[] = await sql('sqlite_master')
+    .where({ type: 'index' })
+    .whereIn('tbl_name', ['apps', 'reviews'])
+    .whereNotNull('sql')
+    .select('name', 'sql')
+  for (const { name } of indexes) await sql.raw('drop index ??', [name])
+  return indexes.map((index) => index.sql)
+}
+
+/** Apps are made while those before them are written. */
+async function addRange(connection: Connection, makeApp: (id: number) => App, first: number, last: number) {
+  let written = Promise.resolve()
+  let batch: App[] = []
+  for (let id = first; id <= last; id++) {
+    batch.push(makeApp(id))
+    // Else the statement that is due would wait until a whole batch is made.
+    if (id % 16 === 0) await setImmediate()
+    if (batch.length < batchSize && id < last) continue
+    await written
+    written = addApps(connection, batch)
+    batch = []
+  }
+  await written
 }
 
 async function addDevelopers(connection: Connection): Promise<number[]> {

@@ -4,13 +4,10 @@ import { buffer } from 'node:stream/consumers'
 
 export type Answer = { status: number; rawHeaders: string[]; body: Buffer; milliseconds: number }
 
-/** One connection, kept open: what is timed is the answer, not the way to the server. */
-const agent = new Agent({ keepAlive: true, maxSockets: 1 })
-
-/** Rejects where nobody listens. */
-export async function get(origin: string, target: string): Promise<Answer> {
+/** Rejects where nobody listens. Takes a connection of its own, unless it is given an agent that has one. */
+export async function get(origin: string, target: string, agent?: Agent): Promise<Answer> {
   const started = performance.now()
-  const sent = request(`${origin}${target}`, { agent }).end()
+  const sent = request(`${origin}${target}`, { agent: agent ?? false }).end()
   const [response] = await once(sent, 'response')
   const body = await buffer(response)
   return {
@@ -22,15 +19,17 @@ export async function get(origin: string, target: string): Promise<Answer> {
 }
 
 /** The same, of which nothing but 200 will do. */
-export async function getOk(origin: string, target: string): Promise<Answer> {
-  const answer = await get(origin, target)
+export async function getOk(origin: string, target: string, agent?: Agent): Promise<Answer> {
+  const answer = await get(origin, target, agent)
   if (answer.status !== 200) throw new Error(`${target} was answered with ${answer.status}`)
   return answer
 }
 
-/** Milliseconds of each of the targets, asked for one after the other. */
+/** Milliseconds of each of the targets, asked for one after the other on one connection. */
 export async function timesOf(origin: string, targets: readonly string[]): Promise<number[]> {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   const times: number[] = []
-  for (const target of targets) times.push((await getOk(origin, target)).milliseconds)
+  for (const target of targets) times.push((await getOk(origin, target, agent)).milliseconds)
+  agent.destroy()
   return times
 }

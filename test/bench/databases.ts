@@ -4,19 +4,12 @@ import { join } from 'node:path'
 import { type Database, openDatabase } from '../../src/db/open.ts'
 import { fill } from './catalogue.ts'
 
-/** A folder of its own, which goes when the work is done; one that BENCH_FOLDER names is kept, with the catalogues in it. */
-export async function withFolder<T>(work: (folder: string) => Promise<T>): Promise<T> {
-  const kept = process.env.BENCH_FOLDER
-  if (kept) {
-    mkdirSync(kept, { recursive: true })
-    return work(kept)
-  }
+/** A folder of this process's own, which goes with it, however it ends. */
+export function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'apps-bench-'))
-  try {
-    return await work(folder)
-  } finally {
-    rmSync(folder, { recursive: true })
-  }
+  process.once('exit', () => rmSync(folder, { recursive: true }))
+  for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1))
+  return folder
 }
 
 export async function withDatabase<T>(filename: string, work: (database: Database) => Promise<T>): Promise<T> {
@@ -35,6 +28,7 @@ export async function catalogueFile(folder: string, size: number): Promise<strin
     await withDatabase(filename, (database) => database.migrate())
     return filename
   }
+  mkdirSync(folder, { recursive: true })
   const unfinished = `${filename}.unfinished`
   await emptyDatabase(unfinished)
   await withDatabase(unfinished, (database) => fill(database, size))

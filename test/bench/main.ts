@@ -1,7 +1,7 @@
 import { cpus, totalmem } from 'node:os'
-import { argv, stdout, versions } from 'node:process'
+import { argv, env, stdout, versions } from 'node:process'
 import { measureAnswers } from './answers.ts'
-import { catalogueFile, withDatabase, withFolder } from './databases.ts'
+import { catalogueFile, temporaryFolder, withDatabase } from './databases.ts'
 import { writeDocuments } from './documents.ts'
 import { measureGrowth } from './growth.ts'
 import { measureImports } from './imports.ts'
@@ -18,49 +18,54 @@ import { measureStarts } from './starts.ts'
  */
 
 const parts = {
-  answers: ({ compared }: Files, folder: string, scale: Scale) => measureAnswers(compared, folder, scale),
-  growth: ({ bySize }: Files, folder: string, scale: Scale) => measureGrowth(bySize, folder, scale),
-  search: ({ bySize }: Files, folder: string, scale: Scale) => measureSearches(bySize, folder, scale),
-  import: (_: Files, folder: string, scale: Scale) => measureImports(folder, scale),
-  start: ({ compared }: Files, _: string, scale: Scale) => measureStarts(compared, scale),
-  plans: ({ largest }: Files, _: string, { sizes }: Scale) => explainAll(largest, sizes.at(-1) ?? 0),
+  answers: ({ compared }: Catalogues) => measureAnswers(compared, folder, scale),
+  growth: ({ bySize }: Catalogues) => measureGrowth(bySize, folder, scale),
+  search: ({ bySize }: Catalogues) => measureSearches(bySize, folder, scale),
+  import: () => measureImports(folder, scale),
+  start: ({ compared }: Catalogues) => measureStarts(compared, scale),
+  plans: ({ largest }: Catalogues) => explainAll(largest, Math.max(...scale.sizes)),
 }
 
-type Files = { bySize: Map<number, string>; compared: string; largest: string }
+/** Files of databases. */
+type Catalogues = { bySize: Map<number, string>; compared: string; largest: string }
 
-const [name = 'full', ...named] = argv.slice(2)
-const scale = Object.entries(scales).find(([key]) => key === name)?.[1]
+const [name = '', ...named] = argv.slice(2)
 const wanted = Object.entries(parts).filter(([part]) => named.length === 0 || named.includes(part))
-if (!scale || wanted.length < named.length) {
+if (!isScale(name) || wanted.length < named.length) {
   throw new Error(`node test/bench/main.ts ${Object.keys(scales).join('|')} [${Object.keys(parts).join(' ')}]`)
 }
+const scale: Scale = scales[name]
+const folder = temporaryFolder()
 
-await withFolder(async (folder) => {
-  const files = await catalogues(folder, scale)
-  const description = await machine(files.compared)
-  print(description)
-  const sections: Section[] = []
-  for (const [, measure] of wanted) {
-    const section = await measure(files, folder, scale)
-    print(sectionText(section))
-    if (section.page) print(section.page.text)
-    sections.push(section)
-  }
-  if (scale === scales.full && named.length === 0) writeDocuments(description, sections)
-  else print('A look: docs/performance.md is as it was.')
-})
+const catalogues = await makeCatalogues()
+const description = await describeMachine(catalogues.compared)
+print(description)
+const sections: Section[] = []
+for (const [, measure] of wanted) {
+  const section = await measure(catalogues)
+  print(sectionText(section))
+  if (section.page) print(section.page.text)
+  sections.push(section)
+}
+if (name === 'full' && named.length === 0) writeDocuments(description, sections)
+else print('This was a look: docs/performance.md is as it was.')
 
-async function catalogues(folder: string, { sizes, compared }: Scale): Promise<Files> {
-  const bySize = new Map<number, string>()
-  for (const size of sizes) {
-    const started = performance.now()
-    bySize.set(size, await catalogueFile(folder, size))
-    print(`${size} apps: ${((performance.now() - started) / 1000).toFixed(0)} s`)
-  }
-  return { bySize, compared: bySize.get(compared) ?? '', largest: bySize.get(sizes.at(-1) ?? 0) ?? '' }
+function isScale(text: string): text is keyof typeof scales {
+  return Object.hasOwn(scales, text)
 }
 
-async function machine(databaseFile: string): Promise<string> {
+async function makeCatalogues(): Promise<Catalogues> {
+  const bySize = new Map<number, string>()
+  for (const size of scale.sizes) {
+    const started = performance.now()
+    bySize.set(size, await catalogueFile(env.BENCH_FOLDER || folder, size))
+    print(`${size.toLocaleString('en')} apps are there after ${((performance.now() - started) / 1000).toFixed(0)} s.`)
+  }
+  const file = (size: number) => bySize.get(size) ?? ''
+  return { bySize, compared: file(scale.compared), largest: file(Math.max(...scale.sizes)) }
+}
+
+async function describeMachine(databaseFile: string): Promise<string> {
   const [row] = await withDatabase(databaseFile, ({ read }) =>
     read(({ select }) => select<{ version: string }>('select sqlite_version() as version', [])),
   )

@@ -9,7 +9,7 @@ type Bar = { case: string; server: string; perSecond: number[] }
 type Point = { what: string; size: number; milliseconds: number[] }
 
 const width = 640
-const config = { background: 'white', font: 'sans-serif', view: { stroke: 'transparent' } }
+const config = { background: 'white', font: 'sans-serif', view: { stroke: 'transparent' }, legend: { labelLimit: 0 } }
 
 export const throughputPlot = (bars: readonly Bar[]) =>
   plot('throughput', 'Requests answered a second', {

@@ -25,19 +25,19 @@ export type Plot = { name: string; title: string; svg: string }
 export type Page = { name: string; title: string; text: string }
 
 const units = {
-  ratio: (value: number) => value.toFixed(2),
-  milliseconds: (value: number) => `${value.toFixed(value < 10 ? 2 : 0)} ms`,
-  seconds: (value: number) => `${value.toFixed(2)} s`,
-  mebibytes: (value: number) => `${value.toFixed(0)} MiB`,
-  perSecond: (value: number) => Math.round(value).toLocaleString('en'),
+  ratio: { suffix: '', write: (value: number) => value.toFixed(2) },
+  milliseconds: { suffix: ' ms', write: (value: number) => value.toFixed(value < 10 ? 2 : 0) },
+  seconds: { suffix: ' s', write: (value: number) => value.toFixed(2) },
+  mebibytes: { suffix: ' MiB', write: (value: number) => value.toFixed(0) },
+  perSecond: { suffix: '', write: (value: number) => Math.round(value).toLocaleString('en') },
 }
 
-/** The median, and between what all of them were. */
+/** The median, and in brackets the least and the most. */
 export function figure(values: readonly number[], unit: Unit): string {
   if (values.length === 0) return ''
-  const write = units[unit]
-  const all = `${write(Math.min(...values))}–${write(Math.max(...values))}`
-  return values.length === 1 ? write(median(values)) : `${write(median(values))} (${all})`
+  const { suffix, write } = units[unit]
+  const middle = `${write(median(values))}${suffix}`
+  return values.length === 1 ? middle : `${middle} (${write(Math.min(...values))}–${write(Math.max(...values))})`
 }
 
 export function mustTable(musts: readonly Must[]): Table {
@@ -46,8 +46,8 @@ export function mustTable(musts: readonly Must[]): Table {
     const value = median(values)
     const [must, isMet] =
       'atLeast' in bound
-        ? [`≥ ${units[unit](bound.atLeast)}`, value >= bound.atLeast]
-        : [`≤ ${units[unit](bound.atMost)}`, value <= bound.atMost]
+        ? [`≥ ${figure([bound.atLeast], unit)}`, value >= bound.atLeast]
+        : [`≤ ${figure([bound.atMost], unit)}`, value <= bound.atMost]
     return [what, figure(values, unit), must, isMet ? 'yes' : '**no**']
   })
   return { head: ['what must be', 'measured', 'must', 'met'], rows }

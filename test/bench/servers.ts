@@ -59,6 +59,12 @@ function told({ rawHeaders, body }: Answer) {
   return { headers, body: body.toString() }
 }
 
+/** What is left of these when this process ends, ends with it. */
+const running = new Set<ChildProcess>()
+process.once('exit', () => {
+  for (const child of running) child.kill()
+})
+
 async function start(
   command: string[],
   logFile: string,
@@ -71,6 +77,7 @@ async function start(
     stdio: ['ignore', log, 'inherit'],
   })
   const exited = once(child, 'exit')
+  running.add(child)
   const origin = `http://127.0.0.1:${port}`
   await answering(origin, child)
   return {
@@ -79,6 +86,7 @@ async function start(
     async stop() {
       child.kill()
       await exited
+      running.delete(child)
     },
   }
 }
