@@ -25,11 +25,11 @@ export async function getOk(origin: string, target: string, agent?: Agent): Prom
   return answer
 }
 
-/** Milliseconds of each of the targets, asked for one after the other on one connection. */
-export async function timesOf(origin: string, targets: readonly string[]): Promise<number[]> {
+/** Milliseconds of each request, sent one after the other; each origin is asked on one connection. */
+export async function timesOf(requests: readonly { origin: string; target: string }[]): Promise<number[]> {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   const times: number[] = []
-  for (const target of targets) times.push((await getOk(origin, target, agent)).milliseconds)
+  for (const { origin, target } of requests) times.push((await getOk(origin, target, agent)).milliseconds)
   agent.destroy()
   return times
 }

@@ -46,13 +46,24 @@ async function measureAll(kinds: Kind[], servers: Map<number, Server>, rounds: n
   const results: Results = new Map(kinds.map((kind) => [kind, new Map([...servers.keys()].map((size) => [size, []]))]))
   for (let round = 0; round <= rounds; round++) {
     for (const kind of kinds) {
-      for (const [size, { origin }] of servers) {
-        const times = await timesOf(origin, kind.addresses(size, round))
-        if (round > 0) results.get(kind)?.get(size)?.push(median(times))
+      const requests = requestsInTurns(kind, round, servers)
+      const times = await timesOf(requests)
+      if (round === 0) continue
+      for (const [size, medians] of results.get(kind) ?? []) {
+        medians.push(median(times.filter((_, index) => requests[index]?.size === size)))
       }
     }
   }
   return results
+}
+
+/** The first of each catalogue, then the second of each: what holds the machine up for a moment meets all of them. */
+function requestsInTurns(kind: Kind, round: number, servers: Map<number, Server>) {
+  const all = [...servers].map(([size, { origin }]) =>
+    kind.addresses(size, round).map((target) => ({ size, origin, target })),
+  )
+  const most = Math.max(...all.map((requests) => requests.length))
+  return Array.from({ length: most }, (_, index) => all.flatMap((requests) => requests[index] ?? [])).flat()
 }
 
 async function sectionOf(kinds: Kind[], results: Results, { sizes }: Scale): Promise<Section> {

@@ -24,7 +24,7 @@ export const scales = {
     rounds: 5,
     loadTime: 3,
     warmUpTime: 2,
-    timed: 100,
+    timed: 200,
     searches: 600,
     searchRounds: 3,
     imported: 100_000,

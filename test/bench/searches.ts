@@ -31,9 +31,9 @@ async function ask(asked: Search[], file: string, folder: string): Promise<numbe
   const { origin, stop } = await startService(file, folder)
   const times: number[][] = []
   try {
-    await timesOf(origin, warmUpSearches(asked.length / 10))
-    const targets = asked.map(({ target }) => target)
-    for (const _ of turns) times.push(await timesOf(origin, targets))
+    await timesOf(warmUpSearches(asked.length / 10).map((target) => ({ origin, target })))
+    const requests = asked.map(({ target }) => ({ origin, target }))
+    for (const _ of turns) times.push(await timesOf(requests))
     return times
   } finally {
     await stop()
