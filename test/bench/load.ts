@@ -66,6 +66,8 @@ async function byAutocannon({ addresses, once, seconds }: Load, origin: string):
   const result = await autocannon({
     url: origin,
     connections,
+    // Milliseconds: it looks this often whether it is done.
+    sampleInt: 20,
     ...(once ? { amount: addresses.length - (addresses.length % connections) } : { duration: seconds }),
     setupClient(client) {
       // Each has a part of them, or what is to be asked for once would be asked for by all.
