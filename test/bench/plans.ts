@@ -176,10 +176,14 @@ function some(names: string[]): string {
   return names.slice(0, 3).join('; ') + (more > 0 ? `; and ${more} more` : '')
 }
 
+const longestLiteral = 60
+
 /** A statement without quotes of names, broken where its clauses begin, its long values cut. */
 function readable(sql: string): string {
   return sql
-    .replace(/'((?:[^']|''){60})(?:[^']|'')+'/g, "'$1…'")
+    .replace(literals, (literal) =>
+      literal.length > longestLiteral ? `${literal.slice(0, longestLiteral)}…'` : literal,
+    )
     .replaceAll('`', '')
     .replace(/\s+/g, ' ')
     .replace(/,(?=[a-z])/g, ', ')
