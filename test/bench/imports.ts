@@ -3,6 +3,7 @@ import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createWriteStream } from 'node:fs'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
 import { promisify } from 'node:util'
 import { emptyDatabase, withDatabase } from './databases.ts'
@@ -81,15 +82,17 @@ async function importInto(
   const started = performance.now()
   const child = spawn(process.execPath, [main, 'import', file, '--json'], {
     env: { PATH: process.env.PATH, DATABASE_URL: `sqlite:${databaseFile}` },
-    stdio: ['ignore', 'ignore', 'inherit'],
+    stdio: ['ignore', 'ignore', 'pipe'],
   })
+  // Its progress, where it does not fail.
+  const said = text(child.stderr)
   let memory: number | undefined
   const looking = setInterval(() => {
     memory = residentBytes(child.pid ?? 0, 'VmHWM') ?? memory
   }, 100)
   const [code] = await once(child, 'exit')
   clearInterval(looking)
-  if (code !== 0) throw new Error(`the import ended with ${code}`)
+  if (code !== 0) throw new Error(`the import ended with ${code}: ${await said}`)
   return { seconds: (performance.now() - started) / 1000, memory }
 }
 
