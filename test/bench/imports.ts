@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
 import { promisify } from 'node:util'
 import { emptyDatabase, withDatabase } from './databases.ts'
-import { figure, type Section } from './report.ts'
+import { figure, type Must, type Section } from './report.ts'
 import type { Scale } from './scale.ts'
 import { residentBytes } from './servers.ts'
 import { ratios } from './statistics.ts'
@@ -16,42 +16,60 @@ import { ratios } from './statistics.ts'
 
 const main = `${import.meta.dirname}/../../src/main.ts`
 
-type Imported = { perSecond: number; memory: number | undefined }
+type Measured = { apps: number; perSecond: number[]; bare: number[]; mebibytes: number[] }
 
-export async function measureImports(folder: string, { imported, importRounds }: Scale): Promise<Section> {
-  const file = await catalogueFileOf(imported, folder)
-  const ready = await readyRows(file, folder)
-  const target = join(folder, 'import.sqlite')
-  const service: Imported[] = []
-  const bare: number[] = []
-  for (let round = 0; round < importRounds; round++) {
-    await emptyDatabase(target)
-    const { seconds, memory } = await importInto(target, file)
-    service.push({ perSecond: imported / seconds, memory })
-    const counted = await countsIn(target)
-    await emptyDatabase(target)
-    bare.push(imported / (await insertInto(target, ready)))
-    deepStrictEqual(await countsIn(target), counted, 'the bare inserts have put in other rows')
-  }
-  const rates = service.map(({ perSecond }) => perSecond)
-  const memories = service.flatMap(({ memory }) => (memory === undefined ? [] : [memory / 2 ** 20]))
+export async function measureImports(folder: string, { imports }: Scale): Promise<Section> {
+  const measured: Measured[] = []
+  for (const { apps, rounds } of imports) measured.push(await measure(apps, rounds, folder))
+  const named = (apps: number) => `${apps.toLocaleString('en')} apps`
   return {
-    title: `Import of ${imported.toLocaleString('en')} apps, three reviews each`,
+    title: 'Import',
     tables: [
       {
-        head: ['', 'apps a second', 'memory at most'],
-        rows: [
-          ['bare INSERT … SELECT', figure(bare, 'perSecond'), ''],
-          ['apps-service import', figure(rates, 'perSecond'), figure(memories, 'mebibytes')],
-        ],
+        head: ['apps a second', 'bare INSERT … SELECT', 'apps-service import', 'its memory at most'],
+        rows: measured.map(({ apps, perSecond, bare, mebibytes }) => [
+          named(apps),
+          figure(bare, 'perSecond'),
+          figure(perSecond, 'perSecond'),
+          figure(mebibytes, 'mebibytes'),
+        ]),
       },
     ],
-    musts: [
-      { what: 'import : bare inserts', values: ratios(rates, bare), bound: { atLeast: 0.5 }, unit: 'ratio' },
-      { what: 'memory of the import, at most', values: memories, bound: { atMost: 256 }, unit: 'mebibytes' },
-    ],
+    musts: measured.flatMap(({ apps, perSecond, bare, mebibytes }): Must[] => [
+      {
+        what: `import : bare inserts, ${named(apps)}`,
+        values: ratios(perSecond, bare),
+        bound: { atLeast: 0.5 },
+        unit: 'ratio',
+      },
+      {
+        what: `memory of the import, ${named(apps)}`,
+        values: mebibytes,
+        bound: { atMost: 256 },
+        unit: 'mebibytes',
+      },
+    ]),
     plots: [],
   }
+}
+
+async function measure(apps: number, rounds: number, folder: string): Promise<Measured> {
+  const file = await catalogueFileOf(apps, folder)
+  const ready = await readyRows(file, folder)
+  const target = join(folder, 'import.sqlite')
+  const measured: Measured = { apps, perSecond: [], bare: [], mebibytes: [] }
+  for (let round = 0; round < rounds; round++) {
+    await emptyDatabase(target)
+    const { seconds, memory } = await importInto(target, file)
+    measured.perSecond.push(apps / seconds)
+    if (memory !== undefined) measured.mebibytes.push(memory / 2 ** 20)
+    const counted = await countsIn(target)
+
+    await emptyDatabase(target)
+    measured.bare.push(apps / (await insertInto(target, ready)))
+    deepStrictEqual(await countsIn(target), counted, 'the bare inserts have put in other rows')
+  }
+  return measured
 }
 
 async function catalogueFileOf(size: number, folder: string): Promise<string> {
