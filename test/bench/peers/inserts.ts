@@ -26,7 +26,7 @@ const parts = ['apps where id', 'reviews where app_id', 'audit where app_id'].ma
   return database.prepare(`insert into main.${table} select * from ready.${rows} between ? and ?`)
 })
 const index = database.prepare(
-  'insert into main.app_search (rowid, tokens) select rowid, tokens from ready.app_search where rowid between ? and ?',
+  'insert into main.app_search (rowid, tokens) select id, tokens from ready.ready_tokens where id between ? and ?',
 )
 const last = Number(database.prepare('select max(id) as last from ready.apps').get()?.last)
 for (let first = 1; first <= last; first += slice) {
