@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
 import { promisify } from 'node:util'
+import { openDatabase } from '../../src/db/open.ts'
 import { listed } from '../../src/db/tables.ts'
 import { searchDocument } from '../../src/search/document.ts'
 import { emptyDatabase, withDatabase } from './databases.ts'
@@ -57,7 +58,11 @@ export async function measureImports(folder: string, { imports }: Scale): Promis
 
 async function measure(apps: number, rounds: number, folder: string): Promise<Measured> {
   const file = await catalogueFileOf(apps, folder)
-  const [target, ready] = [join(folder, 'import.sqlite'), join(folder, 'ready.sqlite')]
+  const [target, ready, tokens] = [
+    join(folder, 'import.sqlite'),
+    join(folder, 'ready.sqlite'),
+    join(folder, 'tokens.sqlite'),
+  ]
   const measured: Measured = { apps, perSecond: [], bare: [], mebibytes: [] }
   for (let round = 0; round < rounds; round++) {
     await emptyDatabase(target)
@@ -66,11 +71,11 @@ async function measure(apps: number, rounds: number, folder: string): Promise<Me
     if (memory !== undefined) measured.mebibytes.push(memory / 2 ** 20)
     if (round === 0) {
       renameSync(target, ready)
-      await addTokens(ready)
+      await tokensOf(ready, tokens)
     }
 
     await emptyDatabase(target)
-    measured.bare.push(apps / (await insertInto(target, ready)))
+    measured.bare.push(apps / (await insertInto(target, ready, tokens)))
     deepStrictEqual(await countsIn(target), await countsIn(ready), 'the bare inserts have put in other rows')
   }
   return measured
@@ -87,33 +92,43 @@ async function catalogueFileOf(size: number, folder: string): Promise<string> {
 const batchSize = 2000
 
 /**
- * Adds what the full-text index was told of each app, which it keeps no text of: search is told all again, while a temporary
- * table stands where it looks for the index (https://sqlite.org/lang_naming.html).
+ * A database with what the full-text index was told of each app, which it keeps no text of: search is told all again, while a
+ * temporary table stands where it looks for the index (https://sqlite.org/lang_naming.html).
  */
-const addTokens = (databaseFile: string) =>
-  withDatabase(databaseFile, ({ write }) =>
+async function tokensOf(imported: string, filename: string) {
+  await emptyDatabase(filename)
+  await withDatabase(filename, ({ write }) =>
     write(async ({ sql, search }) => {
-      await sql.raw('create table ready_tokens (id integer primary key, tokens text)')
+      await sql.raw('create table tokens_of_apps (id integer primary key, tokens text)')
       await sql.raw('create temporary table app_search (tokens text)')
-      for (let last = 0; ; ) {
-        const apps = await sql('apps')
-          .join('developers', 'developers.id', 'apps.developer_id')
-          .whereRaw(listed)
-          .where('apps.id', '>', last)
-          .orderBy('apps.id')
-          .limit(batchSize)
-          .select('apps.*', 'developers.name as developer_name')
-        await search.put(
-          apps.map((app) => ({ id: app.id, categoryId: app.category_id, ...searchDocument(app, app.developer_name) })),
-        )
-        await sql.raw('insert into ready_tokens select rowid, tokens from temp.app_search')
+      for await (const apps of listedApps(imported)) {
+        await search.put(apps)
+        await sql.raw('insert into tokens_of_apps select rowid, tokens from temp.app_search')
         await sql.raw('delete from temp.app_search')
-        last = apps.at(-1)?.id ?? last
-        if (apps.length < batchSize) break
       }
       await sql.raw('drop table temp.app_search')
     }),
   )
+}
+
+async function* listedApps(databaseFile: string) {
+  const database = openDatabase(`sqlite:${databaseFile}`)
+  for (let last = 0; ; ) {
+    const apps = await database.read(({ sql }) =>
+      sql('apps')
+        .join('developers', 'developers.id', 'apps.developer_id')
+        .whereRaw(listed)
+        .where('apps.id', '>', last)
+        .orderBy('apps.id')
+        .limit(batchSize)
+        .select('apps.*', 'developers.name as developer_name'),
+    )
+    if (apps.length === 0) break
+    yield apps.map((app) => ({ id: app.id, categoryId: app.category_id, ...searchDocument(app, app.developer_name) }))
+    last = apps.at(-1)?.id ?? last
+  }
+  await database.close()
+}
 
 async function importInto(
   databaseFile: string,
@@ -136,12 +151,8 @@ async function importInto(
   return { seconds: (performance.now() - started) / 1000, memory }
 }
 
-async function insertInto(databaseFile: string, ready: string): Promise<number> {
-  const { stdout } = await promisify(execFile)(process.execPath, [
-    `${import.meta.dirname}/peers/inserts.ts`,
-    databaseFile,
-    ready,
-  ])
+async function insertInto(...files: [target: string, ready: string, tokens: string]): Promise<number> {
+  const { stdout } = await promisify(execFile)(process.execPath, [`${import.meta.dirname}/peers/inserts.ts`, ...files])
   return Number(stdout)
 }
 

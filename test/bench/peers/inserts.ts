@@ -2,17 +2,18 @@ import { DatabaseSync } from 'node:sqlite'
 import { pragmas } from '../../../src/db/sqlite/connections.ts'
 
 /**
- * The limit of what an import can reach: its rows, which stand ready in another database, go by INSERT … SELECT into an empty one
+ * The limit of what an import can reach: its rows, which stand ready in other databases, go by INSERT … SELECT into an empty one
  * of the same schema, as safe on disk as the service's. Prints the seconds that took, to the closing of the file.
  */
 
 /** Apps in a transaction. */
 const slice = 2000
 
-const [databaseFile = '', readyFile = ''] = process.argv.slice(2)
+const [databaseFile = '', readyFile = '', tokensFile = ''] = process.argv.slice(2)
 const database = new DatabaseSync(databaseFile)
 for (const [name, value] of Object.entries(pragmas)) database.exec(`pragma ${name} = ${value}`)
 database.prepare('attach ? as ready').run(readyFile)
+database.prepare('attach ? as cut').run(tokensFile)
 
 const started = performance.now()
 inTransaction(() => {
@@ -26,7 +27,7 @@ const parts = ['apps where id', 'reviews where app_id', 'audit where app_id'].ma
   return database.prepare(`insert into main.${table} select * from ready.${rows} between ? and ?`)
 })
 const index = database.prepare(
-  'insert into main.app_search (rowid, tokens) select id, tokens from ready.ready_tokens where id between ? and ?',
+  'insert into main.app_search (rowid, tokens) select id, tokens from cut.tokens_of_apps where id between ? and ?',
 )
 const last = Number(database.prepare('select max(id) as last from ready.apps').get()?.last)
 for (let first = 1; first <= last; first += slice) {
