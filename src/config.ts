@@ -1,3 +1,4 @@
+import proxyaddr from 'proxy-addr'
 import { addressForms, isAddress } from './db/open.ts'
 
 export type Config = Readonly<{
@@ -12,6 +13,14 @@ export type Config = Readonly<{
   logLevel: string
   /** Bytes that kept answers may take; 0 for none. */
   cacheSize: number
+  /** Proxies that stand before the server, or their networks: whose word is taken for where a request comes from. */
+  trustProxy: number | readonly string[]
+  /** Requests within a minute, 0 for no limit: writes of a developer, refused keys and reads of an address. */
+  writeLimit: number
+  refusedKeyLimit: number
+  readLimit: number
+  /** Where Prometheus is answered; 0 for nowhere. */
+  metricsPort: number
 }>
 
 /** Thrown with one line that names every bad variable. */
@@ -59,20 +68,65 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     'a whole number of mebibytes from 0 to 99999',
   )
 
+  const trustProxy = variable(
+    'TRUST_PROXY',
+    '0',
+    parseTrust,
+    'how many proxies stand before the server, 0 to 9, or their networks, as 10.0.0.0/8,fd00::/8; never all there are',
+  )
+  const limit = (name: string, fallback: string) =>
+    variable(
+      name,
+      fallback,
+      (text) => (/^\d{1,9}$/.test(text) ? Number(text) : undefined),
+      'a whole number of requests a minute from 0 to 999999999',
+    )
+  const writeLimit = limit('WRITE_LIMIT', '6000')
+  const refusedKeyLimit = limit('REFUSED_KEY_LIMIT', '600')
+  const readLimit = limit('READ_LIMIT', '0')
+  const metricsPort = variable(
+    'METRICS_PORT',
+    '0',
+    (text) => {
+      const number = parsePort(text)
+      return number !== 0 && number === port ? undefined : number
+    },
+    'a whole number from 0 to 65535 that PORT is not',
+  )
+
   if (
     host === undefined ||
     port === undefined ||
     !baseUrl ||
     databaseUrl === undefined ||
     logLevel === undefined ||
-    cacheSize === undefined
+    cacheSize === undefined ||
+    trustProxy === undefined ||
+    writeLimit === undefined ||
+    refusedKeyLimit === undefined ||
+    readLimit === undefined ||
+    metricsPort === undefined
   ) {
     throw new ConfigError(`bad environment: ${problems.join('; ')}`)
   }
-  return Object.freeze({ host, port, ...baseUrl, databaseUrl, logLevel, cacheSize })
+  const limits = { trustProxy, writeLimit, refusedKeyLimit, readLimit }
+  return Object.freeze({ host, port, ...baseUrl, databaseUrl, logLevel, cacheSize, ...limits, metricsPort })
 }
 
 const parsePort = (text: string) => (/^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : undefined)
+
+/** A number alone is an address to proxy-addr, which by itself refuses the network of all, /0. */
+function parseTrust(text: string): number | string[] | undefined {
+  if (/^\d$/.test(text)) return Number(text)
+  const networks = text.split(',').map((network) => network.trim())
+  if (networks.some((network) => /^\d*$/.test(network))) return undefined
+  try {
+    proxyaddr.compile(networks)
+    return networks
+  } catch {
+    return undefined
+  }
+}
 
 function parseBaseUrl(text: string) {
   const url = URL.parse(text)

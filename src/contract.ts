@@ -9,7 +9,7 @@ export type AppChanges = Schemas['AppChanges']
 export type AppSummary = Schemas['AppSummary']
 export type Category = Schemas['Category']
 export type Problem = Schemas['Problem']
-export type ErrorBody = Schemas['ErrorEnvelope'] | Schemas['UnknownCategoryEnvelope']
+export type ErrorBody = Schemas['ErrorEnvelope'] | Schemas['UnknownCategoryEnvelope'] | Schemas['RateLimitedEnvelope']
 export type Sort = components['parameters']['Sort']
 
 export type OperationId = keyof operations
@@ -36,9 +36,11 @@ export const commonHeaders = [
   'Vary',
   'Content-Encoding',
 ] as const
-type CommonHeader = (typeof commonHeaders)[number]
+/** What http/ adds where a limit counted the request. */
+type LimitHeader = 'RateLimit-Policy' | 'RateLimit'
+type AddedHeader = (typeof commonHeaders)[number] | LimitHeader
 type OwnHeaders<T> = T extends { headers: infer H }
-  ? { [Name in keyof H as string extends Name ? never : Name extends CommonHeader ? never : Name]: H[Name] }
+  ? { [Name in keyof H as string extends Name ? never : Name extends AddedHeader ? never : Name]: H[Name] }
   : never
 
 /** A success as the document declares it; everything else is thrown. */

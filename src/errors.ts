@@ -2,7 +2,10 @@ import type { components } from '../generated/server.d.ts'
 
 type Schemas = components['schemas']
 
-export type ErrorCode = Schemas['Error']['code'] | Schemas['UnknownCategoryError']['code']
+export type ErrorCode =
+  | Schemas['Error']['code']
+  | Schemas['UnknownCategoryError']['code']
+  | Schemas['RateLimitedError']['code']
 
 export type ErrorDetails = {
   errors?: Schemas['Problem'][]
@@ -12,6 +15,10 @@ export type ErrorDetails = {
   allow?: string[]
   /** Only with `unauthorized`: a key was sent, and refused. */
   refusedKey?: true
+  /** Only with `rate_limited`: seconds. */
+  retryAfter?: number
+  /** Only with `unavailable`: it is meant so, and nothing has failed that the log should tell of. */
+  isMeant?: true
 }
 
 /**

@@ -9,6 +9,11 @@ const defaults: Config = {
   databaseUrl: 'sqlite:data/apps.sqlite',
   logLevel: 'info',
   cacheSize: 64 * 1024 * 1024,
+  trustProxy: 0,
+  writeLimit: 6000,
+  refusedKeyLimit: 600,
+  readLimit: 0,
+  metricsPort: 0,
 }
 
 test.for<[what: string, environment: NodeJS.ProcessEnv, config: Partial<Config>]>([
@@ -32,6 +37,18 @@ test.for<[what: string, environment: NodeJS.ProcessEnv, config: Partial<Config>]
     { DATABASE_URL: 'sqlite:/var/lib/apps.sqlite' },
     { databaseUrl: 'sqlite:/var/lib/apps.sqlite' },
   ],
+  ['a port for metrics', { METRICS_PORT: '9464' }, { metricsPort: 9464 }],
+  ['a proxy', { TRUST_PROXY: '1' }, { trustProxy: 1 }],
+  [
+    'networks of proxies',
+    { TRUST_PROXY: '10.0.0.0/8, fd00::/8,192.0.2.7,loopback' },
+    { trustProxy: ['10.0.0.0/8', 'fd00::/8', '192.0.2.7', 'loopback'] },
+  ],
+  [
+    'limits',
+    { WRITE_LIMIT: '0', REFUSED_KEY_LIMIT: '10', READ_LIMIT: '999999999' },
+    { writeLimit: 0, refusedKeyLimit: 10, readLimit: 999_999_999 },
+  ],
   ['a relative path of a database', { DATABASE_URL: 'sqlite:./a b.sqlite' }, { databaseUrl: 'sqlite:./a b.sqlite' }],
 ])('%s', ([, environment, config]) => {
   expect(readConfig(environment)).toEqual({ ...defaults, ...config })
@@ -50,6 +67,21 @@ test.for<[environment: NodeJS.ProcessEnv, complaint: RegExp]>([
   [{ DATABASE_URL: 'sqlite:' }, /DATABASE_URL/],
   [{ DATABASE_URL: 'sqlite::memory:' }, /DATABASE_URL/],
   [{ LOG_LEVEL: 'INFO' }, /LOG_LEVEL/],
+  [{ TRUST_PROXY: 'true' }, /TRUST_PROXY must be how many proxies stand before the server, 0 to 9, or their networks/],
+  [{ TRUST_PROXY: '*' }, /TRUST_PROXY/],
+  [{ TRUST_PROXY: 'all' }, /TRUST_PROXY/],
+  [{ TRUST_PROXY: '10' }, /TRUST_PROXY/],
+  [{ TRUST_PROXY: '-1' }, /TRUST_PROXY/],
+  [{ TRUST_PROXY: '0.0.0.0/0' }, /TRUST_PROXY/],
+  [{ TRUST_PROXY: '10.0.0.0/8,::/0' }, /TRUST_PROXY/],
+  [{ TRUST_PROXY: 'proxy.example.org' }, /TRUST_PROXY/],
+  [{ TRUST_PROXY: '10.0.0.0/8,' }, /TRUST_PROXY/],
+  [{ METRICS_PORT: '3000' }, /METRICS_PORT must be a whole number from 0 to 65535 that PORT is not/],
+  [{ PORT: '80', METRICS_PORT: '080' }, /METRICS_PORT/],
+  [{ METRICS_PORT: 'on' }, /METRICS_PORT/],
+  [{ WRITE_LIMIT: '-1' }, /WRITE_LIMIT must be a whole number of requests a minute from 0 to 999999999, not "-1"/],
+  [{ REFUSED_KEY_LIMIT: '1.5' }, /REFUSED_KEY_LIMIT/],
+  [{ READ_LIMIT: '1000000000' }, /READ_LIMIT/],
 ])('%j is refused', ([environment, complaint]) => {
   expect(() => readConfig(environment)).toThrow(ConfigError)
   expect(() => readConfig(environment)).toThrow(complaint)

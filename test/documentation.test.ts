@@ -38,6 +38,21 @@ test('README has every variable of the environment, and no other', () => {
   expect(told.toSorted()).toEqual(names.toSorted())
 })
 
+test.for<[page: string, writes: RegExp, refusedKeys: RegExp]>([
+  ['README.md', /^\| `WRITE_LIMIT` +\| `(.+?)`/m, /^\| `REFUSED_KEY_LIMIT` +\| `(.+?)`/m],
+  ['docs/operating.md', /^\| `WRITE_LIMIT` +\| (\d+)/m, /^\| `REFUSED_KEY_LIMIT` +\| (\d+)/m],
+  ['docs/clients.md', /a developer writes ([\d,]+) times a minute/, /an address brings ([\d,]+) keys/],
+  [
+    'openapi/introduction.md',
+    /^\| Writes by one developer +\| ([\d,]+) a minute/m,
+    /^\| Refused keys .*\| ([\d,]+) a/m,
+  ],
+])('%s has the limits that a server has by itself', ([page, ...patterns]) => {
+  const { writeLimit, refusedKeyLimit } = readConfig({})
+  const told = patterns.map((pattern) => Number(pattern.exec(read(page))?.[1]?.replaceAll(',', '')))
+  expect(told).toEqual([writeLimit, refusedKeyLimit])
+})
+
 test('docs/operating.md has every command, and no other', async () => {
   const files = readdirSync(`${root}/src/cli`)
   const modules: object[] = await Promise.all(files.map((file) => import(`${root}/src/cli/${file}`)))

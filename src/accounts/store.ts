@@ -5,6 +5,7 @@ import type { Connection } from '../db/dialect.ts'
 import type { Database } from '../db/open.ts'
 import { Refusal, ServiceError } from '../errors.ts'
 import { developerNameFrom, keyNameFrom } from '../rules.ts'
+import { spentBy } from '../spent.ts'
 import { generateKey, isSameKey, type KeyState, keyId, keyPrefix, keyState } from './keys.ts'
 
 export type Developer = { id: number; name: string; isNew: boolean }
@@ -59,7 +60,8 @@ export function authenticator(database: Database): (key: string) => Promise<Call
     const state = keyState(row, now)
     if (state === 'revoked') throw unauthorized('This API key was revoked.')
     if (state === 'expired') throw unauthorized(`This API key expired at ${row.expires_at}.`)
-    if (!row.last_used_at || Date.parse(row.last_used_at) <= now - hour) void recordUse(id, now)
+    if (!row.last_used_at || Date.parse(row.last_used_at) <= now - hour)
+      void spentBy(undefined, () => recordUse(id, now))
     return { developerId: row.developer_id, keyId: id }
   }
 }

@@ -24,8 +24,9 @@ Examples, once it serves:
     .action(serveMock)
 
 async function serveMock() {
-  // It opens no database, so it is no matter which the environment names.
-  const config = readConfig({ ...process.env, DATABASE_URL: '' })
+  // It opens no database, so it is no matter which the environment names; and tests ask as often as they like.
+  const unused = { DATABASE_URL: '', WRITE_LIMIT: '0', REFUSED_KEY_LIMIT: '0', READ_LIMIT: '0' }
+  const config = readConfig({ ...process.env, ...unused })
   await serveUntilSignal(
     config,
     mock(config.baseUrl),

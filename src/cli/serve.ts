@@ -27,6 +27,7 @@ export const catalogue = (database: Database, baseUrl: string): Responder => ({
   authenticate: authenticator(database),
   respond: answerBy(appHandlers(database, baseUrl)),
   version: database.version,
+  usage: database.usage,
   async demandReady() {
     const age = await database.schemaAge().catch(() => undefined)
     if (age !== 'current') throw new ServiceError('unavailable', 'The database does not answer or is not migrated.')

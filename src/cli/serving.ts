@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Config } from '../config.ts'
+import { newestMigration } from '../db/open.ts'
 import { ServiceError } from '../errors.ts'
 import type { Responder } from '../http/api.ts'
 
@@ -13,19 +14,22 @@ export async function serveUntilSignal(config: Config, responder: Responder, ann
   const { drain, listen } = await import('../http/server.ts')
 
   const logger = createLogger(config.logLevel)
+  const document = await readDocument()
   const docsPage = await readPage()
+  const metrics = config.metricsPort === 0 ? undefined : await createMetrics(document.info.version)
   let draining = false
   const listener = await createListener({
     config,
     responder,
-    document: await readDocument(),
+    document,
     docsPage,
     logger,
+    metrics,
     isDraining: () => draining,
   })
-  const { server, port } = await listen(listener, config, logger).catch((error: NodeJS.ErrnoException) => {
-    throw new ServiceError('unavailable', `cannot listen on ${config.host}:${config.port}: ${reasonOf(error)}`)
-  })
+  const stopMetrics =
+    metrics && (await metrics.listen(config).catch(rethrow('METRICS_PORT', config.host, config.metricsPort)))
+  const { server, port } = await listen(listener, config, logger).catch(rethrow('PORT', config.host, config.port))
   if (docsPage === undefined)
     logger.warn('generated/docs.html is missing, so there is no /docs; run: make generated/docs.html')
   logger.info({ host: config.host, port, baseUrl: config.baseUrl }, announcement)
@@ -40,7 +44,17 @@ export async function serveUntilSignal(config: Config, responder: Responder, ann
     process.exit(1)
   }, 9500).unref()
   await drain(server)
+  stopMetrics?.()
   logger.info('stopped serving')
+}
+
+async function createMetrics(version: string) {
+  const { Metrics } = await import('../http/metrics.ts')
+  return new Metrics({ version, schema: await newestMigration() })
+}
+
+const rethrow = (variable: string, host: string, port: number) => (error: NodeJS.ErrnoException) => {
+  throw new ServiceError('unavailable', `cannot listen on ${host}:${port}: ${reasonOf(error, variable)}`)
 }
 
 /** A signal to npx ends npm alone and not what it has started, which would go on, and hold the port. */
@@ -50,12 +64,12 @@ async function endOfNpm(): Promise<string> {
   return 'npm has ended'
 }
 
-function reasonOf({ code, message }: NodeJS.ErrnoException): string {
+function reasonOf({ code, message }: NodeJS.ErrnoException, variable: string): string {
   switch (code) {
     case 'EADDRINUSE':
-      return 'the port is taken; set PORT to another'
+      return `the port is taken; set ${variable} to another`
     case 'EACCES':
-      return 'this account may not; set PORT to one from 1024'
+      return `this account may not; set ${variable} to one from 1024`
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
       return 'HOST is not an address of this machine'

@@ -47,6 +47,8 @@ export type Database = Readonly<{
    * other, and nothing of it remains.
    */
   rehearse: <T>(work: (database: Database) => Promise<T>) => Promise<T>
+  /** How busy the connections are, how many wait for one, and how many transactions have written since it was opened. */
+  usage: () => { pools: { name: string; used: number; idle: number; waiting: number }[]; writes: number }
   /** For when much was written. Nobody waits for it. */
   settle: () => Promise<void>
   close: () => Promise<void>
@@ -83,10 +85,14 @@ export function databaseOf(engine: Engine): Database {
     throw reason ? new ServiceError('unavailable', `the database cannot be copied: ${reason}`) : error
   }
 
+  let writes = 0
+
   async function transaction<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
     for (let attempts = 1; ; attempts++) {
       try {
-        return await writer.transaction((sql) => work(connectionOf(sql)))
+        const result = await writer.transaction((sql) => work(connectionOf(sql)))
+        writes++
+        return result
       } catch (error) {
         if (attempts === mostAttempts || !engine.isConflict(error)) throw error
       }
@@ -122,15 +128,27 @@ export function databaseOf(engine: Engine): Database {
     copyTo: (file) => engine.copyTo(file, inspect).catch(rethrowOfCopy),
     rehearse: (work) => engine.rehearse((rehearsed) => work(databaseOf(rehearsed))).catch(rethrowOfCopy),
 
+    usage: () => ({ pools: [poolOf('reader', reader), poolOf('writer', writer)], writes }),
+
     settle: () => engine.settle().catch(rethrow),
     close: engine.close,
   }
+}
+
+/** knex's own pool is tarn's. */
+function poolOf(name: string, { client }: Knex) {
+  const pool: { numUsed: () => number; numFree: () => number; numPendingAcquires: () => number } = client.pool
+  return { name, used: pool.numUsed(), idle: pool.numFree(), waiting: pool.numPendingAcquires() }
 }
 
 /** How often work that loses against other transactions is begun, before its caller is told to try again. */
 const mostAttempts = 10
 
 const migrationsDirectory = `${import.meta.dirname}/migrations`
+
+/** The name of the schema that this program needs. */
+export const newestMigration = async (): Promise<string> =>
+  (await readdir(migrationsDirectory)).toSorted().at(-1)?.replace(/\.ts$/, '') ?? ''
 
 /** Names hold the file's ending, as the databases that are there know them. */
 const migrationsIn = ({ schema }: Engine): Knex.MigrationSource<string> => ({

@@ -17,6 +17,7 @@ const statuses: Record<ErrorCode, number> = {
   payload_too_large: 413,
   unsupported_media_type: 415,
   unknown_category: 422,
+  rate_limited: 429,
   headers_too_large: 431,
   internal_error: 500,
   unavailable: 503,
@@ -39,15 +40,22 @@ const internalError = new ServiceError(
 
 function bodyOf({ code, message, details }: ServiceError): ErrorBody {
   const { errors, categories } = details
-  return code === 'unknown_category'
-    ? { success: false, message, data: { code, errors: errors ?? [], categories: categories ?? [] } }
-    : { success: false, message, data: { code, ...(errors && { errors }) } }
+  switch (code) {
+    case 'unknown_category':
+      return { success: false, message, data: { code, errors: errors ?? [], categories: categories ?? [] } }
+    case 'rate_limited':
+      return { success: false, message, data: { code } }
+    default:
+      return { success: false, message, data: { code, ...(errors && { errors }) } }
+  }
 }
 
 function headersOf({ code, message, details }: ServiceError): Record<string, string> {
   switch (code) {
     case 'unavailable':
       return { 'Retry-After': '5' }
+    case 'rate_limited':
+      return { 'Retry-After': String(details.retryAfter) }
     case 'method_not_allowed':
       return { Allow: details.allow?.join(', ') ?? '' }
     case 'unauthorized':

@@ -8,8 +8,16 @@ import { jsonOf } from '../json.ts'
 import { readBody } from './body.ts'
 import { methodNotAllowed, sendOptions } from './get-only.ts'
 import { acceptsJson, headOf, problemsOf, type RequestHead, withBody } from './input.ts'
+import type { Limits } from './limits.ts'
+import type { Notes } from './log.ts'
 
 type Envelope = { success: boolean; message: string; data: object }
+
+export type Usage = Readonly<{
+  pools: readonly Readonly<{ name: string; used: number; idle: number; waiting: number }>[]
+  /** Transactions that were written since the beginning. */
+  writes: number
+}>
 
 /** What answers requests: the catalogue, or a mock of it. */
 export type Responder = {
@@ -24,19 +32,23 @@ export type Responder = {
   demandReady: () => Promise<void>
   /** What version the data has that answers come from. Where it is not told, no answer is kept. */
   version?: () => Promise<string>
+  /** How busy the database is. */
+  usage?: () => Usage
 }
 
 /** Called with each answer of 200 to a read: its headers, but for those of the body, are set. True where it has sent it. */
-export type OnRead = (request: Request, response: Response, etag: string, content: string) => boolean
+export type OnRead = (request: Request, response: Response, etag: string, content: string, notes: Notes) => boolean
 
 /**
  * openapi-backend as router, validator and register of what answers each operation. Every request is held against the document
- * in this order: route (404, 405), accept (406), key (401), body (415, 413, 400), schema (400). Its own pipeline has no place
+ * in this order: route (404, 405), limit of reads (429), accept (406), key (401, 429), limit of writes (429), body (415, 413, 400),
+ * schema (400). Its own pipeline has no place
  * for a body that is read only when the caller is known.
  */
 export async function createApi(
   document: Document,
   { authenticate, respond }: Responder,
+  limits: Limits,
   onRead?: OnRead,
 ): Promise<RequestHandler> {
   const api = await loaded(document)
@@ -45,14 +57,22 @@ export async function createApi(
   return async (request, response) => {
     const head = headOf(request)
     const operation = api.matchOperation(head)
+    const { notes } = response.locals
     if (!operation) {
       const allow = allowedMethods(api, head)
       if (allow.length === 0) throw notFound()
       if (head.method !== 'OPTIONS') throw methodNotAllowed(allow)
       return sendOptions(response, allow)
     }
+    notes.operation = operation.operationId
+    notes.route = request.baseUrl + operation.path
+    const isRead = head.method === 'GET'
+    if (isRead) limits.holdRead(request, response)
     if (!acceptsJson(request.headers.accept)) throw notAcceptable()
-    const caller = await callerOf(operation, request.headers.authorization)
+    const { authorization } = request.headers
+    const caller = await limits.guardKey(request, response, () => callerOf(operation, authorization))
+    notes.caller = caller
+    if (!isRead && caller) limits.holdWrite(caller, response)
     const raw = operation.requestBody ? withBody(head, await readBody(request, response)) : head
     const parsed = api.router.parseRequest(raw, operation)
     const validation = api.validateRequest(raw, operation)
@@ -62,13 +82,13 @@ export async function createApi(
     const valid = { ...parsed, ...validation.coerced }
     const context = { api, operation, request: valid, validation, security: { apiKey: caller }, response: undefined }
     const reply = await api.handlers[operation.operationId ?? '']?.(context)
-    const isRead = head.method === 'GET' && reply.status < 400
-    response.set(isRead ? readCaching(request) : { 'Cache-Control': 'no-store' })
+    const isShown = isRead && reply.status < 400
+    response.set(isShown ? readCaching(request) : { 'Cache-Control': 'no-store' })
     response.status(reply.status).set(reply.headers)
     if (reply.body === undefined) return response.end()
     const content = envelopeText(reply.body)
-    const etag = isRead ? String(reply.headers.ETag) : undefined
-    if (etag !== undefined && onRead?.(request, response, etag, content)) return
+    const etag = isShown ? String(reply.headers.ETag) : undefined
+    if (etag !== undefined && onRead?.(request, response, etag, content, notes)) return
     sendJson(request, response, etag, content)
   }
 

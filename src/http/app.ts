@@ -11,31 +11,82 @@ import { docsRouter } from './docs.ts'
 import { getOnly } from './get-only.ts'
 import { hostsIn } from './input.ts'
 import { KeptAnswers } from './kept.ts'
-import { accessLog } from './log.ts'
+import { Limits, type LimitsConfig } from './limits.ts'
+import { accessLog, noting, type OnAnswered } from './log.ts'
+import type { Metrics, Sample } from './metrics.ts'
+import { warningOfProxy } from './network.ts'
 
 export type ListenerOptions = {
-  config: Pick<Config, 'baseUrl' | 'prefix' | 'cacheSize'>
+  config: Pick<Config, 'baseUrl' | 'prefix' | 'cacheSize'> & LimitsConfig
   responder: Responder
   document: Document
   /** The Redoc page; without it there is no /docs. */
   docsPage?: string | undefined
   logger: Logger
+  metrics?: Metrics | undefined
   /** Whether the process is shutting down. */
   isDraining: () => boolean
 }
 
 /** The whole HTTP surface, not yet listening: what answered before is kept, the rest takes the way through Express. */
 export async function createListener(options: ListenerOptions): Promise<RequestListener> {
-  const { config, responder, logger, isDraining } = options
-  const { prefix, cacheSize } = config
+  const { config, responder, logger, metrics, isDraining } = options
+  const { prefix, cacheSize, trustProxy } = config
   const { version } = responder
-  if (!version || cacheSize === 0) return createExpressApp(options)
-  const kept = new KeptAnswers({ prefix, maxSize: cacheSize, version, logger, isDraining })
-  return kept.before(await createExpressApp(options, (...answer) => kept.take(...answer)))
+  const limits = new Limits(config)
+  const log = accessLog(logger)
+  const onAnswered: OnAnswered = metrics
+    ? (...answered) => {
+        log(...answered)
+        metrics.onAnswered(...answered)
+      }
+    : log
+  if (metrics) expose(metrics, responder, limits)
+  const warning = (listener: RequestListener) => warningOfProxy(listener, trustProxy, logger)
+  if (!version || cacheSize === 0) return warning(await createExpressApp(options, limits, onAnswered))
+  const kept = new KeptAnswers({ prefix, maxSize: cacheSize, version, limits, onAnswered, isDraining })
+  metrics?.counter('apps_kept_answers_total', 'Reads that may be answered by what is kept.', ['result'], () =>
+    Object.entries(kept.counts).map(([result, count]) => [{ result }, count]),
+  )
+  metrics?.counter('apps_data_versions_total', 'Versions of the data that reads have met.', [], () => [
+    [{}, kept.versions],
+  ])
+  return warning(kept.before(await createExpressApp(options, limits, onAnswered, (...answer) => kept.take(...answer))))
+}
+
+/** What is told beside the requests. The place for whatever else has a queue. */
+function expose(metrics: Metrics, { usage }: Responder, limits: Limits) {
+  metrics.counter('apps_limited_requests_total', 'Requests that a limit has refused.', ['limit'], () =>
+    Object.entries(limits.refused).map(([limit, count]) => [{ limit }, count]),
+  )
+  if (!usage) return
+  metrics.gauge(
+    'db_client_connection_count',
+    'Connections to the database, by what they do.',
+    ['db_client_connection_pool_name', 'db_client_connection_state'],
+    () =>
+      usage().pools.flatMap(({ name, used, idle }) =>
+        Object.entries({ used, idle }).map(
+          ([state, count]): Sample => [
+            { db_client_connection_pool_name: name, db_client_connection_state: state },
+            count,
+          ],
+        ),
+      ),
+  )
+  metrics.gauge(
+    'db_client_connection_pending_requests',
+    'What waits for a connection to the database.',
+    ['db_client_connection_pool_name'],
+    () => usage().pools.map(({ name, waiting }) => [{ db_client_connection_pool_name: name }, waiting]),
+  )
+  metrics.counter('apps_database_writes_total', 'Transactions that were written.', [], () => [[{}, usage().writes]])
 }
 
 async function createExpressApp(
-  { config, responder, document, docsPage, logger, isDraining }: ListenerOptions,
+  { config, responder, document, docsPage, isDraining }: ListenerOptions,
+  limits: Limits,
+  onAnswered: OnAnswered,
   onRead?: OnRead,
 ): Promise<Express> {
   const { baseUrl, prefix } = config
@@ -47,7 +98,7 @@ async function createExpressApp(
   app.set('strict routing', true)
   app.set('case sensitive routing', true)
 
-  app.use(accessLog(logger))
+  app.use(noting(onAnswered))
   app.use(publicReads)
   app.use((_request, response, next) => {
     if (isDraining()) response.set('Connection', 'close')
@@ -74,14 +125,14 @@ async function createExpressApp(
     response.set('Cache-Control', 'no-store').json({ success: true, message: 'The process is alive.', data: {} })
   })
   getOnly(app, '/readyz', async (_request, response) => {
-    if (isDraining()) throw new ServiceError('unavailable', 'The service is shutting down.')
+    if (isDraining()) throw new ServiceError('unavailable', 'The service is shutting down.', { isMeant: true })
     await responder.demandReady()
     response.set('Cache-Control', 'no-store').json({ success: true, message: 'The service is ready.', data: {} })
   })
 
   const service = Router({ strict: true, caseSensitive: true })
   service.use(docsRouter(document, docsPage, baseUrl))
-  service.use(await createApi(document, responder, onRead))
+  service.use(await createApi(document, responder, limits, onRead))
   app.use(prefix || '/', service)
 
   app.use(() => {
@@ -103,8 +154,8 @@ const headersOfAll = (baseUrl: string) => ({
 
 const sendError: ErrorRequestHandler = (error, _request, response, next) => {
   const { status, headers, body } = errorAnswer(error)
-  // pino-http logs it with the request's line.
-  if (status >= 500) response.err = error
+  const isMeant = error instanceof ServiceError && error.details.isMeant
+  if (status >= 500 && !isMeant) response.locals.notes.error = error
   if (response.headersSent) return next(error)
   response.status(status).set(headers).json(body)
 }

@@ -83,6 +83,7 @@ function translate(error: unknown): unknown {
     case 'entity.too.large':
       return payloadTooLarge()
     case 'encoding.unsupported':
+      return unsupportedEncoding()
     case 'charset.unsupported':
       return unsupportedMediaType()
     case 'entity.parse.failed':
@@ -101,3 +102,9 @@ const payloadTooLarge = () => new ServiceError('payload_too_large', 'The body is
 
 const unsupportedMediaType = () =>
   new ServiceError('unsupported_media_type', 'Send the body as application/json in UTF-8.')
+
+const unsupportedEncoding = () =>
+  new ServiceError(
+    'unsupported_media_type',
+    'The Content-Encoding is not known; send the body as it is, or in gzip, deflate or br.',
+  )

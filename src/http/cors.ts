@@ -1,7 +1,16 @@
 import cors from 'cors'
 
 const origin = '*'
-const exposedHeaders = ['Content-Encoding', 'ETag', 'Link', 'Retry-After', 'WWW-Authenticate', 'X-Request-Id']
+const exposedHeaders = [
+  'Content-Encoding',
+  'ETag',
+  'Link',
+  'RateLimit',
+  'RateLimit-Policy',
+  'Retry-After',
+  'WWW-Authenticate',
+  'X-Request-Id',
+]
 
 /** Pages of any origin may read; writing from a page would need its key there, where its visitors find it. */
 export const publicReads = cors({

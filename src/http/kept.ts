@@ -1,16 +1,23 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { LRUCache } from 'lru-cache'
-import type { Logger } from 'pino'
 import { codedTag, matches } from '../etag.ts'
 import { type Coding, coded, codingFor, shortest } from './coding.ts'
 import { hostsIn } from './input.ts'
-import { logAnswered, requestId } from './log.ts'
+import { type Limits, standingHeaders } from './limits.ts'
+import { type Notes, notesOf, type OnAnswered, tellOf } from './log.ts'
 
-/** An answer of 200 as it goes over the wire, but for what each request has of its own: `X-Request-Id` and `Date`. */
+/** An answer of 200 as it goes over the wire, but for what each request has of its own. */
 type Representation = { etag: string; headers: string[]; notModifiedHeaders: string[]; body: Buffer }
 
+/** What its notes say it was. */
+type Operation = Pick<Notes, 'operation' | 'route'>
+
 /** The codings are made when they are first asked for, each once. */
-type KeptAnswer = Representation & { version: string; coded: Map<Coding, Promise<Representation> | Representation> }
+type KeptAnswer = Representation & {
+  version: string
+  operation: Operation
+  coded: Map<Coding, Promise<Representation> | Representation>
+}
 
 export type KeptAnswersOptions = {
   /** Path before `/apps`. */
@@ -19,7 +26,8 @@ export type KeptAnswersOptions = {
   maxSize: number
   /** What version the data has now. */
   version: () => Promise<string>
-  logger: Logger
+  limits: Limits
+  onAnswered: OnAnswered
   isDraining: () => boolean
 }
 
@@ -42,6 +50,11 @@ export class KeptAnswers {
   readonly #flights = new Map<string, Flight>()
   readonly #flightOf = new WeakMap<IncomingMessage, Flight>()
   readonly #version: () => Promise<string>
+  /** Reads that may be answered so: which were, and which took the whole way. */
+  readonly counts = { hit: 0, missed: 0 }
+  /** How many versions of the data there were. */
+  versions = 0
+  #lastVersion = ''
 
   constructor(options: KeptAnswersOptions) {
     this.#options = options
@@ -58,9 +71,11 @@ export class KeptAnswers {
   before(listener: RequestListener): RequestListener {
     return (request, response) => {
       if (!this.#isUsual(request) || !this.#isAskedAgain(request)) return listener(request, response)
-      const started = performance.now()
+      // The whole way says that a limit is exceeded.
+      if (this.#options.limits.ofRead(request)?.isExceeded) return listener(request, response)
+      const notes = notesOf(request)
       this.#version().then(
-        (version) => this.#answer(version, request, response, started, listener),
+        (version) => this.#answer(version, request, response, notes, listener),
         // The whole way says that the database cannot be asked.
         () => listener(request, response),
       )
@@ -71,7 +86,7 @@ export class KeptAnswers {
    * Keeps and sends the answer to a request of which the version was known before its rows were read, and says so; others are
    * passed over. But for those of the body, its headers are set.
    */
-  take(request: IncomingMessage, response: ServerResponse, etag: string, content: string): boolean {
+  take(request: IncomingMessage, response: ServerResponse, etag: string, content: string, notes: Notes): boolean {
     const flight = this.#flightOf.get(request)
     if (!flight) return false
     const common = (response as WithRawNames)
@@ -79,10 +94,12 @@ export class KeptAnswers {
       .filter((name) => !own.has(name.toLowerCase()))
       .flatMap((name) => [name, String(response.getHeader(name))])
     const { target, version, land } = flight
-    const kept = { ...representation(common, etag, Buffer.from(content)), version, coded: new Map() }
+    const { operation, route } = notes
+    const body = Buffer.from(content)
+    const kept = { ...representation(common, etag, body), version, operation: { operation, route }, coded: new Map() }
     this.#answers.set(target, kept)
     land()
-    this.#send(kept, request, response, String(response.getHeader('X-Request-Id')))
+    this.#send(kept, request, response, notes)
     return true
   }
 
@@ -105,6 +122,7 @@ export class KeptAnswers {
 
   #isAskedAgain({ url = '' }: IncomingMessage): boolean {
     if (this.#seen.get(url)) return true
+    this.counts.missed++
     this.#seen.set(url, true)
     return false
   }
@@ -113,22 +131,27 @@ export class KeptAnswers {
     version: string,
     request: IncomingMessage,
     response: ServerResponse,
-    started: number,
+    notes: Notes,
     listener: RequestListener,
   ) {
+    if (version !== this.#lastVersion) {
+      this.#lastVersion = version
+      this.versions++
+    }
     const target = request.url ?? ''
     const kept = this.#answers.get(target)
-    if (kept?.version === version) return this.#sendKept(kept, request, response, started)
+    if (kept?.version === version) return this.#sendKept(kept, request, response, notes)
     const flight = this.#flights.get(target)
     if (flight?.version !== version) return this.#fly(version, request, response, listener)
     flight.landed.then(() => {
       const landed = this.#answers.get(target)
-      if (landed?.version === version) this.#sendKept(landed, request, response, started)
+      if (landed?.version === version) this.#sendKept(landed, request, response, notes)
       else listener(request, response)
     })
   }
 
   #fly(version: string, request: IncomingMessage, response: ServerResponse, listener: RequestListener) {
+    this.counts.missed++
     const target = request.url ?? ''
     const { promise: landed, resolve } = Promise.withResolvers<void>()
     const flight = {
@@ -147,21 +170,29 @@ export class KeptAnswers {
     listener(request, response)
   }
 
-  /** Of what is not answered by Express, the access log hears here. */
-  #sendKept(kept: KeptAnswer, request: IncomingMessage, response: ServerResponse, started: number) {
-    const id = requestId(request.headers['x-request-id'])
-    // Not 'finish': a client may go before it has all.
-    response.once('close', () => logAnswered(this.#options.logger, id, request, response, started))
-    this.#send(kept, request, response, id)
+  /** What is not answered by Express is told of here. */
+  #sendKept(kept: KeptAnswer, request: IncomingMessage, response: ServerResponse, notes: Notes) {
+    this.counts.hit++
+    notes.isKept = true
+    // For the version of the data, and for whoever made this answer.
+    notes.spent = { waiting: performance.now() - notes.started, sql: 0 }
+    notes.operation = kept.operation.operation
+    notes.route = kept.operation.route
+    tellOf(request, response, notes, this.#options.onAnswered)
+    this.#send(kept, request, response, notes)
   }
 
-  #send(kept: KeptAnswer, request: IncomingMessage, response: ServerResponse, id: string) {
+  #send(kept: KeptAnswer, request: IncomingMessage, response: ServerResponse, notes: Notes) {
+    const { id } = notes
+    const standing = this.#options.limits.ofRead(request)
+    const its = standing ? ['X-Request-Id', id, ...standingHeaders(standing)] : ['X-Request-Id', id]
     const send = ({ etag, headers, notModifiedHeaders, body }: Representation) => {
       const ifNoneMatch = request.headers['if-none-match']
       if (ifNoneMatch !== undefined && matches(ifNoneMatch, etag)) {
-        response.writeHead(304, [...notModifiedHeaders, 'X-Request-Id', id]).end()
+        response.writeHead(304, [...notModifiedHeaders, ...its]).end()
       } else {
-        response.writeHead(200, [...headers, 'X-Request-Id', id])
+        notes.bytes = body.length
+        response.writeHead(200, [...headers, ...its])
         response.end(request.method === 'HEAD' ? undefined : body)
       }
     }
@@ -201,7 +232,10 @@ type Flight = { target: string; version: string; landed: Promise<void>; land: ()
 type WithRawNames = ServerResponse & { getRawHeaderNames: () => string[] }
 
 /** What an answer has of its own. */
-const own = new Set(['x-request-id', 'date', 'connection', 'keep-alive', 'etag', 'content-type', 'content-length'])
+const own = new Set([
+  ...['x-request-id', 'ratelimit-policy', 'ratelimit', 'date', 'connection', 'keep-alive'],
+  ...['etag', 'content-type', 'content-length'],
+])
 
 const usualAccept = /^(?:\*\/\*|application\/json)$/
 

@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { RequestHandler } from 'express'
 import { type DestinationStream, type Logger, pino, stdSerializers } from 'pino'
-import { type HttpLogger, pinoHttp } from 'pino-http'
 import { keyPrefix } from '../accounts/keys.ts'
+import type { Caller } from '../actor.ts'
+import { type Spent, spentBy } from '../spent.ts'
 
 /** What begins as a key does, to its end; characters may be percent-encoded. Whoever mistypes a key sends most of a right one. */
 const likeKey = /(?:a|%61)(?:p|%70){2}(?:s|%73)(?:_|%5F)(?:[0-9A-Z_-]|%[0-9A-F]{2})+/gi
@@ -64,39 +66,99 @@ function serializedError(error: Error) {
 export const requestId = (sent: string | string[] | undefined): string =>
   typeof sent === 'string' && /^[A-Za-z0-9._-]{1,128}$/.test(sent) ? sent : randomUUID()
 
-/** One line a request, when it is answered; also sets the request's id. */
-export const accessLog = (logger: Logger): HttpLogger =>
-  pinoHttp({
-    logger,
-    genReqId: (request: IncomingMessage, response: ServerResponse) => {
-      const id = requestId(request.headers['x-request-id'])
-      response.setHeader('X-Request-Id', id)
-      return id
-    },
-    serializers: {
-      req: ({ id, method, url }) => ({ id, method, url: redactedUrl(url) }),
-      res: ({ statusCode }) => ({ statusCode }),
-      err: serializedError,
-    },
-    customLogLevel: (_request, response, error) => (error || response.statusCode >= 500 ? 'error' : 'info'),
-    customSuccessMessage: summary,
-    customErrorMessage: summary,
-  })
-
-/** The same line of an answer that was sent without the middleware above. `started` is by `performance.now()`. */
-export function logAnswered(
-  logger: Logger,
-  id: string,
-  { method, url }: IncomingMessage,
-  { statusCode }: ServerResponse,
-  started: number,
-) {
-  const responseTime = Math.round(performance.now() - started)
-  logger.info(
-    { req: { id, method, url: redactedUrl(url) }, res: { statusCode }, responseTime },
-    `${method} ${statusCode}`,
-  )
+/** What is told of a request when it is answered, besides what its answer shows. */
+export type Notes = {
+  id: string
+  /** By `performance.now()`. */
+  started: number
+  /** As it was sent: Express takes the prefix off. */
+  target: string
+  operation?: string | undefined
+  /** Its path's template, with the prefix. */
+  route?: string | undefined
+  caller?: Caller | undefined
+  /** It is answered by what was kept. */
+  isKept?: boolean
+  /** Of the body, where the response does not tell. */
+  bytes?: number
+  /** What failed inside. */
+  error?: unknown
+  spent?: Spent
 }
 
-const summary = ({ method }: IncomingMessage, response: ServerResponse) =>
-  `${method} ${response.writableEnded ? response.statusCode : 'aborted'}`
+declare global {
+  namespace Express {
+    interface Locals {
+      notes: Notes
+    }
+  }
+}
+
+/** Called once for each request, when its answer has gone or was given up. */
+export type OnAnswered = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  notes: Notes,
+  milliseconds: number,
+) => void
+
+export const notesOf = (request: IncomingMessage): Notes => ({
+  id: requestId(request.headers['x-request-id']),
+  started: performance.now(),
+  target: request.url ?? '',
+})
+
+/** Has it told of when the response is done with. */
+export function tellOf(request: IncomingMessage, response: ServerResponse, notes: Notes, onAnswered: OnAnswered) {
+  // Not 'finish': a client may go before it has all.
+  response.once('close', () => onAnswered(request, response, notes, performance.now() - notes.started))
+}
+
+/** First of all: gives each request its id and notes. */
+export const noting =
+  (onAnswered: OnAnswered): RequestHandler =>
+  (request, response, next) => {
+    const notes = { ...notesOf(request), spent: { waiting: 0, sql: 0 } }
+    response.locals.notes = notes
+    response.setHeader('X-Request-Id', notes.id)
+    tellOf(request, response, notes, onAnswered)
+    spentBy(notes.spent, next)
+  }
+
+/** Milliseconds: what takes longer says what took it. */
+const slow = 1000
+
+/** One line a request. What a caller did wrong is no error. */
+export const accessLog =
+  (logger: Logger): OnAnswered =>
+  ({ method }, response, notes, milliseconds) => {
+    const { id, target, operation, caller, isKept, error } = notes
+    const { statusCode } = response
+    const line = {
+      req: { id, method, url: redactedUrl(target) },
+      res: { statusCode, bytes: bytesOf(response, notes) },
+      operation,
+      kept: isKept,
+      developer: caller?.developerId,
+      key: caller && keyPrefix(caller.keyId),
+      responseTime: rounded(milliseconds),
+      ...(milliseconds > slow && { spent: parts(notes.spent, milliseconds) }),
+    }
+    const message = `${method} ${response.writableEnded ? statusCode : 'aborted'}`
+    if (error === undefined) logger.info(line, message)
+    else logger.error({ ...line, err: error instanceof Error ? error : new Error(String(error)) }, message)
+  }
+
+function bytesOf(response: ServerResponse, { bytes }: Notes): number {
+  // Neither HEAD nor 304 has the body whose length they tell.
+  if (response.req.method === 'HEAD' || response.statusCode === 304) return 0
+  return bytes ?? Number(response.getHeader('Content-Length') ?? 0)
+}
+
+/** Statements that ran side by side may have taken longer than the request. */
+function parts({ waiting, sql }: Spent = { waiting: 0, sql: 0 }, milliseconds: number) {
+  const rest = Math.max(0, milliseconds - waiting - sql)
+  return { waiting: rounded(waiting), sql: rounded(sql), rest: rounded(rest) }
+}
+
+const rounded = (milliseconds: number) => Math.round(milliseconds * 1000) / 1000

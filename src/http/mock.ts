@@ -35,13 +35,15 @@ function preferred(name: 'code' | 'example', header: string | string[], values: 
   throw invalidRequest([{ in: 'header', field: 'Prefer', message: `${name} must ${choice}` }])
 }
 
-type HeaderObjects = Record<string, { example?: string | number }>
+type HeaderObjects = Record<string, { required?: boolean; example?: string | number }>
 type ResponseObject = { headers?: HeaderObjects; content?: { 'application/json': { examples?: object } } }
 
 // The document's references are resolved when openapi-backend has loaded it; its type does not know.
 const responsesOf = ({ responses }: Operation) => responses as Record<string, ResponseObject>
 
 function examplesOf(headers: HeaderObjects, baseUrl: string) {
-  const own = Object.entries(headers).filter(([name]) => !commonHeaders.some((common) => common === name))
+  const own = Object.entries(headers).filter(
+    ([name, { required }]) => required && !commonHeaders.some((common) => common === name),
+  )
   return Object.fromEntries(own.map(([name, { example }]) => [name, String(example).replaceAll(exampleBase, baseUrl)]))
 }

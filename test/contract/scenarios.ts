@@ -1022,13 +1022,14 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       answers: 415,
     },
     {
-      name: 'refuses an unknown content encoding',
+      name: 'refuses an unknown content encoding, and says which there are',
       request: [
         'POST',
         '/apps',
         { key: keys.ada, headers: { ...jsonType, 'Content-Encoding': 'rot13' }, body: JSON.stringify(newApp) },
       ],
       answers: 415,
+      message: /^The Content-Encoding is not known; send the body as it is, or in gzip, deflate or br\.$/,
     },
     {
       name: 'takes a charset of UTF-8',

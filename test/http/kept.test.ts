@@ -172,7 +172,12 @@ test('the request’s own id comes back, and is in the log', async () => {
   expect(answers.map(({ headers }) => headers['x-request-id'])).toEqual(['mine', 'mine', 'mine'])
   const logged = service.log.map((line) => JSON.parse(line)).filter(({ req }) => req?.id === 'mine')
   expect(logged).toHaveLength(3)
-  const shape = ({ time, responseTime, ...entry }: Record<string, unknown>) => [entry, typeof time, typeof responseTime]
+  expect(logged.map(({ kept }) => kept)).toEqual([undefined, undefined, true])
+  const shape = ({ time, responseTime, kept, ...entry }: Record<string, unknown>) => [
+    entry,
+    typeof time,
+    typeof responseTime,
+  ]
   expect(shape(logged[2])).toEqual(shape(logged[0]))
 })
 

@@ -1,5 +1,6 @@
 import { OpenAPIBackend } from 'openapi-backend'
 import { describe, expect, inject, test } from 'vitest'
+import { readConfig } from '../../src/config.ts'
 import type { OperationId } from '../../src/contract.ts'
 import { createListener } from '../../src/http/app.ts'
 import { readDocument } from '../../src/http/docs.ts'
@@ -12,7 +13,7 @@ import { type RequestOptions, send, startService } from '../support/service.ts'
 const prefix = '/v1'
 const baseUrl = `http://mock.test${prefix}`
 const listener = await createListener({
-  config: { baseUrl, prefix, cacheSize: 0 },
+  config: { ...readConfig({}), writeLimit: 0, refusedKeyLimit: 0, baseUrl, prefix, cacheSize: 0 },
   responder: mock(baseUrl),
   document: await readDocument(),
   logger: createLogger('silent'),

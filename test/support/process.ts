@@ -1,7 +1,8 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { type AddressInfo, createServer } from 'node:net'
+import { type AddressInfo, connect, createServer } from 'node:net'
 import { createInterface } from 'node:readline'
+import { setTimeout as delay } from 'node:timers/promises'
 import { expect, onTestFinished } from 'vitest'
 import { type CheckedAnswer, check, type RequestOptions } from './service.ts'
 
@@ -63,7 +64,18 @@ export async function freePort(): Promise<number> {
   return port
 }
 
-/** The server in a process of its own. */
+/** The same port, when somebody takes a connection there. */
+async function answering(port: number): Promise<number> {
+  const socket = connect(port, '127.0.0.1')
+  const isTaken = await once(socket, 'connect').then(
+    () => true,
+    () => false,
+  )
+  socket.destroy()
+  return isTaken ? port : delay(20).then(() => answering(port))
+}
+
+/** The server in a process of its own; where the environment has a LOG_LEVEL, it has the PORT, too. */
 export const serve = (databaseFile: string, env: Record<string, string> = {}): Promise<Served> =>
   listening('serve', { DATABASE_URL: `sqlite:${databaseFile}`, ...env })
 
@@ -86,6 +98,8 @@ export async function listening(command: string, env: Record<string, string>, fo
       const entry = JSON.parse(line)
       if (typeof entry.port === 'number') resolve(entry.port)
     })
+    // What is told to say little does not say where it listens.
+    if (env.LOG_LEVEL !== undefined) answering(Number(env.PORT)).then(resolve, reject)
     child.on('exit', (code) => reject(new Error(`${command} ended with ${code} before it listened`)))
   })
 

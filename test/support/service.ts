@@ -6,11 +6,14 @@ import { expect, inject, onTestFinished } from 'vitest'
 import type { Decision } from '../../src/apps/policy.ts'
 import { appStore } from '../../src/apps/store.ts'
 import { catalogue } from '../../src/cli/serve.ts'
+import { readConfig } from '../../src/config.ts'
 import { type Database, openDatabase } from '../../src/db/open.ts'
 import { Refusal } from '../../src/errors.ts'
 import { createListener } from '../../src/http/app.ts'
 import { readDocument } from '../../src/http/docs.ts'
+import type { LimitsConfig } from '../../src/http/limits.ts'
 import { createLogger } from '../../src/http/log.ts'
+import type { Metrics } from '../../src/http/metrics.ts'
 import { defaultTimeouts, listen, type Timeouts } from '../../src/http/server.ts'
 import { moderationStore } from '../../src/moderation/store.ts'
 import { type Answer, ResponseChecker } from '../contract/checker.ts'
@@ -53,6 +56,9 @@ export type ServiceOptions = {
   isDraining?: () => boolean
   /** Bytes that kept answers may take. */
   cacheSize?: number
+  metrics?: Metrics
+  /** Other limits than those that a server has by itself. */
+  limits?: Partial<LimitsConfig>
   /** Wraps what the operations use, to make it fail. */
   database?: (database: Database) => Database
 }
@@ -82,6 +88,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     docsPage,
     isDraining = () => false,
     cacheSize = 2 ** 20,
+    limits = {},
   } = options
   const databaseFile = copyWorld()
   const database = openDatabase(`sqlite:${databaseFile}`)
@@ -89,11 +96,12 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
   const logger = createLogger('info', { write: (line: string) => log.push(line) })
   const baseUrl = origin + prefix
   const listener = await createListener({
-    config: { baseUrl, prefix, cacheSize },
+    config: { ...readConfig({}), baseUrl, prefix, cacheSize, ...limits },
     responder: catalogue(options.database?.(database) ?? database, baseUrl),
     document: await readDocument(),
     docsPage,
     logger,
+    metrics: options.metrics,
     isDraining,
   })
   const { server, port } = await listen(listener, { port: 0, host: '127.0.0.1' }, logger, {

@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module'
 import { pathToFileURL } from 'node:url'
 import knex, { type Knex } from 'knex'
+import { spending } from '../../spent.ts'
 import { type DriverConnection, finalizeAll, isKept, prepared } from './statements.ts'
 
 // knex publishes no types for the dialect's own module, nor for what it calls to run what it has built.
@@ -39,8 +40,17 @@ const clientBeginning = (statement: string): typeof Knex.Client =>
   class extends PreparingClient {
     override transaction(container: unknown, config: unknown, outer: unknown) {
       const transaction = super.transaction(container, config, outer) as Knex.Transaction & InnerTransaction
-      transaction.begin = (connection) => execute(connection, statement)
+      // It waits for those that write, in other processes too.
+      transaction.begin = (connection) => spending('waiting', () => execute(connection, statement))
       return transaction
+    }
+
+    override acquireConnection() {
+      return spending('waiting', () => super.acquireConnection())
+    }
+
+    override _query(connection: DriverConnection, query: Query) {
+      return spending('sql', () => super._query(connection, query))
     }
   }
 

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache'
+import { spending } from '../../spent.ts'
 
 /** What of the driver's connections and statements is used here. */
 export type DriverConnection = {
@@ -35,10 +36,12 @@ export async function rowsFrom<Row>(
   sql: string,
   values: readonly unknown[] = [],
 ): Promise<Row[]> {
-  const statement = await prepared(connection, sql)
-  return new Promise((resolve, reject) => {
-    // What a statement's rows are is for its caller to know.
-    statement.all(values, (error, rows = []) => (error ? reject(error) : resolve(rows as Row[])))
+  return spending('sql', async () => {
+    const statement = await prepared(connection, sql)
+    return new Promise((resolve, reject) => {
+      // What a statement's rows are is for its caller to know.
+      statement.all(values, (error, rows = []) => (error ? reject(error) : resolve(rows as Row[])))
+    })
   })
 }
 

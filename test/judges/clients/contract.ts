@@ -26,6 +26,7 @@ type ErrorCode =
   | 'internal_error'
   | 'unavailable'
 type AnyError = Failure<{ code: ErrorCode; errors?: Problem[] }>
+type RateLimited = Failure<{ code: 'rate_limited' }>
 type UnknownCategory = Failure<{
   code: 'unknown_category'
   errors: Problem[]
@@ -82,10 +83,12 @@ type Query = {
 }
 
 /** What may go wrong with any request, and with one that has a body. */
-type Always = 400 | 401 | 405 | 406 | 408 | 431 | 500 | 503
+type Always = 400 | 401 | 405 | 406 | 408 | 429 | 431 | 500 | 503
 type WithBody = 409 | 413 | 415 | 422
 
-type Errors<Status extends number> = { [S in Status]: S extends 422 ? UnknownCategory : AnyError }
+type Errors<Status extends number> = {
+  [S in Status]: S extends 422 ? UnknownCategory : S extends 429 ? RateLimited : AnyError
+}
 
 /** Each operation's arguments, and its answers by status; one without a body is undefined. */
 export type Contract = Whole<{

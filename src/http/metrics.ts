@@ -1,0 +1,90 @@
+import { once } from 'node:events'
+import { createServer, type RequestListener } from 'node:http'
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import type { Config } from '../config.ts'
+import type { OnAnswered } from './log.ts'
+
+/** A number, and the labels that tell it from others of the same name. */
+export type Sample = [labels: Record<string, string>, value: number]
+
+/** OpenTelemetry's for `http.server.request.duration`, in seconds (semantic conventions, "HTTP metrics"). */
+const buckets = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
+
+/** Others are `_OTHER`, as there: callers make up names, and each would be counted by itself. */
+const methods = new Set(['CONNECT', 'DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT', 'TRACE'])
+
+/** What Prometheus is told. The process, its event loop and garbage collection among it, prom-client measures by itself. */
+export class Metrics {
+  readonly #registry = new Registry()
+  readonly #durations: Histogram
+
+  /** `build` is told as the labels of a number that is always 1. */
+  constructor(build: Record<string, string>) {
+    const registers = [this.#registry]
+    collectDefaultMetrics({ register: this.#registry })
+    this.#durations = new Histogram({
+      name: 'http_server_request_duration_seconds',
+      help: 'How long requests took, by operation and status.',
+      labelNames: ['http_request_method', 'http_response_status_code', 'http_route'],
+      buckets,
+      registers,
+    })
+    this.gauge('apps_build_info', 'What this is: always 1.', Object.keys(build), () => [[build, 1]])
+  }
+
+  readonly onAnswered: OnAnswered = ({ method = '' }, { statusCode }, { route }, milliseconds) => {
+    const labels = {
+      http_request_method: methods.has(method) ? method : '_OTHER',
+      http_response_status_code: statusCode,
+      ...(route !== undefined && { http_route: route }),
+    }
+    this.#durations.observe(labels, milliseconds / 1000)
+  }
+
+  /** What others keep, and are asked for whenever somebody reads: it may go up and down. */
+  gauge(name: string, help: string, labelNames: string[], read: () => Sample[]) {
+    const gauge: Gauge = new Gauge({
+      name,
+      help,
+      labelNames,
+      registers: [this.#registry],
+      collect: () => {
+        for (const [labels, value] of read()) gauge.set(labels, value)
+      },
+    })
+  }
+
+  /** The same of what only grows. */
+  counter(name: string, help: string, labelNames: string[], read: () => Sample[]) {
+    const counter: Counter = new Counter({
+      name,
+      help,
+      labelNames,
+      registers: [this.#registry],
+      collect: () => {
+        counter.reset()
+        for (const [labels, value] of read()) counter.inc(labels, value)
+      },
+    })
+  }
+
+  /** Answers `GET /metrics` in Prometheus' text format, on a port of its own. Returns what ends that. */
+  async listen({ host, metricsPort }: Pick<Config, 'host' | 'metricsPort'>): Promise<() => void> {
+    // It keeps no process alive that could not listen for what it is there for.
+    const server = createServer(this.#listener).listen(metricsPort, host).unref()
+    await once(server, 'listening')
+    return () => {
+      server.close()
+      server.closeAllConnections()
+    }
+  }
+
+  readonly #listener: RequestListener = ({ method, url }, response) => {
+    if (url !== '/metrics') return response.writeHead(404).end()
+    if (method !== 'GET') return response.writeHead(405, { Allow: 'GET' }).end()
+    this.#registry.metrics().then(
+      (text) => response.writeHead(200, { 'Content-Type': this.#registry.contentType }).end(text),
+      () => response.writeHead(500).end(),
+    )
+  }
+}

@@ -1,0 +1,201 @@
+import { connect } from 'node:net'
+import { describe, expect, inject, test } from 'vitest'
+import { keyId } from '../../src/accounts/keys.ts'
+import { openDatabase } from '../../src/db/open.ts'
+import { type Call, newApp, validRequests } from '../contract/valid-requests.ts'
+import { holdUptime } from '../support/clock.ts'
+import { freePort, serve } from '../support/process.ts'
+import { copyWorld, type RequestOptions, type Service, startService } from '../support/service.ts'
+
+const linesOf = ({ log }: Service) => log.map((line) => JSON.parse(line))
+
+describe('the line of a request', () => {
+  type Row = [
+    what: string,
+    method: string,
+    path: string,
+    options: (service: Service) => RequestOptions,
+    operation: string | undefined,
+    status: number,
+  ]
+  const nothing = () => ({})
+  test.for<Row>([
+    ['a list', 'GET', '/apps?limit=1', nothing, 'listApps', 200],
+    ['an app', 'GET', '/apps/1', nothing, 'getApp', 200],
+    ['HEAD', 'HEAD', '/apps/1', nothing, 'getApp', 200],
+    ['what has not changed', 'GET', '/apps/1', () => ({ headers: { 'If-None-Match': '*' } }), 'getApp', 304],
+    ['a compressed answer', 'GET', '/apps', () => ({ headers: { 'Accept-Encoding': 'gzip' } }), 'listApps', 200],
+    ['a refusal', 'GET', '/apps?limit=0', nothing, 'listApps', 400],
+    ['a refused key', 'GET', '/apps', () => ({ key: 'apps_nope' }), 'listApps', 401],
+    ['no operation', 'GET', '/nowhere', nothing, undefined, 404],
+    ['no method', 'PATCH', '/apps', nothing, undefined, 405],
+  ])('of %s names the operation, and the bytes of the body', async ([, method, path, options, operation, status]) => {
+    const service = await startService({ prefix: '/v1' })
+    // The third is answered by what is kept, where that can be.
+    for (let time = 0; time < 3; time++) {
+      const answer = await service.request(method, path, options(service))
+      const line = linesOf(service).at(-1)
+      expect(line).toMatchObject({
+        req: { id: answer.headers['x-request-id'], method, url: `/v1${path}` },
+        res: { statusCode: status, bytes: Buffer.byteLength(answer.text) },
+        responseTime: expect.any(Number),
+        msg: `${method} ${status}`,
+      })
+      expect(line.operation).toBe(operation)
+      expect([line.developer, line.key, line.err]).toEqual([undefined, undefined, undefined])
+    }
+    const isKept = status === 200 || status === 304
+    expect(linesOf(service).map(({ kept }) => kept)).toEqual([undefined, undefined, isKept ? true : undefined])
+  })
+
+  test('names the developer and the key, by what is no secret', async () => {
+    const service = await startService()
+    const { ada } = service.world.keys
+    await service.request(...validRequests(service.world).createApp)
+    const [line] = linesOf(service)
+    const developers = await service.database.read(({ sql }) => sql('developers').where({ name: 'Ada' }).pluck('id'))
+    expect(line).toMatchObject({ operation: 'createApp', developer: developers[0], key: `apps_${keyId(ada)}` })
+    expect(service.log.join('')).not.toContain(ada.slice(20, 40))
+  })
+
+  test('has fractions of milliseconds', async () => {
+    const wait = holdUptime()
+    const service = await startService({
+      database: (database) => ({
+        ...database,
+        read: (work) => {
+          wait(1.234)
+          return database.read(work)
+        },
+      }),
+    })
+    await service.get('/apps')
+    expect(linesOf(service)[0].responseTime).toBeCloseTo(1.234, 2)
+    expect(linesOf(service)[0].spent).toBeUndefined()
+  })
+})
+
+describe('a request of more than a second says what took it', () => {
+  test('waiting for whoever writes', async () => {
+    const wait = holdUptime()
+    const service = await startService()
+    const other = openDatabase(`sqlite:${service.databaseFile}`)
+    const { promise: isWaiting, resolve } = Promise.withResolvers<void>()
+    let answer: Promise<unknown> | undefined
+    await other.write(async ({ sql }) => {
+      await sql('apps').where({ id: 1 }).update({ version: '2' })
+      answer = service.request('POST', '/apps', { key: service.world.keys.bob, json: newApp })
+      // With the note of its key's use, for which it does not wait itself.
+      const polling = setInterval(() => {
+        if (service.database.usage().pools.some(({ name, used, waiting }) => name === 'writer' && used + waiting === 2))
+          resolve()
+      }, 5)
+      await isWaiting.finally(() => clearInterval(polling))
+      wait(1500)
+    })
+    await other.close()
+    await answer
+    const line = linesOf(service).find(({ operation }) => operation === 'createApp')
+    expect(line).toMatchObject({ responseTime: 1500, spent: { waiting: 1500, sql: 0, rest: 0 } })
+  })
+
+  test('waiting for the version of what is kept', async () => {
+    const wait = holdUptime()
+    let step = 0
+    const service = await startService({
+      database: (database) => ({
+        ...database,
+        version: async () => {
+          wait(step)
+          return database.version()
+        },
+      }),
+    })
+    for (let time = 0; time < 3; time++) await service.get('/apps')
+    step = 1300
+    await service.get('/apps')
+    expect(linesOf(service).at(-1)).toMatchObject({ kept: true, spent: { waiting: 1300, sql: 0, rest: 0 } })
+  })
+
+  test('a statement', async () => {
+    const wait = holdUptime()
+    let isSlow = false
+    const service = await startService({
+      database: (database) => ({
+        ...database,
+        read: (work) => {
+          // By then it is under way on a thread, and its end is not heard of yet.
+          if (isSlow) setImmediate(() => wait(1200))
+          return database.read(work)
+        },
+      }),
+    })
+    await service.get('/apps')
+    isSlow = true
+    await service.get('/apps')
+    expect(linesOf(service).map(({ spent }) => spent)).toEqual([undefined, { waiting: 0, sql: 1200, rest: 0 }])
+  })
+
+  test('what is done beside the database', async () => {
+    const wait = holdUptime()
+    const service = await startService({
+      database: (database) => ({ ...database, read: (work) => database.read(work).finally(() => wait(1100)) }),
+    })
+    await service.get('/apps')
+    expect(linesOf(service)[0].spent).toEqual({ waiting: 0, sql: 0, rest: 1100 })
+  })
+})
+
+describe('readiness that is refused', () => {
+  test('while the process shuts down is no error', async () => {
+    const service = await startService({ isDraining: () => true })
+    expect((await service.get('/readyz')).status).toBe(503)
+    expect(linesOf(service)).toEqual([expect.objectContaining({ level: 30, msg: 'GET 503' })])
+    expect(service.log.join('')).not.toMatch(/stack/)
+  })
+
+  test('since the database is not there is one', async () => {
+    const service = await startService()
+    await service.database.close()
+    expect((await service.get('/readyz')).status).toBe(503)
+    expect(linesOf(service)).toEqual([expect.objectContaining({ level: 50, err: expect.any(Object) })])
+  })
+})
+
+test('on a healthy day LOG_LEVEL=warn says nothing', async () => {
+  const port = await freePort()
+  const server = await serve(copyWorld(), { PORT: String(port), LOG_LEVEL: 'warn', WRITE_LIMIT: '2' })
+  const { keys, apps } = inject('world')
+  const calls: Call[] = [
+    ['GET', '/apps'],
+    ['GET', '/apps'],
+    ['GET', '/apps'],
+    ['GET', '/apps?limit=0'],
+    ['GET', '/nowhere'],
+    ['GET', '/apps', { key: keys.expired }],
+    ['POST', '/apps', { key: keys.ada, json: newApp }],
+    ['DELETE', `/apps/${apps.bobs}`, { key: keys.ada }],
+    ['POST', '/apps', { key: keys.ada, json: newApp }],
+    ['GET', '/readyz'],
+  ]
+  const statuses = []
+  for (const call of calls) statuses.push((await server.request(...call)).status)
+  expect(statuses).toEqual([200, 200, 200, 400, 404, 401, 201, 403, 429, 200])
+  // A client that goes, and one that speaks no HTTP.
+  const socket = connect(port, '127.0.0.1')
+  socket.end('no HTTP\r\n\r\n')
+  socket.resume()
+  server.process.kill('SIGTERM')
+  await expect.poll(async () => (await server.request('GET', '/readyz')).status).toBe(503)
+  expect(await server.exited).toEqual([0, null])
+  // What this checkout has not built is another matter.
+  expect(server.log.filter((line) => !line.includes('generated/docs.html is missing'))).toEqual([])
+})
+
+test('what was thrown and is no error is told of', async () => {
+  const service = await startService({
+    database: (database) => ({ ...database, read: () => Promise.reject('a text') }),
+  })
+  expect((await service.get('/apps')).status).toBe(500)
+  expect(linesOf(service)).toEqual([expect.objectContaining({ err: expect.objectContaining({ message: 'a text' }) })])
+})

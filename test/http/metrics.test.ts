@@ -1,0 +1,144 @@
+import { connect } from 'node:net'
+import { expect, inject, onTestFinished, test } from 'vitest'
+import document from '../../generated/openapi.json' with { type: 'json' }
+import { generateKey } from '../../src/accounts/keys.ts'
+import { Metrics } from '../../src/http/metrics.ts'
+import { type Call, newApp, validRequests } from '../contract/valid-requests.ts'
+import { freePort, run, serve } from '../support/process.ts'
+import { copyWorld, type ServiceOptions, startService } from '../support/service.ts'
+
+/** A service whose metrics are read, as Prometheus' text format has them: a line each. */
+async function measured(options: ServiceOptions = {}) {
+  const metrics = new Metrics({ version: '1.0.0' })
+  const metricsPort = await freePort()
+  const stop = await metrics.listen({ host: '127.0.0.1', metricsPort })
+  onTestFinished(stop)
+  const service = await startService({ ...options, metrics })
+  const read = async () => {
+    const lines = (await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text()).split('\n')
+    return new Map(lines.filter((line) => /^[a-z]/.test(line)).map((line) => [line.replace(/ \S+$/, ''), line]))
+  }
+  /** The value of a metric with these labels, written as it writes them. */
+  const value = async (name: string) => Number((await read()).get(name)?.replace(/.* /, ''))
+  return { service, metricsPort, read, value }
+}
+
+test('counts requests by operation and status, with the names and buckets of OpenTelemetry', async () => {
+  const { service, read, value } = await measured({ prefix: '/v1' })
+  for (const call of Object.values(validRequests(service.world))) await service.request(...call)
+  for (let time = 0; time < 3; time++) await service.get('/apps')
+  for (const path of ['/apps?limit=0', '/apps/999', '/nowhere', '/elsewhere']) await service.get(path)
+  const count = (method: string, status: number, route?: string) =>
+    value(
+      `http_server_request_duration_seconds_count{http_request_method="${method}",http_response_status_code="${status}"${
+        route === undefined ? '' : `,http_route="${route}"`
+      }}`,
+    )
+  expect(await count('GET', 200, '/v1/apps')).toBe(4)
+  expect(await count('GET', 400, '/v1/apps')).toBe(1)
+  expect(await count('GET', 200, '/v1/apps/{id}')).toBe(1)
+  expect(await count('GET', 404, '/v1/apps/{id}')).toBe(1)
+  expect(await count('POST', 201, '/v1/apps')).toBe(1)
+  expect(await count('PUT', 200, '/v1/apps/{id}')).toBe(1)
+  expect(await count('DELETE', 200, '/v1/apps/{id}')).toBe(1)
+  expect(await count('GET', 404)).toBe(2)
+  const bounds = [...(await read()).keys()].flatMap((name) => /_bucket\{le="([^"]+)".*"POST"/.exec(name)?.[1] ?? [])
+  expect(bounds).toEqual(
+    [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, '+Inf'].map(String),
+  )
+})
+
+test('a method that a caller makes up is counted with all others', async () => {
+  const { service, read } = await measured()
+  for (const method of ['PROPFIND', 'MKCOL', 'PURGE']) {
+    const socket = connect(service.port, '127.0.0.1')
+    socket.end(`${method} /apps HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
+    for await (const _ of socket);
+  }
+  const counts = [...(await read()).keys()].filter((name) =>
+    name.startsWith('http_server_request_duration_seconds_count'),
+  )
+  expect(counts).toEqual([
+    'http_server_request_duration_seconds_count{http_request_method="_OTHER",http_response_status_code="405"}',
+  ])
+})
+
+test('counts kept answers, what limits refuse, writes, and versions of the data', async () => {
+  const { service, value } = await measured({ limits: { writeLimit: 1, refusedKeyLimit: 2, readLimit: 12 } })
+  const { keys } = service.world
+  const create: Call = ['POST', '/apps', { key: keys.ada, json: newApp }]
+  for (let time = 0; time < 5; time++) await service.get('/apps')
+  for (let time = 0; time < 3; time++) await service.request(...create)
+  await service.get('/apps')
+  for (let time = 0; time < 5; time++) await service.get('/apps', { key: generateKey().key })
+  for (let time = 0; time < 5; time++) await service.get('/apps/1')
+  expect(await value('apps_kept_answers_total{result="hit"}')).toBe(3)
+  expect(await value('apps_kept_answers_total{result="missed"}')).toBe(4)
+  expect(await value('apps_limited_requests_total{limit="writes"}')).toBe(2)
+  expect(await value('apps_limited_requests_total{limit="refused-keys"}')).toBe(3)
+  expect(await value('apps_limited_requests_total{limit="reads"}')).toBe(4)
+  // The app, and the key's last use.
+  expect(await value('apps_database_writes_total')).toBe(2)
+  expect(await value('apps_data_versions_total')).toBe(2)
+})
+
+test('tells how busy the connections are, what this is, and how the process does', async () => {
+  const { service, read, value } = await measured()
+  await service.get('/apps')
+  const count = (pool: string, state: string) =>
+    value(`db_client_connection_count{db_client_connection_pool_name="${pool}",db_client_connection_state="${state}"}`)
+  const pending = () => value('db_client_connection_pending_requests{db_client_connection_pool_name="writer"}')
+  expect([await count('reader', 'idle'), await count('reader', 'used')]).toEqual([1, 0])
+  let busy: number[] = []
+  let waiting: Promise<unknown> | undefined
+  await service.database.write(async ({ sql }) => {
+    waiting = service.database.write(({ sql }) => sql('apps').first('id'))
+    await sql('apps').first('id')
+    busy = [await count('writer', 'used'), await pending()]
+  })
+  await waiting
+  expect(busy).toEqual([1, 1])
+  expect([await count('writer', 'used'), await pending()]).toEqual([0, 0])
+  expect(await value('apps_build_info{version="1.0.0"}')).toBe(1)
+  const names = [...(await read()).keys()]
+  for (const name of ['nodejs_eventloop_lag_p99_seconds', 'process_resident_memory_bytes', 'process_open_fds']) {
+    expect(names).toContain(name)
+  }
+})
+
+test('are on a port of their own, and nowhere else', async () => {
+  const metricsPort = await freePort()
+  const server = await serve(copyWorld(), { METRICS_PORT: String(metricsPort) })
+  await server.request('GET', '/apps')
+  const read = (path: string, method = 'GET') => fetch(`http://127.0.0.1:${metricsPort}${path}`, { method })
+  const answer = await read('/metrics')
+  expect([answer.status, answer.headers.get('content-type')]).toEqual([
+    200,
+    expect.stringMatching(/^text\/plain; version=/),
+  ])
+  const text = await answer.text()
+  expect(text).toContain(`apps_build_info{version="${document.info.version}",schema="`)
+  expect(text).toContain('http_server_request_duration_seconds_count{')
+  expect((await read('/apps')).status).toBe(404)
+  expect((await read('/metrics', 'POST')).status).toBe(405)
+  expect((await server.request('GET', '/metrics')).status).toBe(404)
+  // A scraper's connection, which stays open, does not keep the process.
+  server.process.kill('SIGTERM')
+  expect(await server.exited).toEqual([0, null])
+})
+
+test('a port that is taken is told of by the name of its variable, and ends the start', async () => {
+  const { port } = await serve(copyWorld())
+  const env = { DATABASE_URL: `sqlite:${copyWorld()}`, PORT: '0', METRICS_PORT: String(port) }
+  const { code, stderr } = await run(['serve'], env)
+  expect([code, stderr]).toEqual([
+    1,
+    `apps-service: cannot listen on 127.0.0.1:${port}: the port is taken; set METRICS_PORT to another\n`,
+  ])
+  const other = {
+    DATABASE_URL: `sqlite:${inject('world').file}`,
+    PORT: String(port),
+    METRICS_PORT: String(await freePort()),
+  }
+  expect((await run(['serve'], other)).code).toBe(1)
+})
