@@ -109,11 +109,11 @@ async function loaded(document: Document): Promise<OpenAPIBackend> {
   const api = new OpenAPIBackend({
     definition: document,
     strict: true,
-    // Not at each start: the linter has validated the document, and no validator of responses is ever called.
+    // Neither the document nor its schemas are validated at each start: the linter has. No validator of responses is ever called.
     quick: true,
     coerceTypes: true,
     ignoreTrailingSlashes: false,
-    ajvOpts: { allErrors: true, useDefaults: true, verbose: true },
+    ajvOpts: { allErrors: true, useDefaults: true, verbose: true, validateSchema: false },
     customizeAjv: (ajv) => addFormats.default(ajv),
   })
   await api.init()

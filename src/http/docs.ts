@@ -4,7 +4,6 @@ import { readFile } from 'node:fs/promises'
 import { Router } from 'express'
 import helmet from 'helmet'
 import type { Document } from 'openapi-backend'
-import { stringify } from 'yaml'
 import { codedTag, contentTag } from '../etag.ts'
 import { type Coding, coded, codingFor } from './coding.ts'
 import { getOnly } from './get-only.ts'
@@ -37,7 +36,10 @@ export function docsRouter(document: Document, page: string | undefined, baseUrl
   }
   const router = Router({ strict: true, caseSensitive: true })
   serve('/openapi.json', 'application/json', () => ({ text: JSON.stringify(served, null, 2) }))
-  serve('/openapi.yaml', 'application/yaml', () => ({ text: stringify(served, { aliasDuplicateObjects: false }) }))
+  serve('/openapi.yaml', 'application/yaml', async () => {
+    const { stringify } = await import('yaml')
+    return { text: stringify(served, { aliasDuplicateObjects: false }) }
+  })
   // It names the document as openapi.yaml, beside it.
   serve('/life-cycle.arazzo.yaml', 'application/yaml', () => ({ text: readFileSync(example, 'utf8') }))
   if (page !== undefined) {
@@ -57,10 +59,10 @@ export function docsRouter(document: Document, page: string | undefined, baseUrl
   }
   return router
 
-  function serve(path: string, type: string, make: () => Content) {
+  function serve(path: string, type: string, make: () => Content | Promise<Content>) {
     let served: ReturnType<typeof inCodings> | undefined
     getOnly(router, path, async (request, response) => {
-      served ??= inCodings(make())
+      served ??= Promise.resolve(make()).then(inCodings)
       const { body, headers } = (await served)[codingFor(request.headers['accept-encoding']) ?? 'identity']
       response.set({ 'Cache-Control': 'public, no-cache', Vary: 'Accept-Encoding', 'Content-Type': type, ...headers })
       response.send(body)
