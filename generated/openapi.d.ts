@@ -168,7 +168,7 @@ export interface components {
              */
             in: "path" | "query" | "header" | "body";
             /**
-             * @description A parameter's name or, in the body, a JSON pointer (RFC 6901), cut to 200 characters; empty for the whole body.
+             * @description A parameter's name or, in the body, a JSON pointer (RFC 6901), cut to 200 characters; empty for the whole of the part.
              * @example /name
              */
             field: string;

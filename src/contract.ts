@@ -24,6 +24,8 @@ export type Input<Id extends OperationId> = Readonly<{
   query: NonNullable<Parameters<Id>['query']>
   header: NonNullable<Parameters<Id>['header']>
   body: JsonOf<operations[Id]['requestBody']>
+  /** Aborted when its caller is gone. */
+  signal: AbortSignal
 }>
 
 type Responses<Id extends OperationId> = operations[Id]['responses']

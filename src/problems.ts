@@ -111,21 +111,33 @@ function messageOf({ keyword, params, parentSchema, message }: ErrorObject, plac
 
 const article = (type: string) => (type === 'null' ? type : /^[aeiou]/.test(type) ? `an ${type}` : `a ${type}`)
 
+/** A string that does not end is one, too: else each quote in it would be tried for the beginning of another. */
+const token = /"[^"\\]*(?:\\.[^"\\]*)*"?|[{}[\]:,]/gs
+
+/** Whether a JSON text has more texts, brackets and signs than so many. */
+export function hasMoreTokens(json: string, most: number): boolean {
+  let count = 0
+  for (const _ of json.matchAll(token)) {
+    count++
+    if (count > most) return true
+  }
+  return false
+}
+
 /** The first field that the outermost object has twice (RFC 8259, section 4 calls what follows unpredictable). */
 export function repeatedField(json: string): Problem | undefined {
   const names = new Set<string>()
   let depth = 0
   let before = ''
-  // A string that does not end is a token, too: else each quote in it would be tried for the beginning of one.
-  for (const [token] of json.matchAll(/"[^"\\]*(?:\\.[^"\\]*)*"?|[{}[\]:]/gs)) {
-    if (token === '{' || token === '[') depth++
-    else if (token === '}' || token === ']') depth--
-    else if (token === ':' && depth === 1) {
+  for (const [part] of json.matchAll(token)) {
+    if (part === '{' || part === '[') depth++
+    else if (part === '}' || part === ']') depth--
+    else if (part === ':' && depth === 1) {
       const name = decoded(before)
       if (names.has(name)) return { in: 'body', field: fitting(`/${escaped(name)}`), message: 'must be there once' }
       names.add(name)
     }
-    before = token
+    before = part
   }
   return undefined
 }

@@ -34,13 +34,19 @@ const orders: Record<Sort, Order> = {
 const near = 1000
 
 /** All of a page is of one moment. */
-export function findApps(database: Database, { page, limit, category, search, sort }: AppFilter): Promise<AppPage> {
+export function findApps(
+  database: Database,
+  { page, limit, category, search, sort }: AppFilter,
+  signal?: AbortSignal,
+): Promise<AppPage> {
   const offset = (page - 1) * limit
-  if (search) return database.snapshot((connection) => foundPage(connection, search, category, sort, limit, offset))
+  const dear = { isDear: true, signal }
+  if (search)
+    return database.snapshot((connection) => foundPage(connection, search, category, sort, limit, offset), dear)
   const order = orders[sort ?? 'latest']
   return offset <= near
-    ? database.read((connection) => nearPage(connection, category, order, limit, offset))
-    : database.snapshot((connection) => farPage(connection, category, order, limit, offset))
+    ? database.read((connection) => nearPage(connection, category, order, limit, offset), { signal })
+    : database.snapshot((connection) => farPage(connection, category, order, limit, offset), dear)
 }
 
 /** How many apps a filter's category lists, or all do; no row where there is no such category. Counts are kept, never counted. */

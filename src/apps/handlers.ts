@@ -12,8 +12,8 @@ import { unreviewedAfter } from './unreviewed.ts'
 
 /** The five operations. `baseUrl` is the public address that `Location` and `Link` begin with. */
 export const appHandlers = (database: Database, baseUrl: string): Handlers => ({
-  async listApps({ query }) {
-    const { apps, total, forgiven } = await findApps(database, query)
+  async listApps({ query, signal }) {
+    const { apps, total, forgiven } = await findApps(database, query, signal)
     const pagination = {
       current_page: query.page,
       total_pages: Math.ceil(total / query.limit),
@@ -30,34 +30,38 @@ export const appHandlers = (database: Database, baseUrl: string): Handlers => ({
     return { status: 200, headers, body: { success: true, message, data } }
   },
 
-  async getApp({ caller, path }) {
-    const app = await database.read((connection) => appStore(connection).find(path.id))
+  async getApp({ caller, path, signal }) {
+    const seenBy = caller ?? 'anyone'
+    const app = await database.read((connection) => appStore(connection).find(path.id, { seenBy }), { signal })
     if (!app || !canSee(caller, app)) throw notFound()
     const data = { app: detail(app) }
     return { status: 200, headers: { ETag: etagOf(data) }, body: { success: true, message: 'App found.', data } }
   },
 
-  async createApp({ caller, body }) {
-    const created = await database.write(async (connection) => {
-      await demandCategory(connection, body.category_id)
-      const now = new Date().toISOString()
-      const app = {
-        developer_id: caller.developerId,
-        category_id: body.category_id,
-        status: 'pending' as const,
-        approved_at: null,
-        rejection_reason: null,
-        created_at: now,
-        updated_at: now,
-        total_downloads: 0,
-        package_name: body.package_name ?? null,
-        version: body.version,
-        name: body.name,
-        short_description: body.short_description || null,
-        description: body.description,
-      }
-      return appStore(connection).insert(app, caller)
-    })
+  async createApp({ caller, body, signal }) {
+    const created = await database.write(
+      async (connection) => {
+        await demandCategory(connection, body.category_id)
+        const now = new Date().toISOString()
+        const app = {
+          developer_id: caller.developerId,
+          category_id: body.category_id,
+          status: 'pending' as const,
+          approved_at: null,
+          rejection_reason: null,
+          created_at: now,
+          updated_at: now,
+          total_downloads: 0,
+          package_name: body.package_name ?? null,
+          version: body.version,
+          name: body.name,
+          short_description: body.short_description || null,
+          description: body.description,
+        }
+        return appStore(connection).insert(app, caller)
+      },
+      { signal },
+    )
     const data = { app_id: created.id, slug: created.slug, status: 'pending' as const }
     return {
       status: 201,
@@ -66,31 +70,37 @@ export const appHandlers = (database: Database, baseUrl: string): Handlers => ({
     }
   },
 
-  async updateApp({ caller, path, header, body }) {
-    const data = await database.write(async (connection) => {
-      const apps = appStore(connection)
-      const app = await apps.find(path.id, { toChange: true })
-      if (!app) throw notFound()
-      demandOwner(caller, app)
-      demandUnchanged(app, header['If-Match'])
-      if (body.category_id !== undefined) await demandCategory(connection, body.category_id)
-      await apps.save('app update', app, rowChanges(app, body), caller)
-      const updated = await apps.find(path.id)
-      if (!updated) throw notFound()
-      return { app: detail(updated) }
-    })
+  async updateApp({ caller, path, header, body, signal }) {
+    const data = await database.write(
+      async (connection) => {
+        const apps = appStore(connection)
+        const app = await apps.find(path.id, { toChange: true, seenBy: caller })
+        if (!app) throw notFound()
+        demandOwner(caller, app)
+        demandUnchanged(app, header['If-Match'])
+        if (body.category_id !== undefined) await demandCategory(connection, body.category_id)
+        await apps.save('app update', app, rowChanges(app, body), caller)
+        const updated = await apps.find(path.id)
+        if (!updated) throw notFound()
+        return { app: detail(updated) }
+      },
+      { signal },
+    )
     return { status: 200, headers: { ETag: etagOf(data) }, body: { success: true, message: 'App updated.', data } }
   },
 
-  async deleteApp({ caller, path, header }) {
-    await database.write(async (connection) => {
-      const apps = appStore(connection)
-      const app = await apps.find(path.id, { toChange: true })
-      if (!app) throw notFound()
-      demandOwner(caller, app)
-      demandUnchanged(app, header['If-Match'])
-      await apps.save('app delete', app, { deleted_at: new Date().toISOString() }, caller)
-    })
+  async deleteApp({ caller, path, header, signal }) {
+    await database.write(
+      async (connection) => {
+        const apps = appStore(connection)
+        const app = await apps.find(path.id, { toChange: true, seenBy: caller })
+        if (!app) throw notFound()
+        demandOwner(caller, app)
+        demandUnchanged(app, header['If-Match'])
+        await apps.save('app delete', app, { deleted_at: new Date().toISOString() }, caller)
+      },
+      { signal },
+    )
     return { status: 200, headers: {}, body: { success: true, message: 'App deleted.', data: { app_id: path.id } } }
   },
 })

@@ -1,4 +1,4 @@
-import type { Actor } from '../actor.ts'
+import type { Actor, Caller } from '../actor.ts'
 import { type Action, auditStore } from '../audit/store.ts'
 import type { Connection } from '../db/dialect.ts'
 import {
@@ -55,6 +55,12 @@ type AppChange = {
 
 /** How many apps are told to search at a time. */
 const batchSize = 500
+
+type FindOptions = { evenDeleted?: boolean; toChange?: boolean; seenBy?: Caller | 'anyone' }
+
+/** What `canSee` of policy.ts says. */
+const seenByAnyone = "apps.status = 'approved'"
+const seenByOwner = `(${seenByAnyone} or apps.developer_id = ?)`
 
 export const appStore = (connection: Connection) => {
   const { sql, search } = connection
@@ -156,10 +162,15 @@ export const appStore = (connection: Connection) => {
 
     /**
      * An app that is not deleted, unless told otherwise, whatever its status; with its newest 100 reviews. One that is to be
-     * changed is kept from others until the transaction ends.
+     * changed is kept from others until the transaction ends. One that `seenBy` may not see is not read: that would take
+     * longer than there being none, and so tell of it.
      */
-    async find(id: number, { evenDeleted = false, toChange = false } = {}): Promise<FoundApp | undefined> {
+    async find(
+      id: number,
+      { evenDeleted = false, toChange = false, seenBy }: FindOptions = {},
+    ): Promise<FoundApp | undefined> {
       const { select, jsonRows, forUpdate, rowsOf } = connection
+      const owner = seenBy === undefined || seenBy === 'anyone' ? [] : [seenBy.developerId]
       const [row] = await select<NamedAppRow & { reviews: unknown }>(
         `select apps.*, developers.name as developer_name, categories.name as category_name,
            categories.slug as category_slug, ${jsonRows(newestReviews, reviewColumns, newestFirst)} as reviews
@@ -167,8 +178,9 @@ export const appStore = (connection: Connection) => {
          join developers on developers.id = apps.developer_id
          join categories on categories.id = apps.category_id
          where apps.id = ? ${evenDeleted ? '' : 'and apps.deleted_at is null'}
+         ${seenBy === undefined ? '' : `and ${seenBy === 'anyone' ? seenByAnyone : seenByOwner}`}
          ${toChange ? forUpdate('apps') : ''}`,
-        [id],
+        [id, ...owner],
       )
       return row && { ...row, reviews: rowsOf(row.reviews) }
     },

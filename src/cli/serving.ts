@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Config } from '../config.ts'
 import { newestMigration } from '../db/open.ts'
@@ -11,7 +10,7 @@ export async function serveUntilSignal(config: Config, responder: Responder, ann
   const { createListener } = await import('../http/app.ts')
   const { readDocument, readPage } = await import('../http/docs.ts')
   const { createLogger } = await import('../http/log.ts')
-  const { drain, listen } = await import('../http/server.ts')
+  const { listen } = await import('../http/server.ts')
 
   const logger = createLogger(config.logLevel)
   const document = await readDocument()
@@ -29,13 +28,12 @@ export async function serveUntilSignal(config: Config, responder: Responder, ann
   })
   const stopMetrics =
     metrics && (await metrics.listen(config).catch(rethrow('METRICS_PORT', config.host, config.metricsPort)))
-  const { server, port } = await listen(listener, config, logger).catch(rethrow('PORT', config.host, config.port))
+  const { port, drain } = await listen(listener, config, logger).catch(rethrow('PORT', config.host, config.port))
   if (docsPage === undefined)
     logger.warn('generated/docs.html is missing, so there is no /docs; run: make generated/docs.html')
   logger.info({ host: config.host, port, baseUrl: config.baseUrl }, announcement)
 
-  const signals = ['SIGTERM', 'SIGINT'].map((name) => once(process, name).then(() => name))
-  const reason = await Promise.race(process.env.npm_execpath === undefined ? signals : [...signals, endOfNpm()])
+  const reason = await Promise.race([signal(), ...(process.env.npm_execpath === undefined ? [] : [endOfNpm()])])
   logger.info(`${reason}: finishing the requests in flight`)
   draining = true
   // Whatever hangs, a database under another process's lock for one, the process ends in time.
@@ -43,7 +41,7 @@ export async function serveUntilSignal(config: Config, responder: Responder, ann
     logger.error('not all could be finished in time')
     process.exit(1)
   }, 9500).unref()
-  await drain(server)
+  await drain()
   stopMetrics?.()
   logger.info('stopped serving')
 }
@@ -55,6 +53,13 @@ async function createMetrics(version: string) {
 
 const rethrow = (variable: string, host: string, port: number) => (error: NodeJS.ErrnoException) => {
   throw new ServiceError('unavailable', `cannot listen on ${host}:${port}: ${reasonOf(error, variable)}`)
+}
+
+/** The first to come. Those that follow are heard, too: without a listener one would end the process at once. */
+function signal(): Promise<string> {
+  return new Promise((resolve) => {
+    for (const name of ['SIGTERM', 'SIGINT']) process.on(name, resolve)
+  })
 }
 
 /** A signal to npx ends npm alone and not what it has started, which would go on, and hold the port. */

@@ -36,6 +36,8 @@ export type Engine = Readonly<{
   snapshot: Knex.TransactionConfig
   /** Its transactions are safe on disk when they have committed. */
   writer: Knex
+  /** How much of each kind is done at once: the reader has connections for all that is cheap and dear, the writer for what writes. */
+  widths: Readonly<{ cheap: number; dear: number; write: number }>
   /** What a store works with, through the reader, the writer, or a transaction of one. */
   connectionOf: (sql: Knex) => Connection
   /** What a migration does in the engine's own words. */

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { Knex } from 'knex'
 import { Refusal, ServiceError } from '../errors.ts'
 import type { Connection, Dialect, Engine, SchemaHelpers } from './dialect.ts'
+import { Lane } from './lane.ts'
 import { sqlite } from './sqlite/dialect.ts'
 
 /** A new engine is a line here. */
@@ -15,18 +16,26 @@ const dialectOf = (address: string) => dialects.find(({ accepts }) => accepts(ad
 
 export const isAddress = (text: string) => dialectOf(text) !== undefined
 
+/** What may be said of work with the database. */
+export type Demand = Readonly<{
+  /** It can take long: searches, and pages that are reached by passing many apps. Only so much of that is done at once. */
+  isDear?: boolean
+  /** Aborted when nobody waits for it any more: what has not begun then does not. */
+  signal?: AbortSignal | undefined
+}>
+
 /** The ways in throw `unavailable` where the database cannot be reached or is overloaded. */
 export type Database = Readonly<{
   /** For one statement, which sees one moment of the data. Cannot write. */
-  read: <T>(work: (connection: Connection) => Promise<T>) => Promise<T>
+  read: <T>(work: (connection: Connection) => Promise<T>, demand?: Demand) => Promise<T>
   /** For several statements that must agree: all see the same moment. Cannot write. */
-  snapshot: <T>(work: (connection: Connection) => Promise<T>) => Promise<T>
+  snapshot: <T>(work: (connection: Connection) => Promise<T>, demand?: Demand) => Promise<T>
   /**
    * One transaction: all of the work happens or none. When it resolves, it survives a crash. An engine may have the work run
    * again from its beginning, so it has no effects but through its connection. What it reads in order to change it, it locks
    * (`forUpdate`): another transaction may be at the same.
    */
-  write: <T>(work: (connection: Connection) => Promise<T>) => Promise<T>
+  write: <T>(work: (connection: Connection) => Promise<T>, demand?: Omit<Demand, 'isDear'>) => Promise<T>
   /** Brings the schema up to date; returns the names of the migrations it ran. */
   migrate: () => Promise<string[]>
   /** How the schema compares with this program's. Rejects where the database cannot be read. */
@@ -47,11 +56,19 @@ export type Database = Readonly<{
    * other, and nothing of it remains.
    */
   rehearse: <T>(work: (database: Database) => Promise<T>) => Promise<T>
-  /** How busy the connections are, how many wait for one, and how many transactions have written since it was opened. */
-  usage: () => { pools: { name: string; used: number; idle: number; waiting: number }[]; writes: number }
+  usage: () => Usage
   /** For when much was written. Nobody waits for it. */
   settle: () => Promise<void>
   close: () => Promise<void>
+}>
+
+/** How busy a database is. */
+export type Usage = Readonly<{
+  pools: readonly Readonly<{ name: string; used: number; idle: number; waiting: number }>[]
+  /** Transactions that were written since it was opened. */
+  writes: number
+  /** How much was sent away since then, by lane: too much waited, or it waited too long. */
+  shed: Readonly<Record<string, number>>
 }>
 
 export type SchemaAge = 'older' | 'current' | 'newer'
@@ -71,8 +88,24 @@ function engineOf(address: string): Engine {
   return dialect.open(address)
 }
 
+/**
+ * How much may wait, and how long. What is cheap waits only while very much comes at once. Of what is dear much may wait,
+ * but not for long: who is sent away at once comes back at once. Docs: docs/operating.md, decision 24.
+ */
+const bounds = {
+  cheap: { length: 2000, patience: 2000 },
+  dear: { length: 500, patience: 500 },
+  write: { length: 500, patience: 5000 },
+}
+
 export function databaseOf(engine: Engine): Database {
   const { name, reader, writer, connectionOf } = engine
+  const cheap = new Lane({ ...bounds.cheap, width: engine.widths.cheap })
+  const dear = new Lane({ ...bounds.dear, width: engine.widths.dear })
+  const writing = new Lane({ ...bounds.write, width: engine.widths.write })
+
+  const reading = <T>(work: () => Promise<T>, { isDear = false, signal }: Demand = {}) =>
+    (isDear ? dear : cheap).run(work, signal).catch(rethrow)
 
   function rethrow(error: unknown): never {
     if (!engine.isUnavailable(error)) throw error
@@ -100,9 +133,10 @@ export function databaseOf(engine: Engine): Database {
   }
 
   return {
-    read: (work) => work(connectionOf(reader)).catch(rethrow),
-    snapshot: (work) => reader.transaction((sql) => work(connectionOf(sql)), engine.snapshot).catch(rethrow),
-    write: (work) => transaction(work).catch(rethrow),
+    read: (work, demand) => reading(() => work(connectionOf(reader)), demand),
+    snapshot: (work, demand) =>
+      reading(() => reader.transaction((sql) => work(connectionOf(sql)), engine.snapshot), demand),
+    write: (work, { signal } = {}) => writing.run(() => transaction(work), signal).catch(rethrow),
 
     async migrate() {
       try {
@@ -116,7 +150,7 @@ export function databaseOf(engine: Engine): Database {
       }
     },
 
-    schemaAge: () => ageOf(reader),
+    schemaAge: () => cheap.run(() => ageOf(reader)),
 
     async seed(directory) {
       await writer.seed.run({ seedSource: seedsIn(directory, connectionOf) })
@@ -128,17 +162,22 @@ export function databaseOf(engine: Engine): Database {
     copyTo: (file) => engine.copyTo(file, inspect).catch(rethrowOfCopy),
     rehearse: (work) => engine.rehearse((rehearsed) => work(databaseOf(rehearsed))).catch(rethrowOfCopy),
 
-    usage: () => ({ pools: [poolOf('reader', reader), poolOf('writer', writer)], writes }),
+    usage: () => ({
+      pools: [poolOf('reader', reader, [cheap, dear]), poolOf('writer', writer, [writing])],
+      writes,
+      shed: { cheap: cheap.refused, dear: dear.refused, write: writing.refused },
+    }),
 
     settle: () => engine.settle().catch(rethrow),
     close: engine.close,
   }
 }
 
-/** knex's own pool is tarn's. */
-function poolOf(name: string, { client }: Knex) {
+/** knex's own pool is tarn's. What waits does so in the lanes before it, but for what is not of the lanes. */
+function poolOf(name: string, { client }: Knex, lanes: Lane[]) {
   const pool: { numUsed: () => number; numFree: () => number; numPendingAcquires: () => number } = client.pool
-  return { name, used: pool.numUsed(), idle: pool.numFree(), waiting: pool.numPendingAcquires() }
+  const waiting = lanes.reduce((sum, lane) => sum + lane.waiting, pool.numPendingAcquires())
+  return { name, used: pool.numUsed(), idle: pool.numFree(), waiting }
 }
 
 /** How often work that loses against other transactions is begun, before its caller is told to try again. */

@@ -17,6 +17,8 @@ export type Usage = Readonly<{
   pools: readonly Readonly<{ name: string; used: number; idle: number; waiting: number }>[]
   /** Transactions that were written since the beginning. */
   writes: number
+  /** How much the database has sent away since then, by kind. */
+  shed: Readonly<Record<string, number>>
 }>
 
 /** What answers requests: the catalogue, or a mock of it. */
@@ -25,9 +27,9 @@ export type Responder = {
   authenticate: (key: string) => Promise<Caller>
   /**
    * Answers a request that is authenticated and valid. What http/ adds to every answer is not among the headers; a status
-   * without a body has none.
+   * without a body has none. The signal is aborted when the caller is gone.
    */
-  respond: (context: Context) => Promise<{ status: number; headers: object; body?: Envelope }>
+  respond: (context: Context, signal: AbortSignal) => Promise<{ status: number; headers: object; body?: Envelope }>
   /** Throws `unavailable` while it cannot answer. */
   demandReady: () => Promise<void>
   /** What version the data has that answers come from. Where it is not told, no answer is kept. */
@@ -81,7 +83,7 @@ export async function createApi(
 
     const valid = { ...parsed, ...validation.coerced }
     const context = { api, operation, request: valid, validation, security: { apiKey: caller }, response: undefined }
-    const reply = await api.handlers[operation.operationId ?? '']?.(context)
+    const reply = await api.handlers[operation.operationId ?? '']?.(context, request.signal)
     const isShown = isRead && reply.status < 400
     response.set(isShown ? readCaching(request) : { 'Cache-Control': 'no-store' })
     response.status(reply.status).set(reply.headers)

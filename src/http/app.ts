@@ -9,7 +9,7 @@ import { createApi, type OnRead, type Responder } from './api.ts'
 import { publicReads } from './cors.ts'
 import { docsRouter } from './docs.ts'
 import { getOnly } from './get-only.ts'
-import { hostsIn } from './input.ts'
+import { authorizationsIn, hostsIn } from './input.ts'
 import { KeptAnswers } from './kept.ts'
 import { Limits, type LimitsConfig } from './limits.ts'
 import { accessLog, noting, type OnAnswered } from './log.ts'
@@ -80,6 +80,9 @@ function expose(metrics: Metrics, { usage }: Responder, limits: Limits) {
     ['db_client_connection_pool_name'],
     () => usage().pools.map(({ name, waiting }) => [{ db_client_connection_pool_name: name }, waiting]),
   )
+  metrics.counter('apps_shed_requests_total', 'Work that the database had no room for in time.', ['lane'], () =>
+    Object.entries(usage().shed).map(([lane, count]) => [{ lane }, count]),
+  )
   metrics.counter('apps_database_writes_total', 'Transactions that were written.', [], () => [[{}, usage().writes]])
 }
 
@@ -118,7 +121,13 @@ async function createExpressApp(
     // RFC 9112, section 3.2. Node would answer this by itself, outside the envelope.
     const hosts = hostsIn(request.rawHeaders)
     const isRight = hosts === 1 || (hosts === 0 && request.httpVersion === '1.0')
-    next(isRight ? undefined : invalidRequest([{ in: 'header', field: 'Host', message: 'must be given once' }]))
+    const wrong = [
+      ...(isRight ? [] : ['Host']),
+      // Another reader of the same request might take the other.
+      ...(authorizationsIn(request.rawHeaders) > 1 ? ['Authorization'] : []),
+    ]
+    const problems = wrong.map((field) => ({ in: 'header' as const, field, message: 'must be given once' }))
+    next(problems.length === 0 ? undefined : invalidRequest(problems))
   })
 
   getOnly(app, '/healthz', (_request, response) => {

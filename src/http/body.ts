@@ -2,13 +2,17 @@ import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import { promisify } from 'node:util'
 import express, { type Request, type Response } from 'express'
-import { type ErrorDetails, ServiceError } from '../errors.ts'
-import { repeatedField } from '../problems.ts'
+import { type ErrorDetails, invalidRequest, ServiceError } from '../errors.ts'
+import { hasMoreTokens, repeatedField } from '../problems.ts'
 
 /** Bytes. */
 const limit = 256 * 1024
 /** Up to here a body that is too large is read to its end, so that its sender hears why; beyond, the connection is cut. */
 const patience = 16 * limit
+
+/** No body that the document has needs forty; of what has so many, the event loop would be busy with naming what is wrong. */
+const mostTokens = 1000
+const tooMuch = { in: 'body' as const, field: '', message: `must have at most ${mostTokens} names, values and signs` }
 
 /** Requests whose body ended before it began; body-parser makes `{}` of that. */
 const empty = new WeakSet<IncomingMessage>()
@@ -24,7 +28,9 @@ const parse = promisify(
       if (!/^utf-?8$/i.test(encoding)) throw unsupportedMediaType()
       if (bytes.length === 0) empty.add(request)
       if (!isUtf8(bytes)) throw malformed('The body is not valid UTF-8.')
-      const repeated = repeatedField(bytes.toString())
+      const json = bytes.toString()
+      if (hasMoreTokens(json, mostTokens)) throw invalidRequest([tooMuch])
+      const repeated = repeatedField(json)
       if (repeated) throw malformed('The body has a field twice; see data.errors.', { errors: [repeated] })
     },
   }),

@@ -36,13 +36,19 @@ function isDecodable(path: string): boolean {
 }
 
 /** How many Host headers there are (RFC 9112, section 3.2 asks for one): Node's object has the first alone. */
-export function hostsIn(rawHeaders: string[]): number {
-  let hosts = 0
+export const hostsIn = (rawHeaders: string[]) => countIn(rawHeaders, 'Host', 'host')
+
+/** The same of Authorization, of which a request has one at most (RFC 9110, section 5.3). */
+export const authorizationsIn = (rawHeaders: string[]) => countIn(rawHeaders, 'Authorization', 'authorization')
+
+/** A header's name as it is usually written, and in small letters. */
+function countIn(rawHeaders: string[], usual: string, small: string): number {
+  let count = 0
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index]
-    if (name === 'Host' || name?.toLowerCase() === 'host') hosts++
+    if (name === usual || name?.toLowerCase() === small) count++
   }
-  return hosts
+  return count
 }
 
 /** Whether JSON is among what an Accept header takes (RFC 9110, section 12.5.1); parameters other than q say nothing of JSON. */
@@ -54,9 +60,13 @@ export function acceptsJson(accept: string | undefined): boolean {
   return range !== undefined && !range.some((part) => /^q=0(\.0*)?$/.test(part))
 }
 
+/** More than any operation has; of very many, naming each that is unknown would keep the event loop busy. */
+const mostParameters = 500
+
 /** A parameter that is given several times becomes an array, which no schema here allows. */
 function queryOf(search: string): RequestHead['query'] {
-  const groups = Map.groupBy(new URLSearchParams(search), ([name]) => name)
+  const few = search.split('&', mostParameters + 1).join('&')
+  const groups = Map.groupBy(new URLSearchParams(few), ([name]) => name)
   return Object.fromEntries(
     [...groups].map(([name, pairs]) => {
       const values = pairs.map(([, value]) => value)
@@ -78,6 +88,9 @@ const parametersOf = ({ parameters = [] }: Operation) => parameters as Parameter
 
 /** What ajv found, and what it does not see. A place that is wrong in several ways is named once. */
 export function problemsOf(operation: Operation, parsed: ParsedRequest, errors: ErrorObject[]): Problem[] {
+  if (Object.keys(parsed.query).length > mostParameters) {
+    return [{ in: 'query', field: '', message: `must have at most ${mostParameters} parameters` }]
+  }
   const found = requestProblems(errors).map((problem) => ({ ...problem, field: declaredName(operation, problem) }))
   return firstOfEachField([...notPlainDecimal(operation, parsed), ...unpatterned(parsed.body), ...found])
 }
@@ -102,13 +115,14 @@ const declaredName = (operation: Operation, { in: place, field }: Problem) =>
 /** Answers by the operation's handler. */
 export function answerBy(handlers: Handlers) {
   // The handlers' type has every operation of the document, and is generated from it.
-  return (context: Context) => handlers[context.operation.operationId as OperationId](inputOf(context))
+  return (context: Context, signal: AbortSignal) =>
+    handlers[context.operation.operationId as OperationId](inputOf(context, signal))
 }
 
 /** The handler's. Typed as any: it was just validated against the schemas that the handlers' types are generated from. */
 // biome-ignore lint/suspicious/noExplicitAny: see above
-function inputOf({ operation, request, security }: Context): any {
+function inputOf({ operation, request, security }: Context, signal: AbortSignal): any {
   const declared = parametersOf(operation).filter((parameter) => parameter.in === 'header')
   const header = Object.fromEntries(declared.map(({ name }) => [name, request.headers[name.toLowerCase()]]))
-  return { caller: security.apiKey, path: request.params, query: request.query, header, body: request.body }
+  return { caller: security.apiKey, path: request.params, query: request.query, header, body: request.body, signal }
 }

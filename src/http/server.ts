@@ -1,10 +1,11 @@
 import { once } from 'node:events'
-import { createServer, type RequestListener, type Server, STATUS_CODES } from 'node:http'
+import { createServer, type IncomingMessage, type RequestListener, STATUS_CODES } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { invalidRequest, ServiceError } from '../errors.ts'
 import { errorAnswer } from './answer.ts'
+import { type ConnectionLimits, Connections } from './connections.ts'
 import { readableByPages } from './cors.ts'
 import { requestId } from './log.ts'
 
@@ -20,7 +21,18 @@ export type Timeouts = {
   drainLimit: number
 }
 
+export const defaultConnectionLimits: ConnectionLimits = {
+  connections: 10_000,
+  waiting: 32,
+  unbegun: 20_000,
+  unsent: 64 * 2 ** 20,
+  stalled: 10_000,
+}
+
 export const defaultTimeouts: Timeouts = { headers: 10_000, request: 30_000, drainDelay: 1000, drainLimit: 8000 }
+
+/** Connections that wait to be taken; the system may allow fewer. Of Node's 511 many that come at once lose some for seconds. */
+const backlog = 4096
 
 /** Starts listening; rejects with Node's error where it cannot. */
 export async function listen(
@@ -28,7 +40,9 @@ export async function listen(
   { port, host }: { port: number; host: string },
   logger: Logger,
   timeouts = defaultTimeouts,
+  limits = defaultConnectionLimits,
 ) {
+  const connections = new Connections(listener, limits)
   const server = createServer(
     {
       headersTimeout: timeouts.headers,
@@ -38,39 +52,64 @@ export async function listen(
       // Both would be answered by Node itself, outside the envelope.
       requireHostHeader: false,
     },
-    listener,
+    connections.listener,
   )
+  server.maxConnections = limits.connections
   // RFC 9110, section 10.1.1 lets a server pass over an expectation that it does not know; Node would send a bare 417.
-  server.on('checkExpectation', listener)
+  server.on('checkExpectation', connections.listener)
   // Node would ask for the body of every request that offers to wait; readBody asks when it wants it.
-  server.on('checkContinue', listener)
-  server.on('clientError', (error, socket: Socket) => answerClientError(error, socket, logger))
-  server.listen(port, host)
+  server.on('checkContinue', connections.listener)
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+    if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy()
+    else connections.end(socket, () => refuse(socket, meaningOf(error.code), error.code, logger))
+  })
+  server.on('connect', (_request: IncomingMessage, socket: Socket) => {
+    // Node has taken its own listeners away.
+    socket.on('error', () => socket.destroy())
+    connections.end(socket, () => refuse(socket, noProxy(), 'CONNECT', logger))
+  })
+  server.on('drop', tellOfDropped(logger))
+  server.listen({ port, host, backlog })
   await once(server, 'listening')
-  return { server, port: (server.address() as AddressInfo).port }
-}
 
-/** Lets requests in flight finish and takes no more; ends within `drainLimit`. The caller has turned readiness off. */
-export async function drain(server: Server, timeouts = defaultTimeouts) {
-  const cut = setTimeout(() => server.closeAllConnections(), timeouts.drainLimit)
-  await delay(timeouts.drainDelay)
-  const closed = once(server, 'close')
-  server.close()
-  server.closeIdleConnections()
-  await closed
-  clearTimeout(cut)
-}
-
-/** Answers what Node's parser refuses before there is a request, in the envelope like all else. */
-function answerClientError(error: NodeJS.ErrnoException, socket: Socket, logger: Logger) {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
-    socket.destroy()
-    return
+  return {
+    server,
+    port: (server.address() as AddressInfo).port,
+    /** Lets requests in flight finish and takes no more; ends within `drainLimit`. The caller has turned readiness off. */
+    async drain() {
+      const cut = setTimeout(() => server.closeAllConnections(), timeouts.drainLimit)
+      connections.drain()
+      await delay(timeouts.drainDelay)
+      const closed = once(server, 'close')
+      server.close()
+      server.closeIdleConnections()
+      await closed
+      clearTimeout(cut)
+    },
   }
-  const { status, headers, body } = errorAnswer(meaningOf(error.code))
+}
+
+/** Tells of connections that were too many, once a minute. */
+function tellOfDropped(logger: Logger) {
+  let told = Number.NEGATIVE_INFINITY
+  let dropped = 0
+  return () => {
+    dropped++
+    const now = performance.now()
+    if (now - told < 60_000) return
+    logger.warn({ dropped }, 'there are as many connections as the server takes; others were closed')
+    told = now
+    dropped = 0
+  }
+}
+
+/** Answers, in the envelope like all else, what never becomes a request. */
+function refuse(socket: Socket, error: ServiceError, code: string | undefined, logger: Logger) {
+  if (!socket.writable) return
+  const { status, headers, body } = errorAnswer(error)
   const content = JSON.stringify(body)
   const id = requestId(undefined)
-  logger.info({ req: { id }, res: { statusCode: status }, code: error.code }, `refused by the parser ${status}`)
+  logger.info({ req: { id }, res: { statusCode: status }, code }, `refused by the parser ${status}`)
   const lines = {
     ...headers,
     ...readableByPages,
@@ -87,6 +126,11 @@ function answerClientError(error: NodeJS.ErrnoException, socket: Socket, logger:
   ]
   socket.end(`${head.join('\r\n')}\r\n\r\n${content}`, () => socket.destroySoon())
 }
+
+const noProxy = () =>
+  new ServiceError('method_not_allowed', 'This server is no proxy; ask it for what it has.', {
+    allow: ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS'],
+  })
 
 function meaningOf(code: string | undefined): ServiceError {
   switch (code) {

@@ -49,6 +49,23 @@ const alike: Record<string, string> = {
   '‘': "'", '’': "'", ʻ: "'", ʼ: "'", '‐': '-',
 }
 
+/**
+ * More marks on one letter than any writing has: putting them into their order takes time by the square of their number
+ * (https://www.unicode.org/reports/tr15/#Stream_Safe_Text_Format, which allows as many).
+ */
+const manyMarks = /(\p{M}{30})\p{M}+/gu
+
+/** Characters, taken apart: twice what a description has. A single one can stand for 18. */
+const longest = 40_000
+
+/** As much of a text as is soon folded, which is all of any that is meant to be read. */
+function foldable(text: string): string {
+  const readable = text.replace(manyMarks, '$1')
+  if (readable.length <= longest / 18) return readable
+  const { length } = readable.normalize('NFKD')
+  return length <= longest ? readable : readable.slice(0, Math.floor((readable.length * longest) / length))
+}
+
 /** Text without regard to case, diacritics and width. */
 export function fold(text: string): string {
   return text
@@ -62,7 +79,7 @@ export function fold(text: string): string {
 }
 
 /** The key under which two names count as the same: folded, white space aside. */
-export const nameKey = (name: string) => fold(name).replace(/\s+/g, ' ').trim()
+export const nameKey = (name: string) => fold(foldable(name)).replace(/\s+/g, ' ').trim()
 
 /** Words with nothing but a joining sign between them, or another thing that is found by itself. */
 type Piece = { words: string[] } | { unspaced: string } | { emoji: string }
@@ -162,7 +179,7 @@ function piecesOf(text: string): Piece[] {
   // Most text is ASCII, and a tenth of the work.
   if (isAscii(text)) return text.toLowerCase().match(asciiRuns)?.map(joinedPiece) ?? []
   // Every second part is an emoji.
-  return text
+  return foldable(text)
     .split(emoji)
     .flatMap((part, index) => (index % 2 === 1 ? [{ emoji: part.replace(selectors, '') }] : foldedPieces(part)))
 }

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { canDecide, canSee, type Decision, demandOwner, statusAfterUpdate } from '../../src/apps/policy.ts'
+import { appStore } from '../../src/apps/store.ts'
+import { startService } from '../support/service.ts'
 
 const statuses = ['pending', 'approved', 'rejected'] as const
 type Status = (typeof statuses)[number]
@@ -21,6 +23,19 @@ describe.for<[status: Status, byOthers: boolean, refusal: string]>([
     expect(() => demandOwner(owner, appOf(status))).not.toThrow()
     expect(() => demandOwner(other, appOf(status))).toThrow(expect.objectContaining({ code: refusal }))
   })
+})
+
+test('an app is not even read for who may not see it', async () => {
+  const { database, world } = await startService()
+  const owners = await database.read(({ sql }) => sql('apps').distinct('developer_id').pluck('developer_id'))
+  const callers = [undefined, ...owners.map((developerId) => ({ developerId, keyId: 'a' }))]
+  for (const id of Object.values(world.apps)) {
+    const app = await database.read((connection) => appStore(connection).find(id))
+    for (const caller of callers) {
+      const read = await database.read((connection) => appStore(connection).find(id, { seenBy: caller ?? 'anyone' }))
+      expect(read !== undefined).toBe(app !== undefined && canSee(caller, app))
+    }
+  }
 })
 
 test('an owner’s update asks again where an app was rejected', () => {

@@ -95,6 +95,18 @@ test('a client that never finishes its request does not keep the process from en
   expect((await server.exited)[0]).toBe(0)
 })
 
+test('a second signal does not cut what is in flight', async () => {
+  const server = await serve(copyWorld())
+  const inFlight = await beginCreate(server.port, inject('world').keys.ada)
+  server.process.kill('SIGTERM')
+  await expect.poll(() => server.log.filter((line) => line.includes('SIGTERM'))).toHaveLength(1)
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) server.process.kill(signal)
+  // They have come when this is answered: not ready, since the first.
+  expect((await server.request('GET', '/readyz')).status).toBe(503)
+  expect(await inFlight.finish()).toBe(201)
+  expect(await server.exited).toEqual([0, null])
+})
+
 /** One GET of the list, to its last byte. False where it was not taken; throws where the answer was cut. */
 async function read(port: number, agent: Agent | false): Promise<boolean> {
   const sending = get({ port, host: '127.0.0.1', path: '/apps', agent })

@@ -14,6 +14,7 @@ const engine: Engine = {
   reader: never(),
   snapshot: { isolationLevel: 'repeatable read', readOnly: true },
   writer: never(),
+  widths: { cheap: 1, dear: 1, write: 1 },
   connectionOf: never,
   schema: { createSearchIndex: never, makeAppendOnly: never },
   isUnavailable: never,

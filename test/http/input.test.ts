@@ -21,3 +21,50 @@ test.for<[accept: string, isAnswered: boolean]>([
   const { status } = await service.get('/apps', { headers: { Accept: accept } })
   expect(status).toBe(isAnswered ? 200 : 406)
 })
+
+const many = (count: number, joint: string, one: (index: number) => string) =>
+  Array.from({ length: count }, (_, index) => one(index)).join(joint)
+
+test.for<[what: string, query: string, problems: number]>([
+  ['of five hundred unknown parameters a hundred are named', many(500, '&', (index) => `p${index}`), 100],
+  ['five hundred and one are told of as one problem', many(501, '&', (index) => `p${index}`), 1],
+  ['so are 3,300', many(3300, '&', (index) => index.toString(36)), 1],
+])('%s', async ([, query, problems]) => {
+  const service = await startService()
+  const reply = await service.get(`/apps?${query}`)
+  expect([reply.status, reply.body.data.code, reply.body.data.errors.length]).toEqual([
+    400,
+    'invalid_request',
+    problems,
+  ])
+  if (problems > 1) return
+  expect(reply.body.data.errors).toEqual([{ in: 'query', field: '', message: 'must have at most 500 parameters' }])
+})
+
+test.for<[what: string, body: string]>([
+  ['26,000 unknown fields', `{${many(26_000, ',', (index) => `"${index.toString(36)}":1`)}}`],
+  ['100,000 numbers for a name', `{"name":[${many(100_000, ',', () => '1')}]}`],
+  ['200,000 brackets', '['.repeat(200_000)],
+])('a body with %s is refused for that alone', async ([, body]) => {
+  const service = await startService()
+  const { keys, apps } = service.world
+  const headers = { 'Content-Type': 'application/json' }
+  for (const [method, path] of [
+    ['POST', '/apps'],
+    ['PUT', `/apps/${apps.approved}`],
+  ] as const) {
+    const reply = await service.request(method, path, { key: keys.ada, headers, body })
+    expect([reply.status, reply.body.data.errors]).toEqual([
+      400,
+      [{ in: 'body', field: '', message: 'must have at most 1000 names, values and signs' }],
+    ])
+  }
+})
+
+test('two hundred unknown fields are told of, the first hundred by name', async () => {
+  const service = await startService()
+  const json = Object.fromEntries(Array.from({ length: 200 }, (_, index) => [`field${index}`, 1]))
+  const reply = await service.request('POST', '/apps', { key: service.world.keys.ada, json })
+  expect([reply.status, reply.body.message]).toEqual([400, 'The request has 203 problems; see data.errors.'])
+  expect(reply.body.data.errors).toHaveLength(100)
+})

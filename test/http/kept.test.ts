@@ -304,8 +304,8 @@ test('a kept answer does not wait for a database that is busy on all its connect
   const { database, databaseFile } = service
   const slow =
     'with recursive numbers (n) as (select 1 union all select n + 1 from numbers where n < 3e6) select count(*) from numbers'
-  const readers = Array.from({ length: 3 }, () =>
-    database.read(({ sql }) => sql.raw(slow)).then(() => done.push('read')),
+  const readers = [{}, {}, { isDear: true }].map((demand) =>
+    database.read(({ sql }) => sql.raw(slow), demand).then(() => done.push('read')),
   )
   await database.write(({ sql }) => sql('apps').first('id'))
   const other = openDatabase(`sqlite:${databaseFile}`)

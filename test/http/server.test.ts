@@ -206,6 +206,24 @@ test('refuses a request with two hosts', async () => {
   expect(reply.status).toBe(400)
 })
 
+test('refuses a request with two keys, whichever of them is good', async () => {
+  const service = await startService()
+  const { ada, revoked } = service.world.keys
+  for (const keys of [
+    [ada, revoked],
+    [revoked, ada],
+    [ada, ada],
+  ]) {
+    const lines = keys.map((key) => `Authorization: Bearer ${key}\r\n`).join('')
+    const bytes = `GET /apps HTTP/1.1\r\nHost: x\r\n${lines}Connection: close\r\n\r\n`
+    const reply = await answerTo(service, 'GET', '/apps', bytes)
+    expect([reply.status, reply.body.data.errors]).toEqual([
+      400,
+      [{ in: 'header', field: 'Authorization', message: 'must be given once' }],
+    ])
+  }
+})
+
 test('logs what the parser refuses, and what was given up, for what it is', async () => {
   const service = await startService()
   const refused = await answerTo(service, 'GET', '/apps', 'GET /apps HTTP/1.1\r\nHost: x\r\nbad header\r\n\r\n')

@@ -128,6 +128,18 @@ test.for([
   expect(nameKey(one)).toBe(nameKey(other))
 })
 
+test.for<[what: string, text: string, tokens: string[]]>([
+  ['twenty thousand marks on a letter', `cafe${'\u0301\u0323\u0315\u0327'.repeat(5000)} noir`, ['cafe', 'noir']],
+  ['marks that belong to their letter, as many as thirty', `ह${'ि'.repeat(20_000)}`, [`ह${'ि'.repeat(30)}`]],
+])('%s do not keep a text from being indexed', ([, text, tokens]) => {
+  expect(indexTokens(text)).toEqual(tokens)
+})
+
+test('of characters that each stand for many as much is indexed as a description may have', () => {
+  expect(indexTokens('ﷺ'.repeat(20_000)).length).toBeGreaterThan(0)
+  expect(indexTokens(`${'é '.repeat(9999)}end`)).toContain('end')
+})
+
 test('punctuation tells names apart', () => {
   expect(nameKey('C++')).not.toBe(nameKey('C'))
 })

@@ -10,11 +10,12 @@ import { readConfig } from '../../src/config.ts'
 import { type Database, openDatabase } from '../../src/db/open.ts'
 import { Refusal } from '../../src/errors.ts'
 import { createListener } from '../../src/http/app.ts'
+import type { ConnectionLimits } from '../../src/http/connections.ts'
 import { readDocument } from '../../src/http/docs.ts'
 import type { LimitsConfig } from '../../src/http/limits.ts'
 import { createLogger } from '../../src/http/log.ts'
 import type { Metrics } from '../../src/http/metrics.ts'
-import { defaultTimeouts, listen, type Timeouts } from '../../src/http/server.ts'
+import { defaultConnectionLimits, defaultTimeouts, listen, type Timeouts } from '../../src/http/server.ts'
 import { moderationStore } from '../../src/moderation/store.ts'
 import { type Answer, ResponseChecker } from '../contract/checker.ts'
 import { recordSeen } from '../contract/coverage.ts'
@@ -40,6 +41,10 @@ export type Service = {
   port: number
   /** Lines that were logged so far. */
   log: string[]
+  /** Lets requests in flight finish, and takes no more. */
+  drain: () => Promise<void>
+  /** How many are open. */
+  connections: () => Promise<number>
   request: (method: string, path: string, options?: RequestOptions) => Promise<CheckedAnswer>
   get: (path: string, options?: RequestOptions) => Promise<CheckedAnswer>
   /** Takes an operator's decision where the app's status allows it. */
@@ -52,6 +57,7 @@ export type ServiceOptions = {
   origin?: string
   prefix?: string
   timeouts?: Partial<Timeouts>
+  connectionLimits?: Partial<ConnectionLimits>
   docsPage?: string
   isDraining?: () => boolean
   /** Bytes that kept answers may take. */
@@ -85,6 +91,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     origin = 'http://apps.test',
     prefix = '',
     timeouts = {},
+    connectionLimits = {},
     docsPage,
     isDraining = () => false,
     cacheSize = 2 ** 20,
@@ -104,10 +111,13 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     metrics: options.metrics,
     isDraining,
   })
-  const { server, port } = await listen(listener, { port: 0, host: '127.0.0.1' }, logger, {
-    ...defaultTimeouts,
-    ...timeouts,
-  })
+  const { server, port, drain } = await listen(
+    listener,
+    { port: 0, host: '127.0.0.1' },
+    logger,
+    { ...defaultTimeouts, ...timeouts },
+    { ...defaultConnectionLimits, ...connectionLimits },
+  )
   onTestFinished(async () => {
     server.closeAllConnections()
     server.close()
@@ -123,6 +133,12 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     databaseFile,
     port,
     log,
+    drain,
+    connections: async () => {
+      const { promise, resolve } = Promise.withResolvers<number>()
+      server.getConnections((_error, count) => resolve(count))
+      return promise
+    },
     request,
     get: (path, more) => request('GET', path, more),
     decide: async (decision, id) => {

@@ -75,7 +75,7 @@ export const pragmas = {
   // FULL: what was acknowledged survives a power cut. NORMAL loses the last writes (https://sqlite.org/wal.html).
   synchronous: 2,
   foreign_keys: 1,
-  // Negative: KiB. Four connections of 24 MiB.
+  // Negative: KiB. Five connections of 24 MiB.
   cache_size: -24_576,
   temp_store: 2,
   // Pages, 64 MiB. The default of 1000 makes an import write its pages to the database with every commit.
@@ -125,10 +125,10 @@ function open({ connection, client, max, settings }: ConnectionOptions) {
 
 const ignore = () => {}
 
-/** One writer, and readers that cannot write: libuv's four threads then serve all of them at once. */
+/** One writer, and readers that cannot write. */
 export const openWriter = (filename: string) =>
   open({ connection: { filename }, client: WritingClient, max: 1, settings: { ...pragmas, query_only: 0 } })
-export const openReader = (filename: string, max = 3) =>
+export const openReader = (filename: string, max: number) =>
   open({ connection: { filename }, client: ReadingClient, max, settings: { ...pragmas, query_only: 1 } })
 
 /**

@@ -1,4 +1,5 @@
 import { access, constants, mkdir } from 'node:fs/promises'
+import { availableParallelism } from 'node:os'
 import { dirname } from 'node:path'
 import type { Dialect, Engine } from '../dialect.ts'
 import { openReader, openWriter } from './connections.ts'
@@ -21,9 +22,15 @@ function pathIn(address: string): string | undefined {
   return path === ':memory:' ? undefined : path
 }
 
+/**
+ * Each holds a thread while it is at work, of those that main.ts asks for. What is dear keeps a processor busy, and leaves one to
+ * all the rest. SQLite has one writer at a time.
+ */
+export const widths = { cheap: 2, dear: Math.max(1, Math.min(3, availableParallelism() - 1)), write: 1 }
+
 function openFile(filename: string): Engine {
   const writer = openWriter(filename)
-  const reader = openReader(filename)
+  const reader = openReader(filename, widths.cheap + widths.dear)
   const teller = versionTeller(filename)
 
   return {
@@ -44,6 +51,7 @@ function openFile(filename: string): Engine {
     reader,
     snapshot: {},
     writer,
+    widths,
     connectionOf: (sql) => ({
       sql,
       select: select(sql),

@@ -1,0 +1,57 @@
+import { Command, CommanderError } from 'commander'
+import { ConfigError } from '../config.ts'
+import { Refusal, ServiceError } from '../errors.ts'
+import { complain } from './command.ts'
+
+/** Each loads what it needs alone: most of the time that a command takes is loading. In the order in which help names them. */
+const commands: Record<string, () => Promise<Command>> = {
+  serve: async () => (await import('./serve.ts')).serveCommand(),
+  mock: async () => (await import('./mock.ts')).mockCommand(),
+  migrate: async () => (await import('./database.ts')).migrateCommand(),
+  seed: async () => (await import('./database.ts')).seedCommand(),
+  key: async () => (await import('./key.ts')).keyCommand(),
+  category: async () => (await import('./category.ts')).categoryCommand(),
+  moderation: async () => (await import('./moderation.ts')).moderationCommand(),
+  app: async () => (await import('./app.ts')).appCommand(),
+  developer: async () => (await import('./developer.ts')).developerCommand(),
+  audit: async () => (await import('./audit.ts')).auditCommand(),
+  import: async () => (await import('./import.ts')).importCommand(),
+  export: async () => (await import('./export.ts')).exportCommand(),
+  backup: async () => (await import('./backup.ts')).backupCommand(),
+}
+
+/** Runs the command that the arguments name. Exit codes: 0 done, 1 failed, 2 misused. */
+export async function run(argv: string[]) {
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    // A reader that has seen enough, as head has, needs no word about it.
+    if (error.code !== 'EPIPE') complain(messageOf(error))
+    process.exit(1)
+  })
+  const program = await programFor(argv[2] ?? '')
+  for (const command of [program, ...program.commands.flatMap((group) => [group, ...group.commands])]) {
+    command.exitOverride()
+  }
+  try {
+    await program.parseAsync(argv)
+  } catch (error) {
+    // commander has printed its own message, or the help that was asked for.
+    if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2
+    else complain(messageOf(error))
+  }
+}
+
+/** Help, and a command that there is not, need all. */
+async function programFor(name: string): Promise<Command> {
+  const program = new Command('apps-service').description(
+    'A catalogue of applications: its server, and what its operators do.',
+  )
+  const loaders = Object.hasOwn(commands, name) ? [commands[name]] : Object.values(commands)
+  for (const load of loaders) if (load) program.addCommand(await load())
+  return program
+}
+
+function messageOf(error: unknown): string {
+  if (error instanceof Refusal || error instanceof ServiceError || error instanceof ConfigError) return error.message
+  const message = error instanceof Error ? error.message : String(error)
+  return message.split('\n', 1).join()
+}

@@ -1,0 +1,38 @@
+import { asItIs, isProgram, load, type Seen, type ServerUnderLoad, spread, told, withServer } from './load.ts'
+
+/** Clients that search without end, of words that very many apps have: what others see meanwhile. */
+
+const size = 200_000
+
+/** Dear ones, each another. */
+const searches = ['a', 'o', 'e', 'd', 's', 'ba', 'ko', 'ti', 'simple', 'ri'].flatMap((one) =>
+  ['e', 'o', 'u', 'd', 'ma', 'ne', 'la', 'simple', 'to', 'vi'].flatMap((other) =>
+    Array.from({ length: 10 }, (_, page) => `/apps?search=${one}%20${other}&page=${page + 1}`),
+  ),
+)
+
+export type Flood = { searches: Seen; byId: Seen; kept: Seen; ready: Seen; afterwards: Seen }
+
+export async function flood({ port }: ServerUnderLoad, clients: number, milliseconds = 10_000): Promise<Flood> {
+  const others = otherClients(port, milliseconds)
+  const [seen, byId, kept, ready] = await Promise.all([
+    load({ port, clients, targets: searches, milliseconds }),
+    ...others,
+  ])
+  const [afterwards] = await Promise.all(otherClients(port, 1000))
+  return { searches: seen, byId: byId ?? {}, kept: kept ?? {}, ready: ready ?? {}, afterwards: afterwards ?? {} }
+}
+
+/** Reads by id, each of another app; of the same app, which is kept; and a probe. */
+export const otherClients = (port: number, milliseconds: number): Promise<Seen>[] =>
+  [spread(10_000, size).map((id) => `/apps/${id}`), ['/apps/77'], ['/readyz']].map((targets) =>
+    load({ port, clients: 2, targets, pause: 10, milliseconds }),
+  )
+
+if (isProgram(import.meta.filename)) {
+  const [database = '', ...clients] = process.argv.slice(2)
+  for (const count of clients.map(Number)) {
+    const seen = await withServer(database, asItIs, (server) => flood(server, count))
+    for (const [what, one] of Object.entries(seen)) process.stdout.write(`${count} clients, ${what}: ${told(one)}\n`)
+  }
+}

@@ -1,0 +1,277 @@
+import { connect, type Socket } from 'node:net'
+import { describe, expect, test } from 'vitest'
+import type { Database } from '../../src/db/open.ts'
+import { type CheckedAnswer, check, type Service, type ServiceOptions, startService } from '../support/service.ts'
+
+const getHead = (path: string, ...headers: string[]) =>
+  ['GET', path, 'HTTP/1.1'].join(' ').concat('\r\n', ['Host: x', ...headers, '', ''].join('\r\n'))
+
+/** A client that sends what it is told, and reads when it is told. */
+class Client {
+  readonly socket: Socket
+  readonly closed: Promise<unknown>
+  readonly #chunks: Buffer[] = []
+  received = 0
+
+  constructor({ port }: Service) {
+    this.socket = connect(port, '127.0.0.1')
+    this.socket.on('error', () => {
+      // A server that cuts a connection may do so while something is being sent.
+    })
+    this.closed = new Promise((resolve) => this.socket.once('close', resolve))
+  }
+
+  send(...requests: string[]) {
+    this.socket.write(requests.join(''))
+  }
+
+  read() {
+    this.socket.on('data', (chunk) => {
+      this.#chunks.push(chunk)
+      this.received += chunk.length
+    })
+    return this
+  }
+
+  /** The whole answers that came so far, each held against the document as one to a GET of the path. */
+  answers(path: string): CheckedAnswer[] {
+    const answers: CheckedAnswer[] = []
+    let rest = Buffer.concat(this.#chunks)
+    for (let end = rest.indexOf('\r\n\r\n'); end >= 0; end = rest.indexOf('\r\n\r\n')) {
+      const [statusLine = '', ...lines] = rest.subarray(0, end).toString().split('\r\n')
+      const headers = Object.fromEntries(
+        lines.map((line) => line.split(/: (.*)/, 2)).map(([name = '', value]) => [name.toLowerCase(), value]),
+      )
+      const length = Number(headers['content-length'] ?? 0)
+      if (rest.length < end + 4 + length) break
+      const text = rest.subarray(end + 4, end + 4 + length).toString()
+      answers.push(check({ method: 'GET', path, status: Number(statusLine.split(' ')[1]), headers, text }))
+      rest = rest.subarray(end + 4 + length)
+    }
+    return answers
+  }
+}
+/** A service whose reads by id wait until they are let go, and how many have begun and are at work. */
+async function heldService(options: ServiceOptions = {}) {
+  const reads = { begun: 0, atWork: 0, mostAtWork: 0 }
+  const { promise: released, resolve: release } = Promise.withResolvers<void>()
+  const database = (database: Database): Database => ({
+    ...database,
+    read: async (work, demand) => {
+      reads.begun++
+      reads.atWork++
+      reads.mostAtWork = Math.max(reads.mostAtWork, reads.atWork)
+      await released
+      return database.read(work, demand).finally(() => reads.atWork--)
+    },
+  })
+  // Nothing kept: each request is one read.
+  return { service: await startService({ cacheSize: 0, database, ...options }), reads, release }
+}
+
+const logged = (service: Service) => service.log.map((line) => JSON.parse(line))
+
+describe('pipelined requests', () => {
+  test('are worked on one at a time, and answered in their order', async () => {
+    const { service, reads, release } = await heldService()
+    const { apps } = service.world
+    const ids = [apps.approved, 999, apps.bobs, apps.approved, 999, apps.bobs]
+    const client = new Client(service).read()
+    client.send(...ids.map((id) => getHead(`/apps/${id}`)))
+    await expect.poll(() => reads.begun).toBe(1)
+    release()
+    await expect.poll(() => client.answers('/apps/1')).toHaveLength(ids.length)
+    expect(client.answers('/apps/1').map(({ body }) => body.data.app?.id ?? 999)).toEqual(ids)
+    expect(reads).toMatchObject({ begun: ids.length, mostAtWork: 1 })
+  })
+
+  test('an unkept answer does not overtake a kept one, nor the other way round', async () => {
+    const service = await startService()
+    for (let time = 0; time < 3; time++) await service.get('/apps?limit=1')
+    const client = new Client(service).read()
+    const paths = ['/apps?limit=1', '/apps?limit=2', '/apps?limit=1', '/apps?search=no', '/apps?limit=1']
+    client.send(...paths.map((path) => getHead(path)))
+    await expect.poll(() => client.answers('/apps')).toHaveLength(paths.length)
+    const per = client.answers('/apps').map(({ body }) => body.data.pagination.per_page)
+    expect(per).toEqual([1, 2, 1, 20, 1])
+  })
+
+  test('so many may wait, and the connection goes on', async () => {
+    const service = await startService()
+    const client = new Client(service).read()
+    const requests = Array.from({ length: 33 }, () => getHead('/apps/999'))
+    client.send(...requests)
+    await expect.poll(() => client.answers('/apps/999')).toHaveLength(33)
+    client.send(getHead('/apps/998'))
+    await expect.poll(() => client.answers('/apps/999')).toHaveLength(34)
+    expect(client.answers('/apps/999').map(({ headers }) => headers.connection)).not.toContain('close')
+  })
+
+  test('those that are more are never begun, and the connection closes after the others', async () => {
+    const { service, reads, release } = await heldService()
+    const client = new Client(service).read()
+    client.send(...Array.from({ length: 700 }, () => getHead('/apps/999')))
+    release()
+    await client.closed
+    const answers = client.answers('/apps/999')
+    expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 33 }, () => 404))
+    expect(answers.map(({ headers }) => headers.connection)).toEqual([...Array(32).fill('keep-alive'), 'close'])
+    expect(reads.begun).toBe(33)
+  })
+
+  test('too many over all connections cut the one that brings them', async () => {
+    const { service, reads, release } = await heldService({ connectionLimits: { unbegun: 50 } })
+    const neighbour = new Client(service).read()
+    neighbour.send(getHead('/apps/999'), getHead('/apps/999'))
+    await expect.poll(() => reads.begun).toBe(1)
+    const client = new Client(service).read()
+    client.send(...Array.from({ length: 60 }, () => getHead('/apps/999')))
+    await client.closed
+    release()
+    await expect.poll(() => neighbour.answers('/apps/999')).toHaveLength(2)
+    expect(client.answers('/apps/999')).toEqual([])
+    // What the cut one held is free again.
+    const next = new Client(service).read()
+    next.send(...Array.from({ length: 33 }, () => getHead('/apps/999')))
+    await expect.poll(() => next.answers('/apps/999')).toHaveLength(33)
+  })
+
+  test('what a connection had waiting when it closed is never begun', async () => {
+    const { service, reads, release } = await heldService()
+    const client = new Client(service)
+    client.send(...Array.from({ length: 10 }, () => getHead('/apps/999')))
+    await expect.poll(() => reads.begun).toBe(1)
+    client.socket.destroy()
+    await expect.poll(() => logged(service).map(({ msg }) => msg)).toEqual(['GET aborted'])
+    release()
+    expect((await service.get('/apps/999')).status).toBe(404)
+    expect(reads.begun).toBe(2)
+  })
+
+  test('a bad one is answered after those before it, and those after it are not', async () => {
+    const { service, reads, release } = await heldService()
+    const client = new Client(service).read()
+    const good = getHead('/apps/999')
+    client.send(good, good, 'GET /apps HTTP/1.1\r\nHost: x\r\nbad header\r\n\r\n', good)
+    await expect.poll(() => reads.begun).toBe(1)
+    expect(client.answers('/apps/999')).toEqual([])
+    release()
+    await client.closed
+    expect(client.answers('/apps/999').map(({ status }) => status)).toEqual([404, 404, 400])
+  })
+
+  test('one whose body is broken is answered after those before it', async () => {
+    const { service, reads, release } = await heldService()
+    const client = new Client(service).read()
+    const broken = `POST /apps HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nno length\r\n`
+    client.send(getHead('/apps/999'), broken)
+    await expect.poll(() => reads.begun).toBe(1)
+    release()
+    await client.closed
+    expect(client.answers('/apps/999').map(({ status }) => status)).toEqual([404, 400])
+    expect(reads.begun).toBe(1)
+  })
+
+  test('one that asks for a tunnel is refused after those before it', async () => {
+    const { service, reads, release } = await heldService()
+    const client = new Client(service).read()
+    client.send(getHead('/apps/999'), 'CONNECT example.org:443 HTTP/1.1\r\nHost: example.org:443\r\n\r\n')
+    await expect.poll(() => reads.begun).toBe(1)
+    release()
+    await client.closed
+    const answers = client.answers('/apps/999')
+    expect(answers.map(({ status }) => status)).toEqual([404, 405])
+    expect(answers[1]?.headers.allow).toBe('GET, HEAD, POST, PUT, DELETE, OPTIONS')
+  })
+
+  test('when the service shuts down, the answer under way is sent and ends the connection', async () => {
+    const { service, reads, release } = await heldService({ timeouts: { drainDelay: 0 } })
+    const client = new Client(service).read()
+    client.send(...Array.from({ length: 5 }, () => getHead('/apps/999')))
+    await expect.poll(() => reads.begun).toBe(1)
+    const drained = service.drain()
+    release()
+    await client.closed
+    await drained
+    expect(client.answers('/apps/999').map(({ headers }) => headers.connection)).toEqual(['close'])
+    expect(reads.begun).toBe(1)
+  })
+})
+
+describe('readers', () => {
+  const pages = 8
+
+  /** A service whose list is longer than what a system takes of what nobody reads. */
+  async function longService(connectionLimits: ServiceOptions['connectionLimits'] = {}) {
+    const service = await startService({ connectionLimits })
+    await service.database.write(async (connection) => {
+      const like = await connection.sql('apps').where({ id: service.world.apps.approved }).first()
+      if (!like) throw new Error('the world has no such app')
+      const { id: _id, slug: _slug, ...row } = like
+      const unnamed = { package_name: null, package_key: null }
+      for (let number = 0; number < 97; number++) {
+        await connection
+          .sql('apps')
+          .insert({ ...row, ...unnamed, slug: `long-${number}`, description: '日'.repeat(20_000) })
+      }
+    })
+    return service
+  }
+  const requests = () => Array.from({ length: pages }, () => getHead('/apps?limit=100', 'Accept-Encoding: identity'))
+
+  test('get all, however slowly they take the first of it', async () => {
+    const service = await longService()
+    const client = new Client(service)
+    client.send(...requests())
+    await expect.poll(() => service.connections()).toBe(1)
+    expect((await service.get('/apps/999')).status).toBe(404)
+    client.read()
+    await expect.poll(() => client.received, { timeout: 20_000 }).toBeGreaterThan(pages * 97 * 60_000)
+  })
+
+  test('who takes nothing for too long is cut, with what it had waiting', async () => {
+    const service = await longService({ stalled: 100 })
+    const client = new Client(service)
+    client.send(...requests())
+    await expect.poll(() => service.log.length).toBeGreaterThan(0)
+    await expect.poll(() => service.connections(), { timeout: 20_000 }).toBe(0)
+    expect(service.log.length).toBeLessThan(pages)
+  })
+
+  test('where too much is unsent the slowest are cut, and who reads gets all', async () => {
+    const service = await longService({ unsent: 12_000_000 })
+    const stalled = Array.from({ length: 4 }, () => new Client(service))
+    for (const client of stalled) client.send(...requests())
+    await expect.poll(() => service.connections(), { timeout: 20_000 }).toBeLessThan(stalled.length)
+    const reader = new Client(service).read()
+    reader.send(...requests())
+    await expect.poll(() => reader.received, { timeout: 20_000 }).toBeGreaterThan(pages * 97 * 60_000)
+  })
+})
+
+test('one connection more than there may be is closed, and the log tells', async () => {
+  const service = await startService({ connectionLimits: { connections: 1 } })
+  const first = new Client(service).read()
+  first.send(getHead('/apps/999'))
+  await expect.poll(() => first.answers('/apps/999')).toHaveLength(1)
+  await new Client(service).read().closed
+  expect(logged(service).at(-1)).toMatchObject({ level: 40, dropped: 1 })
+  first.send(getHead('/apps/999'))
+  await expect.poll(() => first.answers('/apps/999')).toHaveLength(2)
+  first.socket.destroy()
+  await first.closed
+  await expect.poll(() => service.connections()).toBe(0)
+  expect((await service.get('/apps')).status).toBe(200)
+})
+
+test('a request in flight when the service shuts down says that its connection closes', async () => {
+  const { service, reads, release } = await heldService({ timeouts: { drainDelay: 0 } })
+  const client = new Client(service).read()
+  client.send(getHead('/apps/999'))
+  await expect.poll(() => reads.begun).toBe(1)
+  const drained = service.drain()
+  release()
+  await drained
+  await client.closed
+  expect(client.answers('/apps/999').map(({ headers }) => headers.connection)).toEqual(['close'])
+})
