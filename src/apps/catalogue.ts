@@ -1,5 +1,5 @@
 import type { AppSummary, Sort } from '../contract.ts'
-import type { Connection, Order } from '../db/dialect.ts'
+import type { Connection, Order, SearchIndex } from '../db/dialect.ts'
 import type { Database } from '../db/open.ts'
 import { orderBy, sliceOf } from '../db/page.ts'
 import { listed } from '../db/tables.ts'
@@ -132,10 +132,11 @@ export async function foundIds(
   offset: number,
   { terms, keys }: Asked = asked(text),
 ): Promise<{ ids: number[]; total: number }> {
-  const scope = terms.length === 0 ? undefined : await findScope(connection, category)
-  if (!scope) return { ids: [], total: 0 }
+  const scope = category ? await findScope(connection, category) : { categoryId: undefined }
+  if (terms.length === 0 || !scope) return { ids: [], total: 0 }
+  const { categoryId } = scope
   const order = orders[sort ?? 'popular']
-  return connection.search.page({ terms, keys, ...scope }, order, sort === undefined, limit, offset)
+  return connection.search.page({ terms, keys, categoryId }, order, sort === undefined, limit, offset)
 }
 
 type Asked = { terms: Term[]; keys: string[] }
@@ -169,14 +170,25 @@ const anyWord = (words: string[]): Term => ({ forms: words.map((word) => ({ toke
 
 /** The first term that no listed app has, where the listed apps have words beside it. */
 async function forgive({ search }: Connection, terms: Term[]): Promise<Forgiven | undefined> {
-  const forgivable = terms.filter(isForgivable)
-  const found = await search.has(forgivable)
-  const { word } = forgivable.find((_, index) => !found[index]) ?? {}
+  const word = await firstUnknown(search, terms)
   if (word === undefined) return undefined
-  const words = wordsBeside(word)
-  const had = await search.has(words.map((word) => anyWord([word])))
-  const standing = words.filter((_, index) => had[index]).toSorted(byCodePoint)
+  const letters = [...word]
+  const beginnings = letters.map((_, index) => letters.slice(0, index + 1).join(''))
+  const had = await search.has(beginnings.map((text) => ({ text, isBeginning: true })))
+  const words = wordsBeside(word, beginnings[had.indexOf(false)])
+  const has = await search.has(words.map((text) => ({ text, isBeginning: false })))
+  const standing = words.filter((_, index) => has[index]).toSorted(byCodePoint)
   return standing.length === 0 ? undefined : { word, for: standing }
+}
+
+async function firstUnknown(search: SearchIndex, terms: Term[]): Promise<string | undefined> {
+  for (const { word, forms } of terms.filter(isForgivable)) {
+    const words = forms.flatMap(({ tokens, extent }) =>
+      tokens.map((text) => ({ text, isBeginning: extent !== 'whole' })),
+    )
+    if (!(await search.has(words)).includes(true)) return word
+  }
+  return undefined
 }
 
 /** The apps of some ids, in their order. */

@@ -110,8 +110,6 @@ export type SearchQuestion = {
   /** What a document's `keys` may be for the search to equal one. */
   keys: readonly string[]
   categoryId: number | undefined
-  /** How many apps are listed, in the category where there is one: what finding without the index would have to pass. */
-  listed: number
 }
 
 /** Columns that all descend, the last of which is unique. There is an index of the listed apps in this order. */
@@ -132,7 +130,8 @@ export type SearchIndex = Readonly<{
    * 4. their name and text have every term, words whole;
    * 5. these and their package name have every term, which is what finding means.
    *
-   * The cost follows the page and the rarest term; late pages of common words are the dearest.
+   * The cost follows the page, not how many apps have a term; late pages of common words are the dearest. What a question
+   * found may be remembered as long as the index, as this connection sees it, is what it was.
    */
   page: (
     question: SearchQuestion,
@@ -141,14 +140,16 @@ export type SearchIndex = Readonly<{
     limit: number,
     offset: number,
   ) => Promise<{ ids: number[]; total: number }>
-  /** For each term, whether any app has it: whether it would be found alone. */
-  has: (terms: readonly Term[]) => Promise<boolean[]>
+  /** For each word, or beginning of one, whether any app has it: whether it would be found alone. */
+  has: (words: readonly { text: string; isBeginning: boolean }[]) => Promise<boolean[]>
 }>
 
 /** Each takes the migration's own transaction. */
 export type SchemaHelpers = Readonly<{
   /** The full-text index of this version, empty, in the place of any that is there. */
   createSearchIndex: (sql: Knex) => Promise<SearchIndex>
+  /** What the index has since it was first made, of what it holds: no document is told it again. */
+  improveSearchIndex: (sql: Knex) => Promise<void>
   /** Makes a table refuse to change or forget its rows. */
   makeAppendOnly: (sql: Knex, table: string) => Promise<void>
 }>

@@ -11,15 +11,17 @@ export const isForgivable = ({ word = '' }: Term) => [...word].length >= shortes
 
 /**
  * All words at distance one, each once: a letter more, less or another, or two side by side swapped. The letters are digits,
- * and those that stand near the word's own in Unicode, which are its script's: of Latin, a to z.
+ * and those that stand near the word's own in Unicode, which are its script's: of Latin, a to z. Those that begin with
+ * `absent`, of which it is known that nothing does, are left out.
  */
-export function wordsBeside(word: string): string[] {
+export function wordsBeside(word: string, absent?: string): string[] {
   // What is typed of Hangul is syllables, and the letters in them.
   const spellings = new Set([word, word.normalize('NFD')])
   const words = [...spellings]
     .flatMap((letters) => withOneChange([...letters]))
     .map((changed) => changed.normalize('NFC'))
-  return [...new Set(words)].filter((other) => other !== word && !looseLetters.test(other))
+  const isThere = (other: string) => absent === undefined || !other.startsWith(absent)
+  return [...new Set(words)].filter((other) => other !== word && !looseLetters.test(other) && isThere(other))
 }
 
 /** Letters of Hangul that make no syllable. */

@@ -5,9 +5,10 @@ import type { Dialect, Engine } from '../dialect.ts'
 import { openReader, openWriter } from './connections.ts'
 import { copyTo, rehearse } from './copy.ts'
 import { isUnavailable, reasonOf } from './errors.ts'
+import { makeListsIfDue } from './making-lists.ts'
 import { attempt, insertRows, jsonRows, rowsOf, select } from './rows.ts'
 import { schema } from './schema.ts'
-import { searchIndex } from './search.ts'
+import { foundBefore, searchIndex } from './search.ts'
 import { versionTeller } from './version.ts'
 
 /** SQLite: a database in one file, with one writer at a time and readers beside it. */
@@ -32,6 +33,7 @@ function openFile(filename: string): Engine {
   const writer = openWriter(filename)
   const reader = openReader(filename, widths.cheap + widths.dear)
   const teller = versionTeller(filename)
+  const before = foundBefore()
 
   return {
     name: filename,
@@ -55,7 +57,7 @@ function openFile(filename: string): Engine {
     connectionOf: (sql) => ({
       sql,
       select: select(sql),
-      search: searchIndex(sql),
+      search: searchIndex(sql, before),
       insertRows: insertRows(sql),
       jsonRows,
       rowsOf,
@@ -76,6 +78,10 @@ function openFile(filename: string): Engine {
     copyTo: (file, inspect) => copyTo(filename, file, inspect),
     rehearse: (work) => rehearse(filename, openFile, work),
     async settle() {
+      await makeListsIfDue({
+        snapshot: (work) => reader.transaction(work),
+        write: (work) => writer.transaction(work),
+      })
       // Not TRUNCATE, which would keep writers waiting until the last reader has ended (https://sqlite.org/pragma.html).
       await writer.raw('pragma wal_checkpoint(passive)')
     },

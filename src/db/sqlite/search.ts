@@ -1,174 +1,256 @@
-import { hash } from 'node:crypto'
 import type { Knex } from 'knex'
-import type { SearchDocument } from '../../search/document.ts'
-import type { Form, Term } from '../../search/terms.ts'
+import { LRUCache } from 'lru-cache'
+import type { Form } from '../../search/terms.ts'
 import type { Order, SearchIndex, SearchQuestion } from '../dialect.ts'
 import { orderBy, type Slice, sliceOf } from '../page.ts'
-import { listed } from '../tables.ts'
+import { listed as isListed } from '../tables.ts'
+import { IdSet, idsOf } from './id-set.ts'
+import { follow, insert, lookUp, remove, versionOf } from './search-lists.ts'
+import { categoryToken, keyToken, marked, marks, phraseOf, tokensOf } from './tokens.ts'
+
+/** Which apps a question finds, best rank first; each stands in the best rank that it has. */
+type Found = {
+  /** Of the index that was asked. */
+  version: string | undefined
+  ranks: { apps: IdSet; size: number }[]
+  total: number
+  /** How many apps are listed, in the question's category where there is one. */
+  listed: number
+}
+
+/** What was found before, for the next page. It serves as long as the index has the version that it had then. */
+export type FoundBefore = LRUCache<string, Found>
+
+export const foundBefore = (): FoundBefore =>
+  new LRUCache({
+    maxSize: 32 * 1024 * 1024,
+    sizeCalculation: ({ ranks }, question) =>
+      ranks.reduce((bytes, { apps }) => bytes + apps.bytes, 2 * question.length + 1000),
+  })
+
+/** How many phrases are looked up at a time: of the commonest, each is 100 KB among a million apps. */
+const mostPhrases = 64
 
 /** Passing an app on the way costs about a sixteenth of fetching and sorting a match: measured by the benchmark in test/bench. */
 const walkedForFetched = 16
 
-/** The index in FTS5 (https://sqlite.org/fts5.html): a row an app, whose rowid is the app's id. */
-export const searchIndex = (sql: Knex): SearchIndex => {
-  /** How many apps match; no more than so many, where that is enough to know. */
-  async function count(match: string, enough = -1): Promise<number> {
-    const matches = 'select 1 from app_search where app_search match ? limit ?'
-    const [row] = await sql.raw(`select count(*) as count from (${matches})`, [match, enough])
-    return row.count
+/**
+ * The index in FTS5 (https://sqlite.org/fts5.html): a row an app, whose rowid is the app's id. It is asked for phrases alone;
+ * what has all of a question's terms, and how well, is found by joining sets of ids.
+ */
+export const searchIndex = (sql: Knex, before: FoundBefore): SearchIndex => {
+  async function find(question: SearchQuestion, isRanked: boolean): Promise<Found> {
+    const key = JSON.stringify([question, isRanked])
+    const known = before.get(key)
+    if (known && known.version === (await versionOf(sql))) return known
+    const found = await findAnew(question, isRanked)
+    if (found.version !== undefined) before.set(key, found)
+    return found
   }
 
-  /**
-   * A slice of the listed apps that match. Where many do, the order's own index is walked and each app looked up among the
-   * matches; where few do, the matches are fetched and sorted. The unary plus and the cross join keep the planner to that
-   * (https://sqlite.org/optoverview.html).
-   */
-  async function idsOf(match: string, categoryId: number | undefined, many: boolean, order: Order, slice: Slice) {
-    const matches = '(select rowid from app_search where app_search match ?)'
-    const from = many ? 'apps' : `${matches} as matched cross join apps on apps.id = matched.rowid`
-    const inCategory = categoryId === undefined ? '' : 'and apps.category_id = ?'
-    const isMatch = many ? `and +apps.id in ${matches}` : ''
-    const found: { id: number }[] = await sql.raw(
-      `select apps.id from ${from} where ${listed} ${inCategory} ${isMatch}
-       ${orderBy(order, slice.direction)} limit ? offset ?`,
-      [
-        ...(many ? [] : [match]),
-        ...(categoryId === undefined ? [] : [categoryId]),
-        ...(many ? [match] : []),
-        slice.take,
-        slice.skip,
-      ],
-    )
-    const ids = found.map(({ id }) => id)
-    return slice.direction === 'asc' ? ids.reverse() : ids
+  /** Conditions are looked up some at a time, so that the sets of a long search are never all there at once. */
+  async function findAnew(question: SearchQuestion, isRanked: boolean): Promise<Found> {
+    const ways: IdSet[] = []
+    const versions = new Set<string | undefined>()
+    let among = 0
+    for (const conditions of inBatches(conditionsOf(question, isRanked))) {
+      const phrases = [...new Set(conditions.flatMap((condition) => [...condition.values()].flat()))]
+      const lookup = await lookUp(sql, phrases, question.categoryId)
+      versions.add(lookup.version)
+      among = lookup.listed
+      for (const condition of conditions) {
+        for (const [way, phrases] of condition) {
+          const apps = new IdSet()
+          for (const phrase of phrases) apps.join(lookup.sets.get(phrase) ?? apps)
+          ways[way] = ways[way]?.meet(apps) ?? apps
+        }
+      }
+    }
+    const all = ways.at(-1) ?? new IdSet()
+    const total = all.size
+    const ranks = ways.map((apps) => {
+      apps.meet(all)
+      if (apps !== all) all.drop(apps)
+      return { apps, size: apps.size }
+    })
+    // Outside of a snapshot the index may have changed between two.
+    const version = versions.size === 1 ? [...versions][0] : undefined
+    return { version, ranks, total, listed: among }
   }
 
-  /** A slice of few matches, fetched with their ranks and sorted, all ranks at once. */
-  async function rankedIds(ranks: string[], order: Order, limit: number, offset: number): Promise<number[]> {
-    const matches = ranks.map((_, rank) => `select rowid, ${rank} as rank from app_search where app_search match ?`)
+  /** A part of few apps, fetched and sorted. */
+  async function sorted({ ranks, take, skip }: FewPart, order: Order): Promise<number[]> {
     const found: { id: number }[] = await sql.raw(
-      `select apps.id from (select rowid, min(rank) as rank from (${matches.join(' union all ')}) group by rowid) as matched
-       cross join apps on apps.id = matched.rowid where ${listed}
-       ${orderBy(order, 'desc', 'matched.rank')} limit ? offset ?`,
-      [...ranks, limit, offset],
+      `select apps.id from json_each(?) as found cross join apps on apps.id = found.value->>0
+       ${orderBy(order, 'desc', 'found.value->>1')} limit ? offset ?`,
+      [JSON.stringify(ranks.flatMap((apps, rank) => [...apps].map((id) => [id, rank]))), take, skip],
     )
     return found.map(({ id }) => id)
+  }
+
+  /** A part of many apps: those that are passed on a walk through the order's own index. */
+  async function walked({ apps, slice, passed }: ManyPart, order: Order, categoryId: number | undefined) {
+    const inCategory = categoryId === undefined ? '' : 'and apps.category_id = ?'
+    const ids: number[] = []
+    let { skip } = slice
+    let [offset, step] = [0, passed]
+    while (ids.length < slice.take) {
+      // An aggregate takes the rows of a subquery as they come.
+      const [row] = await sql.raw(
+        `select group_concat(id) as ids from (
+           select apps.id from apps where ${isListed} ${inCategory} ${orderBy(order, slice.direction)} limit ? offset ?
+         )`,
+        categoryId === undefined ? [step, offset] : [categoryId, step, offset],
+      )
+      if (row.ids === null) break
+      for (const id of idsOf(row.ids)) {
+        if (!apps.has(id)) continue
+        if (skip > 0) skip--
+        else if (ids.length < slice.take) ids.push(id)
+      }
+      offset += step
+      step = Math.min(2 * step, longestStep)
+    }
+    return slice.direction === 'asc' ? ids.reverse() : ids
   }
 
   return {
     async put(documents) {
       if (documents.length === 0) return
-      const rows = documents.map(({ id, ...document }) => [id, tokensOf(document)])
-      await sql.raw('insert or replace into app_search (rowid, tokens) select value->>0, value->>1 from json_each(?)', [
-        JSON.stringify(rows),
-      ])
+      const rows = JSON.stringify(documents.map(({ id, ...document }) => [id, tokensOf(document)]))
+      await insert(sql, 'app_search', rows)
+      await follow(
+        sql,
+        documents.map(({ id }) => id),
+        rows,
+      )
     },
 
     async remove(ids) {
-      if (ids.length > 0) await sql('app_search').whereIn('rowid', ids).delete()
+      if (ids.length === 0) return
+      await remove(sql, 'app_search', ids)
+      await follow(sql, ids)
     },
 
     async page(question, order, isRanked, limit, offset) {
-      const { categoryId, listed: all } = question
-      const ranks = ranksOf(question, isRanked)
-      const total = await count(ranks.at(-1) ?? '')
-      if (offset >= total) return { ids: [], total }
-
-      /** Whether walking to the end of a slice passes so few apps that it costs less than fetching all matches. */
-      const isWalked = (matches: number, end: number) => end * all < matches * matches * walkedForFetched
-      /** From how many matches on. */
-      const enough = (end: number) => Math.ceil(Math.sqrt((end * all) / walkedForFetched)) + 1
-
-      if (isRanked && !isWalked(total, offset + limit)) {
-        return { ids: await rankedIds(ranks, order, limit, offset), total }
-      }
+      const found = await find(question, isRanked)
       const ids: number[] = []
-      const better: string[] = []
-      let before = 0
-      for (const match of ranks) {
-        if (ids.length === limit || before === total) break
-        const own = [match, ...better].map((one) => `(${one})`).join(' NOT ')
-        const [take, skip] = [limit - ids.length, Math.max(0, offset - before)]
-        // Of the last rank the number is known. Of another it is counted until the front is the nearer end.
-        const isLast = match === ranks.at(-1)
-        const matches = isLast ? total - before : await count(own, Math.max(2 * skip + take, enough(skip + take)))
-        if (skip < matches) {
-          const slice = sliceOf(matches, take, skip)
-          ids.push(...(await idsOf(own, categoryId, isWalked(matches, slice.skip + slice.take), order, slice)))
-        }
-        before += matches
-        if (matches > 0) better.push(match)
+      for (const part of partsOf(found, limit, offset)) {
+        ids.push(...('ranks' in part ? await sorted(part, order) : await walked(part, order, question.categoryId)))
       }
-      return { ids, total }
+      return { ids, total: found.total }
     },
 
-    async has(terms) {
-      const matches = terms.map((term) => {
-        const [whole, beginning] = [true, false].map((isWhole) => matchOf([term], anywhere, isWhole))
-        return whole === beginning ? [whole] : [whole, beginning]
-      })
-      // What is there whole is found at once, and its beginnings, which are dearer, not looked for.
-      const exists = (index: number) =>
-        `exists (select 1 from app_search where value->>${index} is not null and app_search match value->>${index})`
+    async has(words) {
+      const among = (where: (token: string) => string) =>
+        anywhere
+          .map((mark) => `exists (select 1 from app_search_instance where ${where(`'${mark}' || (value->>'text')`)})`)
+          .join(' or ')
+      // A range of the vocabulary takes many times as long as one token.
       const found: { key: number }[] = await sql.raw(
-        `select key from json_each(?) where ${exists(0)} or ${exists(1)}`,
-        [JSON.stringify(matches)],
+        `select key from json_each(?) where case when value->>'isBeginning'
+           then ${among((token) => `term >= ${token} and term <= ${token} || char(0x10ffff)`)}
+           else ${among((token) => `term = ${token}`)} end`,
+        [JSON.stringify(words)],
       )
       const keys = new Set(found.map(({ key }) => key))
-      return terms.map((_, index) => keys.has(index))
+      return words.map((_, index) => keys.has(index))
     },
   }
 }
 
+/** Apps of some ranks, best first. */
+type FewPart = { ranks: IdSet[]; skip: number; take: number }
+
+/** Apps of one rank, and about how many a walk to the end of the slice passes. */
+type ManyPart = { apps: IdSet; slice: Slice; passed: number }
+
 /**
- * What begins a token that is not of the text: so each kind has lists of its own, which are as short as can be. Tokens of
- * names are among those of the text, too.
+ * What a page has of each rank. Where many are found, the order's own index is walked and each app looked up among them; where
+ * few are, all of them are fetched and sorted.
  */
-const marks = { text: '', name: '~', package: '@', key: '=', category: '/' }
-
-const marked = (tokens: string, mark: string) => (mark === '' ? tokens : tokens.replace(/\S+/g, `${mark}$&`))
-
-// A whole key becomes one word, so that the index itself can ask for it.
-const keyToken = (key: string) => `${marks.key}${hash('sha256', key).slice(0, 16)}`
-const categoryToken = (categoryId: number) => `${marks.category}${categoryId}`
-
-const tokensOf = (document: SearchDocument & { categoryId: number }) =>
-  [
-    document.name,
-    marked(document.name, marks.name),
-    document.text,
-    marked(document.package, marks.package),
-    ...document.keys.map(keyToken),
-    categoryToken(document.categoryId),
-  ].join(' ')
-
-/** FTS5 expressions for what a question asks, best rank first; one where rank does not matter. The last is all that is found. */
-function ranksOf({ terms, keys, categoryId }: SearchQuestion, isRanked: boolean): string[] {
-  const all = matchOf(terms, anywhere, false)
-  const ranks = [
-    keys.map((key) => `"${keyToken(key)}"`).join(' OR '),
-    matchOf(terms, [marks.name], true),
-    matchOf(terms, [marks.name], false),
-    matchOf(terms, [marks.text], true),
-    all,
-  ]
-  const inCategory = categoryId === undefined ? '' : `"${categoryToken(categoryId)}" AND `
-  return (isRanked ? ranks : [all]).map((match) => `${inCategory}(${match})`)
+function partsOf({ ranks, listed }: Found, limit: number, offset: number): (FewPart | ManyPart)[] {
+  const parts: (FewPart | ManyPart)[] = []
+  let [before, wanted] = [0, limit]
+  for (const { apps, size } of ranks) {
+    const skip = Math.max(0, offset - before)
+    const take = Math.min(wanted, size - skip)
+    before += size
+    if (take <= 0) continue
+    wanted -= take
+    const slice = sliceOf(size, take, skip)
+    // And somewhat more: they do not stand evenly.
+    const passed = 20 + Math.ceil(((slice.skip + slice.take) * listed) / size)
+    const last = parts.at(-1)
+    if (passed < size * walkedForFetched) {
+      parts.push({ apps, slice, passed })
+    } else if (last && 'ranks' in last) {
+      last.ranks.push(apps)
+      last.take += take
+    } else {
+      parts.push({ ranks: [apps], skip, take })
+    }
+  }
+  return parts
 }
+
+/** How many apps are passed at a time. */
+const longestStep = 100_000
 
 const anywhere = [marks.text, marks.package]
 
-const matchOf = (terms: readonly Term[], marks: string[], isWhole: boolean) =>
-  terms.map(({ forms }) => `(${marks.map((mark) => anyOf(forms, mark, isWhole)).join(' OR ')})`).join(' AND ')
+/** What each rank but the first wants of each term, best rank first: in which kinds of tokens, and whether words are whole. */
+const wants: [kinds: string[], isWhole: boolean][] = [
+  [[marks.name], true],
+  [[marks.name], false],
+  [[marks.text], true],
+  [anywhere, false],
+]
 
-function anyOf(forms: readonly Form[], mark: string, isWhole: boolean): string {
-  const phrases = forms.map(({ tokens, extent }) => {
-    const isBeginning = extent === 'beginning' || (extent === 'either' && !isWhole)
-    return { text: marked(tokens.join(' '), mark), sign: isBeginning ? ' *' : '' }
-  })
+/** Any of some phrases, for each rank that wants it. */
+type Condition = Map<number, string[]>
+
+/** What an app must meet to stand in each rank; in the one there is where they do not matter. The last is all that is found. */
+function conditionsOf({ terms, keys, categoryId }: SearchQuestion, isRanked: boolean): Condition[] {
+  const own = isRanked ? wants : wants.slice(-1)
+  const first = isRanked ? 1 : 0
+  const conditions: Condition[] = terms.map(
+    ({ forms }) =>
+      new Map(
+        own.map(([kinds, isWhole], index) => [first + index, kinds.flatMap((mark) => phrasesOf(forms, mark, isWhole))]),
+      ),
+  )
+  if (isRanked) conditions.push(new Map([[0, keys.map((key) => phraseOf(keyToken(key), false))]]))
+  if (categoryId !== undefined) {
+    conditions.push(new Map([[first + own.length - 1, [phraseOf(categoryToken(categoryId), false)]]]))
+  }
+  return conditions
+}
+
+function phrasesOf(forms: readonly Form[], mark: string, isWhole: boolean): string[] {
+  const phrases = forms.map(({ tokens, extent }) => ({
+    text: marked(tokens.join(' '), mark),
+    isBeginning: extent === 'beginning' || (extent === 'either' && !isWhole),
+  }))
   // What begins with another beginning adds nothing to it.
   const needed = phrases.filter(
-    ({ text }) => !phrases.some((other) => other.sign && other.text !== text && text.startsWith(other.text)),
+    ({ text }) => !phrases.some((other) => other.isBeginning && other.text !== text && text.startsWith(other.text)),
   )
-  return needed.map(({ text, sign }) => `"${text}"${sign}`).join(' OR ')
+  return needed.map(({ text, isBeginning }) => phraseOf(text, isBeginning))
+}
+
+function* inBatches(conditions: Condition[]) {
+  let batch: Condition[] = []
+  let phrases = 0
+  for (const condition of conditions) {
+    const own = [...condition.values()].flat().length
+    if (batch.length > 0 && phrases + own > mostPhrases) {
+      yield batch
+      batch = []
+      phrases = 0
+    }
+    batch.push(condition)
+    phrases += own
+  }
+  yield batch
 }
