@@ -13,7 +13,7 @@ const { data, error } = await api.POST('/apps', {
   },
 })
 if (error) {
-  console.error(error.message, error.data.errors)
+  console.error(error.message, error.data)
   process.exit(1)
 }
 console.log(data.data.app_id, data.data.status)

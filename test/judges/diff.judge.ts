@@ -203,7 +203,7 @@ describe('a change, and what it asks of info.version', () => {
       (c) => (read(c).responses[200].content = { 'text/json': read(c).responses[200].content['application/json'] }),
     ],
 
-    ['minor', 'a status of an operation comes', (c) => (list(c).responses[429] = { ...list(c).responses[503] })],
+    ['minor', 'a status of an operation comes', (c) => (list(c).responses[410] = { ...list(c).responses[503] })],
     ['major', 'a status of an operation goes', (c) => delete read(c).responses[404]],
     [
       'major',

@@ -27,6 +27,7 @@ type Given = {
       405: Paths.ListApps.Responses.$405
       406: Paths.ListApps.Responses.$406
       408: Paths.ListApps.Responses.$408
+      429: Paths.ListApps.Responses.$429
       431: Paths.ListApps.Responses.$431
       500: Paths.ListApps.Responses.$500
       503: Paths.ListApps.Responses.$503
@@ -45,6 +46,7 @@ type Given = {
       413: Paths.CreateApp.Responses.$413
       415: Paths.CreateApp.Responses.$415
       422: Paths.CreateApp.Responses.$422
+      429: Paths.CreateApp.Responses.$429
       431: Paths.CreateApp.Responses.$431
       500: Paths.CreateApp.Responses.$500
       503: Paths.CreateApp.Responses.$503
@@ -62,6 +64,7 @@ type Given = {
       405: Paths.GetApp.Responses.$405
       406: Paths.GetApp.Responses.$406
       408: Paths.GetApp.Responses.$408
+      429: Paths.GetApp.Responses.$429
       431: Paths.GetApp.Responses.$431
       500: Paths.GetApp.Responses.$500
       503: Paths.GetApp.Responses.$503
@@ -85,6 +88,7 @@ type Given = {
       413: Paths.UpdateApp.Responses.$413
       415: Paths.UpdateApp.Responses.$415
       422: Paths.UpdateApp.Responses.$422
+      429: Paths.UpdateApp.Responses.$429
       431: Paths.UpdateApp.Responses.$431
       500: Paths.UpdateApp.Responses.$500
       503: Paths.UpdateApp.Responses.$503
@@ -103,6 +107,7 @@ type Given = {
       406: Paths.DeleteApp.Responses.$406
       408: Paths.DeleteApp.Responses.$408
       412: Paths.DeleteApp.Responses.$412
+      429: Paths.DeleteApp.Responses.$429
       431: Paths.DeleteApp.Responses.$431
       500: Paths.DeleteApp.Responses.$500
       503: Paths.DeleteApp.Responses.$503
