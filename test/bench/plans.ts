@@ -121,7 +121,8 @@ const operations = (database: Database) => appHandlers(database, 'http://localho
 
 /** What an operation does not take is typed as never. */
 const none = {} as never
-const noInput = { caller: undefined, path: none, query: none, header: none, body: none }
+const { signal } = new AbortController()
+const noInput = { caller: undefined, path: none, query: none, header: none, body: none, signal }
 
 async function collect(databaseFile: string, cases: Case[]): Promise<Statement[]> {
   const statements = new Map<string, Statement>()
