@@ -138,6 +138,7 @@ export const spread = (count: number, size: number) =>
   Array.from({ length: count }, (_, index) => 1 + ((index * 7919) % size))
 
 /** The bytes of a GET. */
-export const getBytes = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`
+export const getBytes = (path: string, ...headers: string[]) =>
+  [`GET ${path} HTTP/1.1`, 'Host: x', ...headers, '', ''].join('\r\n')
 
 if (!isMainThread && workerData?.targets) parentPort?.postMessage(await ask(workerData))
