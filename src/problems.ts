@@ -40,16 +40,27 @@ function problemOf(error: ErrorObject, locate: Locate): Problem {
 }
 
 /** Texts that are wrong in a way that no pattern tells. */
-export function unpatterned(value: unknown, field = '', depth = 0): Problem[] {
-  if (typeof value === 'string') {
-    const message = textFault(value)
-    return message === undefined ? [] : [{ in: 'body', field, message }]
+export function unpatterned(value: unknown): Problem[] {
+  const problems: Problem[] = []
+  // Where the value is that is looked at. Put into words for what is wrong alone: most never is.
+  const names: string[] = []
+  const look = (value: unknown) => {
+    if (typeof value === 'string') {
+      const message = textFault(value)
+      if (message === undefined) return
+      const field = names.reduce((field, name) => fitting(`${field}/${escaped(name)}`), '')
+      problems.push({ in: 'body', field, message })
+    }
+    // No schema has anything so deep, and what a stranger nests must not fill the stack.
+    if (typeof value !== 'object' || value === null || names.length > 8) return
+    for (const [name, part] of Object.entries(value)) {
+      names.push(name)
+      look(part)
+      names.pop()
+    }
   }
-  // No schema has anything so deep, and what a stranger nests must not fill the stack.
-  if (typeof value !== 'object' || value === null || depth > 8) return []
-  return Object.entries(value).flatMap(([name, part]) =>
-    unpatterned(part, fitting(`${field}/${escaped(name)}`), depth + 1),
-  )
+  look(value)
+  return problems
 }
 
 /** What no pattern that every client's engine reads alike can forbid: it would have to speak of what is beyond 16 bits. */
@@ -115,19 +126,32 @@ const article = (type: string) => (type === 'null' ? type : /^[aeiou]/.test(type
 export function repeatedField(json: string): Problem | undefined {
   const names = new Set<string>()
   let depth = 0
-  let before = ''
-  // A string that does not end is a token, too: else each quote in it would be tried for the beginning of one.
-  for (const [token] of json.matchAll(/"[^"\\]*(?:\\.[^"\\]*)*"?|[{}[\]:]/gs)) {
-    if (token === '{' || token === '[') depth++
-    else if (token === '}' || token === ']') depth--
-    else if (token === ':' && depth === 1) {
-      const name = decoded(before)
+  let before = { begin: 0, end: 0 }
+  for (let begin = 0, end = 0; begin < json.length; begin = end) {
+    end = begin + 1
+    const sign = json.charAt(begin)
+    if (sign === '"') end = endOfString(json, begin)
+    else if (sign === '{' || sign === '[') depth++
+    else if (sign === '}' || sign === ']') depth--
+    else if (sign !== ':') continue
+    else if (depth === 1) {
+      const name = decoded(json.slice(before.begin, before.end))
       if (names.has(name)) return { in: 'body', field: fitting(`/${escaped(name)}`), message: 'must be there once' }
       names.add(name)
     }
-    before = token
+    before = { begin, end }
   }
   return undefined
+}
+
+/** Behind the quote that ends the string that begins there; the end of the text, where none does. */
+function endOfString(json: string, begin: number): number {
+  for (let end = json.indexOf('"', begin + 1); end !== -1; end = json.indexOf('"', end + 1)) {
+    let backslashes = 0
+    while (json.charAt(end - 1 - backslashes) === '\\') backslashes++
+    if (backslashes % 2 === 0) return end + 1
+  }
+  return json.length
 }
 
 /** A string of JSON; whatever else stands before a colon is the parser's to refuse. */
