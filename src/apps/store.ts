@@ -61,10 +61,16 @@ export const appStore = (connection: Connection) => {
       count(before, -1)
       count(after, 1)
     }
+    const changed = [...differences].filter(([, difference]) => difference !== 0)
+    const categories = sql('categories').whereIn(
+      'id',
+      changed.map(([id]) => id),
+    )
     // In one order, so that of two who count in the same categories none waits for the other in a circle.
-    for (const [id, difference] of [...differences].toSorted(([a], [b]) => a - b)) {
-      if (difference !== 0) await sql('categories').where({ id }).increment('listed_apps', difference)
-    }
+    if (changed.length > 1) await categories.clone().orderBy('id').forUpdate().select('id')
+    const cases = changed.map(() => 'when ? then cast(? as bigint)').join(' ')
+    if (changed.length > 0)
+      await categories.update('listed_apps', sql.raw(`listed_apps + case id ${cases} end`, changed.flat()))
   }
 
   async function keepIndex(changes: AppChange[]) {
