@@ -18,7 +18,8 @@ import { Refusal, ServiceError } from './errors.ts'
 
 // More threads than a database has connections, before the first of them is used: else a statement that waits for a lock would
 // hold up whoever asks only for the data's version.
-process.env.UV_THREADPOOL_SIZE ??= '8'
+// An import has one, and each thread keeps memory of its own: one for its statements, one for its file.
+process.env.UV_THREADPOOL_SIZE ??= process.argv[2] === 'import' ? '2' : '8'
 
 /** Exit codes: 0 done, 1 failed, 2 misused. */
 const program = new Command('apps-service')

@@ -2,7 +2,7 @@ import type { Actor } from '../actor.ts'
 import { categoryStore } from '../apps/categories.ts'
 import { freeSlugs } from '../apps/free-slugs.ts'
 import { isNumbered } from '../apps/slug.ts'
-import { appStore, differs, laterThan, type NewReviewRow } from '../apps/store.ts'
+import { appStore, differs, laterThan } from '../apps/store.ts'
 import type { Problem } from '../contract.ts'
 import type { Connection } from '../db/dialect.ts'
 import type { ReviewRow } from '../db/tables.ts'
@@ -275,13 +275,13 @@ export const importStore = (connection: Connection) => {
     )
   }
 
-  async function reviewRows(ofApps: { id: number; reviews: LineReview[] }[]): Promise<NewReviewRow[]> {
+  async function reviewRows(ofApps: { id: number; reviews: LineReview[] }[]) {
     const rows = ofApps.flatMap(({ id, reviews }) => reviews.map((review) => ({ ...review, app_id: id })))
     const ids = await freeIds(
       'reviews',
       rows.map(({ id }) => id),
     )
-    return rows.map(({ id: _, ...row }, index) => withId(row, ids[index]))
+    return rows.map((row, index) => (row.id === ids[index] ? row : { ...row, id: ids[index] }))
   }
 
   /** Whether anything of the app changed. */
