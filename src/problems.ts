@@ -40,16 +40,27 @@ function problemOf(error: ErrorObject, locate: Locate): Problem {
 }
 
 /** Texts that are wrong in a way that no pattern tells. */
-export function unpatterned(value: unknown, field = '', depth = 0): Problem[] {
-  if (typeof value === 'string') {
-    const message = textFault(value)
-    return message === undefined ? [] : [{ in: 'body', field, message }]
+export function unpatterned(value: unknown): Problem[] {
+  const problems: Problem[] = []
+  // Where the value is that is looked at. Put into words for what is wrong alone: most never is.
+  const names: string[] = []
+  const look = (value: unknown) => {
+    if (typeof value === 'string') {
+      const message = textFault(value)
+      if (message === undefined) return
+      const field = names.reduce((field, name) => fitting(`${field}/${escaped(name)}`), '')
+      problems.push({ in: 'body', field, message })
+    }
+    // No schema has anything so deep, and what a stranger nests must not fill the stack.
+    if (typeof value !== 'object' || value === null || names.length > 8) return
+    for (const [name, part] of Object.entries(value)) {
+      names.push(name)
+      look(part)
+      names.pop()
+    }
   }
-  // No schema has anything so deep, and what a stranger nests must not fill the stack.
-  if (typeof value !== 'object' || value === null || depth > 8) return []
-  return Object.entries(value).flatMap(([name, part]) =>
-    unpatterned(part, fitting(`${field}/${escaped(name)}`), depth + 1),
-  )
+  look(value)
+  return problems
 }
 
 /** What no pattern that every client's engine reads alike can forbid: it would have to speak of what is beyond 16 bits. */
@@ -111,14 +122,11 @@ function messageOf({ keyword, params, parentSchema, message }: ErrorObject, plac
 
 const article = (type: string) => (type === 'null' ? type : /^[aeiou]/.test(type) ? `an ${type}` : `a ${type}`)
 
-/** A string that does not end is one, too: else each quote in it would be tried for the beginning of another. */
-const token = /"[^"\\]*(?:\\.[^"\\]*)*"?|[{}[\]:,]/gs
-
 /** Whether a JSON text has more texts, brackets and signs than so many. */
 export function hasMoreTokens(json: string, most: number): boolean {
   let count = 0
-  for (const _ of json.matchAll(token)) {
-    count++
+  for (let begin = 0; begin < json.length; begin = endOfPart(json, begin)) {
+    if ('"{}[]:,'.includes(json.charAt(begin))) count++
     if (count > most) return true
   }
   return false
@@ -128,18 +136,33 @@ export function hasMoreTokens(json: string, most: number): boolean {
 export function repeatedField(json: string): Problem | undefined {
   const names = new Set<string>()
   let depth = 0
-  let before = ''
-  for (const [part] of json.matchAll(token)) {
-    if (part === '{' || part === '[') depth++
-    else if (part === '}' || part === ']') depth--
-    else if (part === ':' && depth === 1) {
-      const name = decoded(before)
+  let before = { begin: 0, end: 0 }
+  for (let begin = 0, end = 0; begin < json.length; begin = end) {
+    end = endOfPart(json, begin)
+    const sign = json.charAt(begin)
+    if (sign === '{' || sign === '[') depth++
+    else if (sign === '}' || sign === ']') depth--
+    else if (sign === ':' && depth === 1) {
+      const name = decoded(json.slice(before.begin, before.end))
       if (names.has(name)) return { in: 'body', field: fitting(`/${escaped(name)}`), message: 'must be there once' }
       names.add(name)
     }
-    before = part
+    if ('"{}[]:'.includes(sign)) before = { begin, end }
   }
   return undefined
+}
+
+/** Behind a text, or a character beside texts. */
+const endOfPart = (json: string, begin: number) => (json.charAt(begin) === '"' ? endOfString(json, begin) : begin + 1)
+
+/** Behind the quote that ends the string that begins there; the end of the text, where none does. */
+function endOfString(json: string, begin: number): number {
+  for (let end = json.indexOf('"', begin + 1); end !== -1; end = json.indexOf('"', end + 1)) {
+    let backslashes = 0
+    while (json.charAt(end - 1 - backslashes) === '\\') backslashes++
+    if (backslashes % 2 === 0) return end + 1
+  }
+  return json.length
 }
 
 /** A string of JSON; whatever else stands before a colon is the parser's to refuse. */

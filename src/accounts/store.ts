@@ -11,6 +11,9 @@ import { generateKey, isSameKey, type KeyState, keyId, keyPrefix, keyState } fro
 export type Developer = { id: number; name: string; isNew: boolean }
 export type IssuedKey = { id: string; key: string; name: string | null; developer_name: string; expires_at: string }
 
+/** What search is to forget now, and why the name is not the developer's. */
+export type TakenName = { forgotten: string; refusal?: Refusal }
+
 /** A developer with what is theirs. */
 export type Account = { id: number; name: string; created_at: string; active_keys: number; apps: StateCounts }
 
@@ -69,17 +72,19 @@ export function authenticator(database: Database): (key: string) => Promise<Call
 const unauthorized = (message: string) => new ServiceError('unauthorized', message, { refusedKey: true })
 
 const refused = (message: string) => new Refusal(message)
+const noSuchDeveloper = (name: string) => refused(`there is no developer ${JSON.stringify(name.trim())}`)
+const nameTaken = (name: string) => refused(`there is already a developer ${JSON.stringify(name)}`)
 
 export const accountStore = (connection: Connection) => {
   const { sql } = connection
 
-  const findDeveloper = (name: string): Promise<{ id: number; name: string } | undefined> =>
-    sql('developers').where({ name: name.trim() }).first('id', 'name')
+  const findDeveloper = (name: string): Promise<{ id: number; name: string; former_name: string | null } | undefined> =>
+    sql('developers').where({ name: name.trim() }).first('id', 'name', 'former_name')
 
   /** Refuses where there is none of exactly this name. */
   async function demandDeveloper(name: string): Promise<{ id: number; name: string }> {
     const developer = await findDeveloper(name)
-    if (!developer) throw refused(`there is no developer ${JSON.stringify(name.trim())}`)
+    if (!developer) throw noSuchDeveloper(name)
     return developer
   }
 
@@ -106,7 +111,7 @@ export const accountStore = (connection: Connection) => {
     /** The developer of exactly this name, made where there is none. Refuses to make one of a name that cannot be one. */
     async findOrAddDeveloper(text: string): Promise<Developer> {
       const known = await findDeveloper(text)
-      if (known) return { ...known, isNew: false }
+      if (known) return { id: known.id, name: known.name, isNew: false }
       const name = developerNameFrom(text)
       const now = new Date().toISOString()
       const added = await sql('developers')
@@ -124,31 +129,53 @@ export const accountStore = (connection: Connection) => {
       return { developers: await accounts(ids), total: Number(all?.total ?? 0) }
     },
 
-    /** Search finds the developer's apps by the new name. Refuses where there is no such developer, or the name cannot be theirs. */
-    async rename(from: string, text: string, actor: Actor): Promise<{ id: number; name: string; listed_apps: number }> {
-      const developer = await demandDeveloper(from)
+    /**
+     * Has search told of another name, too, by whoever tells it of an app. `taken` where the developer has the name already, and
+     * what is left of an earlier run is to be finished. Refuses where there is no such developer, or the name cannot be theirs.
+     */
+    async beginRename(from: string, text: string): Promise<{ id: number; name: string; taken?: TakenName }> {
       const name = developerNameFrom(text)
-      if (name === developer.name) throw refused(`the developer is named ${JSON.stringify(name)} already`)
-      await connection.attempt(
-        () => sql('developers').where({ id: developer.id }).update({ name, changed_at: new Date().toISOString() }),
-        {
-          'developers.name': () => refused(`there is already a developer ${JSON.stringify(name)}`),
-        },
-      )
-      const listed_apps = await appStore(connection).indexAgain(developer.id)
+      const [developer, holder] = [await findDeveloper(from), await findDeveloper(name)]
+      if (holder && holder.former_name === from.trim()) {
+        return { id: holder.id, name, taken: { forgotten: holder.former_name } }
+      }
+      if (!developer) throw noSuchDeveloper(from)
+      const { id } = developer
+      if (holder?.id === id) throw refused(`the developer is named ${JSON.stringify(name)} already`)
+      if (holder && developer.former_name !== name) throw nameTaken(name)
+      if (holder) return { id, name, taken: { forgotten: name, refusal: nameTaken(name) } }
+      await sql('developers').where({ id }).update({ next_name: name })
+      return { id, name }
+    },
+
+    /** From now on the developer has the name that search knows beside the old one; unless it has meanwhile become another's. */
+    async takeNextName(id: number, name: string, actor: Actor): Promise<TakenName> {
+      const before = await sql('developers').where({ id }).forUpdate().first('name', 'next_name', 'former_name')
+      // Another run was quicker.
+      if (before?.name === name) return { forgotten: before.former_name ?? name }
+      if (before?.next_name !== name) throw refused('the developer is meanwhile being given another name')
+      const at = new Date().toISOString()
+      const renaming = sql('developers')
+        .where({ id })
+        .update({ name, next_name: null, former_name: before.name, changed_at: at })
+      try {
+        await connection.attempt(() => renaming, { 'developers.name': () => nameTaken(name) })
+      } catch (error) {
+        if (!(error instanceof Refusal)) throw error
+        await sql('developers').where({ id }).update({ next_name: null, former_name: name })
+        return { forgotten: name, refusal: error }
+      }
+      const change = { before: { name: before.name }, after: { name } }
       await auditStore(connection).record(
-        [
-          {
-            action: 'developer rename',
-            at: new Date().toISOString(),
-            subject: { developer_id: developer.id },
-            before: { name: developer.name },
-            after: { name },
-          },
-        ],
+        [{ action: 'developer rename', at, subject: { developer_id: id }, ...change }],
         actor,
       )
-      return { id: developer.id, name, listed_apps }
+      return { forgotten: before.name }
+    },
+
+    /** When search has forgotten a name. */
+    async endRename(id: number, forgotten: string) {
+      await sql('developers').where({ id, former_name: forgotten }).update({ former_name: null })
     },
 
     /** The key itself is in the result and nowhere else. */

@@ -53,8 +53,11 @@ type AppChange = {
   document?: SearchDocument | undefined
 }
 
+/** Where an app stands among its developer's. */
+export type Place = Pick<AppRow, 'name' | 'id'>
+
 /** How many apps are told to search at a time. */
-const batchSize = 500
+const batchSize = 100
 
 type FindOptions = { evenDeleted?: boolean; toChange?: boolean; seenBy?: Caller | 'anyone' }
 
@@ -75,10 +78,16 @@ export const appStore = (connection: Connection) => {
       count(before, -1)
       count(after, 1)
     }
+    const changed = [...differences].filter(([, difference]) => difference !== 0)
+    const categories = sql('categories').whereIn(
+      'id',
+      changed.map(([id]) => id),
+    )
     // In one order, so that of two who count in the same categories none waits for the other in a circle.
-    for (const [id, difference] of [...differences].toSorted(([a], [b]) => a - b)) {
-      if (difference !== 0) await sql('categories').where({ id }).increment('listed_apps', difference)
-    }
+    if (changed.length > 1) await categories.clone().orderBy('id').forUpdate().select('id')
+    const cases = changed.map(() => 'when ? then cast(? as bigint)').join(' ')
+    if (changed.length > 0)
+      await categories.update('listed_apps', sql.raw(`listed_apps + case id ${cases} end`, changed.flat()))
   }
 
   async function keepIndex(changes: AppChange[]) {
@@ -97,10 +106,12 @@ export const appStore = (connection: Connection) => {
     )
   }
 
+  /** As search is told of them: both names of one who is being given another, on lines of their own. */
   async function developerNames(ids: number[]): Promise<Map<number, string>> {
     if (ids.length === 0) return new Map()
-    const rows = await sql('developers').whereIn('id', ids).select('id', 'name')
-    return new Map(rows.map(({ id, name }) => [id, name]))
+    // Shared, so that a name that is found here does not change before what is made of it is there.
+    const rows = await sql('developers').whereIn('id', ids).forShare().select('id', 'name', 'next_name')
+    return new Map(rows.map(({ id, name, next_name }) => [id, next_name === null ? name : `${name}\n${next_name}`]))
   }
 
   /** All that follows from changes of apps, in the same transaction. */
@@ -199,27 +210,30 @@ export const appStore = (connection: Connection) => {
       return counts
     },
 
-    /** Tells search anew of all that a developer has listed, and returns how many apps that is. For when the developer's name has changed. */
-    async indexAgain(developerId: number): Promise<number> {
-      const developerName = (await developerNames([developerId])).get(developerId) ?? ''
-      let count = 0
-      let last = { name: '', id: 0 }
-      for (;;) {
-        // In the order of the index by developer, so that each batch is found without those before it.
-        const apps = await sql('apps')
-          .where({ developer_id: developerId })
-          .whereRaw(listed)
-          .whereRaw('(apps.name, apps.id) > (?, ?)', [last.name, last.id])
-          .orderBy(['apps.name', 'apps.id'])
-          .limit(batchSize)
-          .select('id', ...searchedColumns)
-        await search.put(
-          apps.map((app) => ({ id: app.id, categoryId: app.category_id, ...searchDocument(app, developerName) })),
-        )
-        count += apps.length
-        last = apps.at(-1) ?? last
-        if (apps.length < batchSize) return count
-      }
+    /**
+     * Tells search anew of a batch of what a developer has listed, behind the last of the batch before: for when the developer's
+     * name changes. Returns how many apps that is, and the last; undefined where none is left.
+     */
+    async indexAgain(developerId: number, behind: Place = { name: '', id: 0 }) {
+      const names = await developerNames([developerId])
+      // In the order of the index by developer, so that each batch is found without those before it.
+      const apps = await sql('apps')
+        .where({ developer_id: developerId })
+        .whereRaw(listed)
+        .whereRaw('(apps.name, apps.id) > (?, ?)', [behind.name, behind.id])
+        .orderBy(['apps.name', 'apps.id'])
+        .limit(batchSize)
+        .forUpdate()
+        .select('id', ...searchedColumns)
+      await search.put(
+        apps.map((app) => ({
+          id: app.id,
+          categoryId: app.category_id,
+          ...searchDocument(app, names.get(developerId) ?? ''),
+        })),
+      )
+      const last: Place | undefined = apps.length < batchSize ? undefined : apps.at(-1)
+      return { count: apps.length, last: last && { name: last.name, id: last.id } }
     },
 
     /** Puts an app into its table. Throws `package_name_taken`. */

@@ -1,4 +1,5 @@
 import { Command } from 'commander'
+import { renameDeveloper } from '../accounts/rename.ts'
 import { accountStore } from '../accounts/store.ts'
 import type { StateCounts } from '../apps/store.ts'
 import {
@@ -34,13 +35,17 @@ rejected, deleted}}. A deleted app counts as deleted alone.`,
     )
     .addCommand(
       new Command('rename')
-        .description('give a developer another name, which the catalogue shows and search knows at once')
+        .description('give a developer another name, in the catalogue and in search')
         .argument('<name>', 'name that the developer has')
         .requiredOption('--to <name>', 'name that the developer is given; no other may have it')
         .option('--json', 'print one JSON object')
         .addHelpText(
           'after',
           `
+All apps show the new name at one moment, and search finds them by it from then
+on. Others may write meanwhile: of a developer with very many apps it takes a
+while. Stopped half-way and started again, it finishes.
+
 Example:
   npx apps-service developer rename "Harbour Software" --to "Harbour & Sons"
 
@@ -71,9 +76,7 @@ async function list(options: PageOptions) {
 }
 
 async function rename(name: string, options: { to: string; json?: true }) {
-  const renamed = await withDatabase((database) =>
-    database.write((connection) => accountStore(connection).rename(name, options.to, operator())),
-  )
+  const renamed = await withDatabase((database) => renameDeveloper(database, name, options.to, operator()))
   if (options.json) return printJson(renamed)
   print(`The developer is ${renamed.name} now, with ${renamed.listed_apps} listed apps.`)
 }

@@ -92,7 +92,7 @@ export type Connection = Readonly<{
   select: <Row>(statement: string, values: (string | number)[]) => Promise<Row[]>
   search: SearchIndex
   /**
-   * Inserts rows that all have the same columns, but for `id`: a row without one is given one, which no other of the rows
+   * In a transaction. Inserts rows that all have the same columns, but for `id`: a row without one is given one, which no other of the rows
    * names, and no later row is given an id that one of these names. Returns each row's id by its value in the column `by`,
    * where one is named.
    */

@@ -2,6 +2,7 @@ import { setTimeout as delay, setImmediate } from 'node:timers/promises'
 import type { Actor } from '../actor.ts'
 import type { Problem } from '../contract.ts'
 import type { Database } from '../db/open.ts'
+import { pause, turn } from '../db/turns.ts'
 import { searchDocument } from '../search/document.ts'
 import { isCategoryLine, isSet, type Line, problem, readLine } from './line.ts'
 import { linesOf, type TextLine } from './lines.ts'
@@ -35,22 +36,21 @@ type BadLine = { number: number; text: string | undefined; problems: Problem[] }
 type AnyLine = ReadyLine | ReadyCategory | BadLine
 type Batch = AnyLine[]
 
+/** What is kept of a line until its transaction has ended: it is a quarter of what it takes to write it. */
+type KeptLine = { number: number; text: string } | BadLine
+
+const kept = (line: AnyLine): KeptLine => (isReady(line) ? { number: line.number, text: line.text } : line)
+const readyAgain = (line: KeptLine): AnyLine => ('problems' in line ? line : lineOf(line))
+
 const isReady = (line: AnyLine): line is ReadyLine | ReadyCategory => !('problems' in line)
 
 /** Lines and characters that are written together, while the next ones are read. */
-const batchLines = 250
-const batchLength = 512 * 1024
+const batchLines = 500
+const batchLength = 1024 * 1024
 
 /** Lines that are kept for the end, since an app before them has their package name still: so many exchange them in no time. */
 const mostLater = 5000
 
-/**
- * Milliseconds. A transaction takes batches for so long, since every commit writes each page that it touched: the more lines
- * share one, the fewer pages are written for each. Then the lock is left alone for longer than SQLite lets a writer that
- * waits for it sleep, 100 ms (https://sqlite.org/src/file/src/main.c, sqliteDefaultBusyCallback): so each gets its turn.
- */
-const turn = 750
-const pause = 110
 /** Milliseconds for which a transaction is kept open for a batch that is still being read. */
 const patience = 50
 
@@ -68,15 +68,17 @@ export async function importCatalogue(
   const later: ReadyLine[] = []
   const ahead = new OneAhead(batches(read()))
 
-  for (let first = await ahead.next(); first; first = await ahead.next()) {
-    const results = await writeTurn(first)
-    for (const [batch, outcomes] of results) await count(batch, outcomes)
+  for (let first = await ahead.next(); first; ) {
+    const written = await writeTurn(first)
+    const isLeftAlone = delay(pause)
+    await count(written)
     options.onProgress(summary)
-    await delay(pause)
+    first = await ahead.next()
+    if (first || later.length > 0) await isLeftAlone
   }
   if (later.length > 0) {
     const outcomes = await database.write((connection) => importStore(connection).applyLast(later, { ...options, now }))
-    await count(later, outcomes)
+    await count(later.map((line, index) => [line, outcomes[index] ?? []]))
   }
   await database.settle()
   return summary
@@ -95,30 +97,32 @@ export async function importCatalogue(
   }
 
   /** Writes batches in one transaction, as many as there is time for. */
-  async function writeTurn(first: Batch): Promise<[Batch, Outcome[]][]> {
+  async function writeTurn(first: Batch): Promise<[KeptLine, Outcome][]> {
     // The batches of this turn, which stay its own when the work is run again.
-    const begun = [first]
-    let outcomes: Outcome[][] = []
-    const begin = performance.now()
+    const begun: KeptLine[][] = []
+    let outcomes: Outcome[] = []
     await database.write(async (connection) => {
+      const begin = performance.now()
+      const { apply } = importStore(connection)
+      const write = async (batch: Batch) => {
+        const written = (await apply(batch.filter(isReady), { ...options, now })).values()
+        outcomes.push(...batch.map((line) => (isReady(line) ? (written.next().value ?? []) : line.problems)))
+      }
       outcomes = []
-      const store = importStore(connection)
-      for (const batch of begun) {
-        outcomes.push(await store.apply(batch.filter(isReady), { ...options, now }))
-        const goesOn = outcomes.length === begun.length && performance.now() - begin < turn
-        const next = goesOn ? await ahead.nextWithin(patience) : undefined
-        if (next) begun.push(next)
+      for (const batch of begun) await write(batch.map(readyAgain))
+      for (let next: Batch | undefined = begun.length === 0 ? first : undefined; next; ) {
+        begun.push(next.map(kept))
+        await write(next)
+        next = performance.now() - begin < turn ? await ahead.nextWithin(patience) : undefined
       }
     })
-    return begun.map((batch, index) => [batch, outcomes[index] ?? []])
+    return begun.flat().map((line, index) => [line, outcomes[index] ?? []])
   }
 
-  async function count(batch: Batch, outcomes: Outcome[]) {
-    const left = outcomes.values()
-    for (const line of batch) {
-      const outcome = isReady(line) ? left.next().value : line.problems
-      if (outcome === undefined) throw new Error(`nothing is known of line ${line.number}`)
-      if (outcome === 'later' && 'line' in line && later.length < mostLater) later.push(line)
+  async function count(lines: [KeptLine, Outcome][]) {
+    for (const [line, outcome] of lines) {
+      const again = outcome === 'later' && later.length < mostLater ? readyAgain(line) : undefined
+      if (again && 'line' in again) later.push(again)
       else if (outcome === 'later') await reject(line, [problem('/package_name', 'is that of another app')])
       else if (outcome === 'created with another slug') {
         summary.created++
@@ -128,7 +132,7 @@ export async function importCatalogue(
     }
   }
 
-  async function reject({ number, text }: AnyLine, problems: Problem[]) {
+  async function reject({ number, text }: KeptLine, problems: Problem[]) {
     summary.rejected++
     await options.onReject(number, problems, text)
   }

@@ -226,24 +226,36 @@ function parse(text: string): unknown {
   }
 }
 
+/** White space around texts goes, in the value itself: it was parsed for this alone. */
 function trimmed(value: unknown): unknown {
   if (typeof value === 'string') return value.trim()
-  if (Array.isArray(value)) return value.map(trimmed)
   if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, trimmed(part)]))
+  const parts = value as Record<string, unknown>
+  for (const name of Object.keys(parts)) {
+    const part = parts[name]
+    const kept = trimmed(part)
+    if (kept !== part) parts[name] = kept
+  }
+  return value
 }
 
 /** Writes times as they are stored; the problems of those that are none, such as a leap second. */
 function inUtc(times: Partial<Record<(typeof timeFields)[number], string | null>>, where: string): Problem[] {
-  return timeFields.flatMap((field) => {
+  const problems: Problem[] = []
+  for (const field of timeFields) {
     const text = times[field]
-    if (!isSet(text)) return []
+    if (!isSet(text)) continue
     const time = Date.parse(text)
-    if (Number.isNaN(time)) return problem(`${where}/${field}`, 'is no time that there is')
-    times[field] = new Date(time).toISOString()
+    if (Number.isNaN(time)) {
+      problems.push(problem(`${where}/${field}`, 'is no time that there is'))
+      continue
+    }
+    const stored = new Date(time).toISOString()
+    times[field] = stored
     // A year of more than four digits has a sign before it, and text with one does not sort by time.
-    return /^\d{4}-/.test(times[field]) ? [] : problem(`${where}/${field}`, 'must be in the years 0000 to 9999')
-  })
+    if (!/^\d{4}-/.test(stored)) problems.push(problem(`${where}/${field}`, 'must be in the years 0000 to 9999'))
+  }
+  return problems
 }
 
 const timeFields = ['created_at', 'updated_at', 'approved_at', 'deleted_at', 'unreviewed_since'] as const

@@ -2,7 +2,7 @@ import type { Actor } from '../actor.ts'
 import { categoryStore } from '../apps/categories.ts'
 import { freeSlugs } from '../apps/free-slugs.ts'
 import { isNumbered } from '../apps/slug.ts'
-import { appStore, differs, laterThan, type NewReviewRow } from '../apps/store.ts'
+import { appStore, differs, laterThan } from '../apps/store.ts'
 import type { Problem } from '../contract.ts'
 import type { Connection } from '../db/dialect.ts'
 import type { ReviewRow } from '../db/tables.ts'
@@ -32,6 +32,9 @@ import {
   takesPackageName,
   withoutRepeats,
 } from './plan.ts'
+
+/** Developers by name, and whether search knows them by that alone: one that is being renamed has two. */
+type Owners = Map<string, { id: number; hasOneName: boolean }>
 
 type Terms = { actor: Actor; onlyNew: boolean; now: string }
 
@@ -111,19 +114,19 @@ export const importStore = (connection: Connection) => {
 
     const accepted = plans.filter((plan) => plan !== undefined && plan !== 'later').filter(isPlan)
     const reviews = await reviewsOf(accepted.flatMap(({ line, known }) => (line.reviews && known ? known.id : [])))
-    const developers = await developerIds(
-      accepted.map(({ line }) => line.developer_name),
+    const owners = await ownersOf(
+      accepted.map(({ line }) => line),
       now,
     )
     await create(
       accepted.filter(({ known }) => !known),
-      developers,
+      owners,
       actor,
       now,
     )
     const changed = new Set<Plan>()
     for (const plan of accepted) {
-      if (plan.known && (await update(plan, plan.known, developers, reviews, actor, now))) changed.add(plan)
+      if (plan.known && (await update(plan, plan.known, owners, reviews, actor, now))) changed.add(plan)
     }
     return plans.map((plan) => {
       if (!plan) return 'unchanged'
@@ -211,23 +214,27 @@ export const importStore = (connection: Connection) => {
     return lines.flatMap((line) => {
       const owner = owners.get(line.developer_name)
       const value = line[field]
-      return owner === undefined || value === undefined ? [] : [[owner, value] as const]
+      return owner === undefined || value === undefined ? [] : [[owner.id, value] as const]
     })
   }
 
-  async function knownDevelopers(names: string[]): Promise<Map<string, number>> {
-    const rows = names.length === 0 ? [] : await sql('developers').whereIn('name', names).select('id', 'name')
-    return new Map(rows.map(({ id, name }) => [name, id]))
+  async function knownDevelopers(names: string[]): Promise<Owners> {
+    if (names.length === 0) return new Map()
+    // Shared, so that none is given another name before what is written of it is there.
+    const rows = await sql('developers').whereIn('name', names).forShare().select('id', 'name', 'next_name')
+    return new Map(rows.map(({ id, name, next_name }) => [name, { id, hasOneName: next_name === null }]))
   }
 
-  /** Ids of developers by name, new ones being made. */
-  async function developerIds(names: string[], now: string): Promise<Map<string, number>> {
-    const ids = await knownDevelopers([...new Set(names)])
-    const rows = [...new Set(names)]
-      .filter((name) => !ids.has(name))
+  /** Developers by name, new ones being made. */
+  async function ownersOf(lines: Line[], now: string): Promise<Owners> {
+    const names = [...new Set(lines.map(({ developer_name }) => developer_name))]
+    const owners = await knownDevelopers(names)
+    const rows = names
+      .filter((name) => !owners.has(name))
       .map((name) => ({ name, created_at: now, changed_at: new Date().toISOString() }))
-    for (const [name, id] of await insertRows('developers', rows, 'name')) ids.set(String(name), id)
-    return ids
+    const added = await insertRows('developers', rows, 'name')
+    for (const [name, id] of added) owners.set(String(name), { id, hasOneName: true })
+    return owners
   }
 
   async function reviewsOf(appIds: number[]): Promise<Map<number, ReviewRow[]>> {
@@ -248,12 +255,12 @@ export const importStore = (connection: Connection) => {
     })
   }
 
-  async function create(plans: Plan[], developers: Map<string, number>, actor: Actor, now: string) {
+  async function create(plans: Plan[], owners: Owners, actor: Actor, now: string) {
     const ids = await freeIds(
       'apps',
       plans.map(({ line }) => line.id),
     )
-    const ownerOf = ({ line }: Plan) => developers.get(line.developer_name) ?? 0
+    const ownerOf = ({ line }: Plan) => owners.get(line.developer_name)
     const displaced = plans.filter(({ hasStrangersSlug }) => hasStrangersSlug).map(({ line }) => line.slug ?? '')
     const given = plans.flatMap(({ line }) => line.slug ?? [])
     const slugs = (await freeSlugs(connection, displaced, given)).values()
@@ -261,11 +268,12 @@ export const importStore = (connection: Connection) => {
       'app import',
       plans.map((plan, index) => ({
         app: withId(
-          newRow(plan, plan.hasStrangersSlug ? slugs.next().value : plan.line.slug, ownerOf(plan), now),
+          newRow(plan, plan.hasStrangersSlug ? slugs.next().value : plan.line.slug, ownerOf(plan)?.id ?? 0, now),
           ids[index],
         ),
         at: now,
-        document: plan.document,
+        // It was cut by the one name that the line has.
+        document: ownerOf(plan)?.hasOneName ? plan.document : undefined,
       })),
       actor,
     )
@@ -275,26 +283,26 @@ export const importStore = (connection: Connection) => {
     )
   }
 
-  async function reviewRows(ofApps: { id: number; reviews: LineReview[] }[]): Promise<NewReviewRow[]> {
+  async function reviewRows(ofApps: { id: number; reviews: LineReview[] }[]) {
     const rows = ofApps.flatMap(({ id, reviews }) => reviews.map((review) => ({ ...review, app_id: id })))
     const ids = await freeIds(
       'reviews',
       rows.map(({ id }) => id),
     )
-    return rows.map(({ id: _, ...row }, index) => withId(row, ids[index]))
+    return rows.map((row, index) => (row.id === ids[index] ? row : { ...row, id: ids[index] }))
   }
 
   /** Whether anything of the app changed. */
   async function update(
     plan: Plan,
     known: KnownApp,
-    developers: Map<string, number>,
+    owners: Owners,
     reviews: Map<number, ReviewRow[]>,
     actor: Actor,
     now: string,
   ): Promise<boolean> {
     const { line } = plan
-    const changes = lineChanges(plan, known, developers.get(line.developer_name) ?? 0, now)
+    const changes = lineChanges(plan, known, owners.get(line.developer_name)?.id ?? 0, now)
     if (line.reviews !== undefined && !isSame(line.reviews, reviews.get(known.id) ?? [])) {
       await sql('reviews').where({ app_id: known.id }).delete()
       await insertRows('reviews', await reviewRows([{ id: known.id, reviews: line.reviews }]))

@@ -23,12 +23,21 @@ const word = `[[\\p{L}\\p{N}]--${unspaced}][[\\p{L}\\p{M}\\p{N}]--${unspaced}]*`
 /** Stands where capitals begin another word within one, as in NewPipe. */
 const hump = '\u0001'
 const joiners = /[-'&._+]/
-const signs = /[-'&._+#]/
 
 /** Words that a sign joins, and the signs that belong to the last of them, as in C++. */
-const joinedWords = (word: string) => `${word}(?:[\\-'&._+${hump}]${word})*(?:(?<=[\\p{L}\\p{M}])[+#]+)?`
-const asciiRuns = new RegExp(joinedWords('[a-z0-9]+'), 'gv')
-const runs = new RegExp(`(?<unspaced>${unspaced}+)|${joinedWords(word)}`, 'gv')
+const joinedWords = (word: string, letter: string) => `${word}(?:[\\-'&._+${hump}]${word})*(?:(?<=${letter})[+#]+)?`
+// Without the flag, since a regular expression that knows of Unicode takes three times as long.
+const asciiRuns = new RegExp(joinedWords('[a-z0-9]+', '[a-z]'), 'g')
+const runs = new RegExp(`(?<unspaced>${unspaced}+)|${joinedWords(word, '[\\p{L}\\p{M}]')}`, 'gv')
+
+/** Whether a run has more in it than letters, marks and digits: only that comes before the digits in Unicode, or is `_`. */
+function hasSign(run: string): boolean {
+  for (let index = 0; index < run.length; index++) {
+    const unit = run.charCodeAt(index)
+    if (unit < 0x30 || unit === 0x5f) return true
+  }
+  return false
+}
 
 /** What Unicode calls RGI_Emoji, and the same without its selectors: that property itself takes thirty times as long. */
 const pictograph = '[\\p{Emoji}--[\\p{ASCII}\\p{EMod}\\p{RI}©®™]][\\uFE0E\\uFE0F\\p{EMod}\\u{E0020}-\\u{E007F}]*'
@@ -68,6 +77,7 @@ function foldable(text: string): string {
 
 /** Text without regard to case, diacritics and width. */
 export function fold(text: string): string {
+  if (isAscii(text)) return text.toLowerCase()
   return text
     .normalize('NFKD')
     .replace(diacritics, '')
@@ -89,6 +99,7 @@ type Piece = { words: string[] } | { unspaced: string } | { emoji: string }
  * into overlapping pairs, in its order. Of a name, words that stand side by side are joined, too.
  */
 export function indexTokens(text: string, isName = false): string[] {
+  if (!isName && isAscii(text)) return asciiTokens(text)
   const pieces = piecesOf(isName ? markHumps(text) : text)
   const words = pieces.flatMap((piece) =>
     'words' in piece ? wordTokens(piece) : 'emoji' in piece ? [piece.emoji] : [],
@@ -101,11 +112,23 @@ export function indexTokens(text: string, isName = false): string[] {
   return [...new Set([...words, ...joined, ...articles].map(cut)), ...unspaced]
 }
 
+/** Most text is ASCII, and its words stand alone: a sixth of the work. */
+function asciiTokens(text: string): string[] {
+  const tokens = new Set<string>()
+  for (const run of asciiRunsOf(text)) {
+    if (hasSign(run)) for (const token of wordTokens(joinedPiece(run))) tokens.add(cut(token))
+    else tokens.add(cut(run))
+  }
+  return [...tokens]
+}
+
 /** What stands behind an Arabic article, alone or with a preposition, where that is three letters or more. */
 const afterArticle = /^(?:[وبكف]?ال|لل)(\p{L}{3}.*)$/u
 
 const markHumps = (text: string) =>
-  text.normalize('NFC').replace(/\p{Ll}(?=\p{Lu})|\p{N}(?=\p{Lu}\p{Ll})|\p{Lu}(?=\p{Lu}\p{Ll})/gu, `$&${hump}`)
+  isAscii(text)
+    ? text.replace(/[a-z](?=[A-Z])|[0-9A-Z](?=[A-Z][a-z])/g, `$&${hump}`)
+    : text.normalize('NFC').replace(/\p{Ll}(?=\p{Lu})|\p{N}(?=\p{Lu}\p{Ll})|\p{Lu}(?=\p{Lu}\p{Ll})/gu, `$&${hump}`)
 
 function wordTokens({ words }: { words: string[] }): string[] {
   if (words.length === 1 && !words[0]?.includes(hump)) return words
@@ -134,7 +157,7 @@ const inPairs = (words: string[]) => words.slice(1).flatMap((word, index) => joi
 /** Numbers are not joined, 3.5 is not 35; nor is a word with a sign at its end to what follows. */
 function joinedToken(words: string[]): string[] {
   const joined = words.join('')
-  if (/^\p{N}*$|[+#](?=[^+#])/u.test(joined)) return []
+  if (/^\p{N}*$/u.test(joined) || (hasSign(joined) && /[+#](?=[^+#])/.test(joined))) return []
   return joined.length <= longestToken || [...joined].length <= longestToken ? [joined] : []
 }
 
@@ -176,21 +199,22 @@ function itemsOf(piece: Piece): Item[] {
 }
 
 function piecesOf(text: string): Piece[] {
-  // Most text is ASCII, and a tenth of the work.
-  if (isAscii(text)) return text.toLowerCase().match(asciiRuns)?.map(joinedPiece) ?? []
+  if (isAscii(text)) return asciiRunsOf(text).map(joinedPiece)
   // Every second part is an emoji.
   return foldable(text)
     .split(emoji)
     .flatMap((part, index) => (index % 2 === 1 ? [{ emoji: part.replace(selectors, '') }] : foldedPieces(part)))
 }
 
+const asciiRunsOf = (text: string): string[] => text.toLowerCase().match(asciiRuns) ?? []
+
 const foldedPieces = (text: string): Piece[] =>
   [...fold(text).matchAll(runs)]
     .filter(([run]) => /[\p{L}\p{N}]/u.test(run))
     .map(({ 0: run, groups }) => (groups?.unspaced === undefined ? joinedPiece(run) : { unspaced: run }))
 
-function joinedPiece(run: string): Piece {
-  if (!signs.test(run)) return { words: [run] }
+function joinedPiece(run: string): { words: string[] } {
+  if (!hasSign(run)) return { words: [run] }
   const bare = run.replace(/[+#]+$/, '')
   const words = bare.split(joiners)
   return { words: [...words.slice(0, -1), `${words.at(-1)}${run.slice(bare.length)}`] }

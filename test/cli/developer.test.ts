@@ -1,13 +1,10 @@
 import { expect, inject, test } from 'vitest'
-import { accountStore } from '../../src/accounts/store.ts'
-import { findApps } from '../../src/apps/catalogue.ts'
-import { appStore } from '../../src/apps/store.ts'
+import { renameDeveloper } from '../../src/accounts/rename.ts'
 import { openDatabase } from '../../src/db/open.ts'
-import { expectConsistent, expectConsistentFile, found } from '../support/consistent.ts'
+import { expectConsistentFile, found } from '../support/consistent.ts'
 import { commandLine, serve } from '../support/process.ts'
 import { copyWorld } from '../support/service.ts'
 
-const past = '2020-01-01T00:00:00.000Z'
 const actor = { operator: 'test' }
 
 test('developers with what is theirs', async () => {
@@ -78,43 +75,7 @@ test.for<[from: string, to: string, message: string]>([
   ['Ada', 'Ada\u{e0041}', refusal],
 ])('%j cannot become %j', async ([from, to, message]) => {
   const database = openDatabase(`sqlite:${copyWorld()}`)
-  const renamed = database.write((connection) => accountStore(connection).rename(from, to, actor))
-  await expect(renamed).rejects.toMatchObject({ name: 'Refusal', message })
+  await expect(renameDeveloper(database, from, to, actor)).rejects.toMatchObject({ name: 'Refusal', message })
   expect(await found(database, 'ada')).toEqual(['Tide Clock'])
-  await database.close()
-})
-
-test('all of many apps are found by the new name, several of one name too', async () => {
-  const database = openDatabase(`sqlite:${copyWorld()}`)
-  const count = 1201
-  await database.write(async (connection) => {
-    const { id } = await accountStore(connection).findOrAddDeveloper('Prolific')
-    const row = {
-      developer_id: id,
-      category_id: 1,
-      status: 'approved' as const,
-      approved_at: past,
-      created_at: past,
-      updated_at: past,
-      total_downloads: 0,
-      rejection_reason: null,
-      package_name: null,
-      short_description: null,
-      description: 'One of many.',
-      version: '1',
-    }
-    const apps = Array.from({ length: count }, (_, index) => ({
-      app: { ...row, name: `Many ${index % 2}` },
-      at: past,
-    }))
-    await appStore(connection).insertAll('app import', apps, actor)
-  })
-  const matches = async (search: string) => (await findApps(database, { page: 1, limit: 1, search })).total
-  expect([await matches('prolific'), await matches('frugal'), await matches('many')]).toEqual([count, 0, count])
-  const renamed = await database.write((connection) => accountStore(connection).rename('Prolific', 'Frugal', actor))
-  expect(renamed.listed_apps).toBe(count)
-  expect([await matches('prolific'), await matches('frugal'), await matches('many')]).toEqual([0, count, count])
-  expect(await matches('ada')).toBe(1)
-  await expectConsistent(database)
   await database.close()
 })

@@ -338,7 +338,7 @@ test('a server answers, takes writes and shows every decision at once while an i
   const env = { DATABASE_URL: `sqlite:${databaseFile}` }
   const { keys } = inject('world')
   const server = await serve(databaseFile)
-  const importing = run(['import', manyApps(15_000), '--json'], env)
+  const importing = run(['import', manyApps(20_000), '--json'], env)
   let isOver = false
   importing.then(() => {
     isOver = true
@@ -371,8 +371,15 @@ test('a server answers, takes writes and shows every decision at once while an i
   }
   await Promise.all([importing, ...readers, writer(), operator()])
 
-  expect(JSON.parse((await importing).stdout)).toMatchObject({ created: 15_000, rejected: 0 })
+  expect(JSON.parse((await importing).stdout)).toMatchObject({ created: 20_000, rejected: 0 })
   expect(new Set(statuses)).toEqual(new Set([200, 201]))
+  // Ids are given in the order of writing: it had its turn between the import's, and not before or behind them alone.
+  const database = openDatabase(env.DATABASE_URL)
+  const imported = await database.read(({ sql }) =>
+    sql('apps').where('name', 'like', 'Star %').orderBy('id').pluck('id'),
+  )
+  await database.close()
+  expect(created.some((id) => id > (imported[0] ?? 0) && id < (imported.at(-1) ?? 0))).toBe(true)
   const stored = await server.request('GET', `/apps/${created.at(-1)}`, { key: keys.ada })
   expect(stored.status).toBe(200)
   expect(new Set(created).size).toBe(created.length)

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { renameDeveloper } from '../../src/accounts/rename.ts'
 import { accountStore } from '../../src/accounts/store.ts'
 import { categoryStore } from '../../src/apps/categories.ts'
 import type { Database } from '../../src/db/open.ts'
@@ -42,14 +43,14 @@ test('an app lives its life, each step of it run twice', async () => {
 test('what operators do is done once, each step of it run twice', async () => {
   const { database } = await startService()
   const twice = again(database)
-  const { key, category, renamed } = await twice.write(async (connection) => {
+  const { key, category } = await twice.write(async (connection) => {
     const accounts = accountStore(connection)
     return {
       key: await accounts.issueKey(await accounts.findOrAddDeveloper('Eve'), actor),
       category: await categoryStore(connection).add('travel', 'Travel', actor),
-      renamed: await accounts.rename('Ada', 'Lovelace', actor),
     }
   })
+  const renamed = await renameDeveloper(twice, 'Ada', 'Lovelace', actor)
   expect([key.developer_name, category.slug, renamed.listed_apps]).toEqual(['Eve', 'travel', 1])
   const entries = await database.read(({ sql }) => sql('audit').orderBy('id', 'desc').limit(3).pluck('action'))
   expect(entries).toEqual(['developer rename', 'category add', 'key issue'])

@@ -2,7 +2,7 @@ import { Writable } from 'node:stream'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type Database, openDatabase } from '../../src/db/open.ts'
 import { exportCatalogue } from '../../src/import/export.ts'
-import type { Summary } from '../../src/import/import.ts'
+import { importCatalogue, type Summary } from '../../src/import/import.ts'
 import type { Line } from '../../src/import/line.ts'
 import { moderationStore } from '../../src/moderation/store.ts'
 import { exportLines, importLines } from '../support/catalogue-file.ts'
@@ -811,4 +811,41 @@ test('an export into an empty database gives the same public answers, byte for b
     ])
   }
   await empty.close()
+})
+
+test('others write while an import waits for its file', async () => {
+  const { database, databaseFile } = await startService()
+  const other = openDatabase(`sqlite:${databaseFile}`)
+  onTestFinished(() => other.close())
+  const lines = (from: number) =>
+    Buffer.from(
+      Array.from({ length: 700 }, (_, index) => `${JSON.stringify({ ...app, name: `Star ${from + index}` })}\n`).join(
+        '',
+      ),
+    )
+  let goOn = () => {}
+  const held = new Promise<void>((resolve) => {
+    goOn = resolve
+  })
+  async function* source() {
+    yield lines(0)
+    await held
+    yield lines(700)
+  }
+  let isWritten = () => {}
+  const written = new Promise<void>((resolve) => {
+    isWritten = resolve
+  })
+  const importing = importCatalogue(database, source(), {
+    actor: { operator: 'test' },
+    onlyNew: false,
+    onReject: async () => {},
+    onProgress: () => isWritten(),
+  })
+  await written
+  // Half of the file is not there yet: were the lock held till it is, this would wait in vain.
+  expect(countsOf(await importLines(other, [{ ...app, name: 'Beside' }]))).toEqual([1, 0, 0, 0])
+  goOn()
+  expect(countsOf(await importing)).toEqual([1400, 0, 0, 0])
+  await expectConsistent(database)
 })

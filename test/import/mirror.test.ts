@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { accountStore } from '../../src/accounts/store.ts'
+import { renameDeveloper } from '../../src/accounts/rename.ts'
 import { categoryStore } from '../../src/apps/categories.ts'
 import type { Connection } from '../../src/db/dialect.ts'
 import { type Database, openDatabase } from '../../src/db/open.ts'
@@ -97,14 +97,15 @@ function changer({ database, request, decide, addReviews, world }: Service, star
   const key = () => oneOf([world.keys.ada, world.keys.bob])
   const ids = () => database.read(({ sql }) => sql('apps').orderBy('id').pluck('id'))
   const anId = async () => oneOf(await ids())
-  const write = <T>(work: (connection: Connection) => Promise<T>) =>
-    database.write(work).then(
+  const isAccepted = (done: Promise<unknown>) =>
+    done.then(
       () => true,
       (error: unknown) => {
         if (error instanceof Refusal) return false
         throw error
       },
     )
+  const write = <T>(work: (connection: Connection) => Promise<T>) => isAccepted(database.write(work))
   const isDone = ({ status }: { status: number }) => status < 300
   const fields = async () => ({
     name: maybe(oneOf(names)),
@@ -160,7 +161,7 @@ function changer({ database, request, decide, addReviews, world }: Service, star
     async () => {
       const from = oneOf(await database.read(({ sql }) => sql('developers').orderBy('id').pluck('name')))
       const to = oneOf(['Ada', 'Bob', 'Cy', 'Di'])
-      return isRare() && write((connection) => accountStore(connection).rename(from, to, operator))
+      return isRare() && isAccepted(renameDeveloper(database, from, to, operator))
     },
     async () => {
       const from = oneOf(await database.read(({ sql }) => sql('categories').orderBy('id').pluck('slug')))

@@ -15,24 +15,37 @@ export const select =
     }
   }
 
-/** Rows go in as one JSON text, which costs a fraction of binding each value. */
+/**
+ * Rows go in as one JSON text, which costs a fraction of binding each value. `jsonb_each` reads it once, where `json_each`
+ * would read each row again for each of its columns (https://sqlite.org/json1.html#the_jsonb_each_table_valued_function).
+ */
 export const insertRows =
   (sql: Knex): Connection['insertRows'] =>
-  async (table, rows, by = 'id') => {
-    const sorted = namedIdsFirst(rows)
-    const columns = Object.keys(sorted[0] ?? {})
+  async (table, rows, by) => {
+    const columns = Object.keys(rows[0] ?? {}).filter((column) => column !== 'id')
     if (columns.length === 0) return new Map()
-    const values = columns.map((column) => `value->>'$.${column}'`)
-    const inserted: Record<string, number>[] = await sql.raw(
-      `insert into ${table} (${columns.join(', ')}) select ${values.join(', ')} from json_each(?) returning id, ${by} as name`,
-      [JSON.stringify(sorted)],
-    )
-    return new Map(inserted.map(({ id, name }) => [name, id ?? 0]))
+    const sorted = namedIdsFirst(rows)
+    const ids = by === undefined ? sorted.map(({ id }) => id) : await idsOf(sql, table, sorted)
+    const values = ['id', ...columns].map((_, index) => `value->>${index}`)
+    await sql.raw(`insert into ${table} (id, ${columns.join(', ')}) select ${values.join(', ')} from jsonb_each(?)`, [
+      JSON.stringify(sorted.map((row, index) => [ids[index], ...columns.map((column) => row[column])])),
+    ])
+    return new Map(by === undefined ? [] : sorted.map((row, index) => [row[by], ids[index] ?? 0]))
   }
 
 /** An id that the table gives could be one that a later row names; one after the greatest that was ever there is not. */
 const namedIdsFirst = (rows: NewRow[]) =>
   rows.toSorted((a, b) => Number(a.id === undefined) - Number(b.id === undefined))
+
+/** The ids that the table gives: whoever writes is alone at it, so they need not be asked back (https://sqlite.org/autoinc.html). */
+async function idsOf(sql: Knex, table: string, namedFirst: NewRow[]): Promise<number[]> {
+  const [sequence] = await sql.raw('select seq from sqlite_sequence where name = ?', [table])
+  let last: number = sequence?.seq ?? 0
+  return namedFirst.map(({ id = last + 1 }) => {
+    last = Math.max(last, id)
+    return id
+  })
+}
 
 export const jsonRows: Connection['jsonRows'] = (from, columns, order) => {
   const object = Object.entries(columns).map(([name, expression]) => `'${name}', ${expression}`)

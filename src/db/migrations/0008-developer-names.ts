@@ -1,0 +1,10 @@
+import type { Knex } from 'knex'
+
+/** While a developer is given another name: what search is told of beside the name, and what it has yet to forget. */
+export async function up(sql: Knex) {
+  for (const column of ['next_name', 'former_name']) await sql.raw(`alter table developers add column ${column} text`)
+}
+
+export async function down() {
+  throw new Error('there is no way back from a migration: restore a backup')
+}
