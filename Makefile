@@ -14,6 +14,12 @@ $(judges_installed): test/judges/package.json test/judges/package-lock.json
 	cd test/judges && npm ci
 	@touch $@
 
+bench_installed := test/bench/node_modules/.package-lock.json
+
+$(bench_installed): test/bench/package.json test/bench/package-lock.json
+	cd test/bench && npm ci
+	@touch $@
+
 generated/docs.html: generated/openapi.json redocly.yaml scripts/docs-page.ts $(installed)
 	@npm run --silent docs > $@.log 2>&1 || { cat $@.log; exit 1; }
 	@rm $@.log
@@ -43,16 +49,20 @@ test: $(installed) ## all tests: lint, types, drift of generated/, behaviour
 	npm run --silent test
 
 .PHONY: judge
-judge: $(installed) $(judges_installed) generated/docs.html ## hold the contract against foreign clients and tools
+judge: $(installed) $(judges_installed) $(bench_installed) generated/docs.html ## hold the contract against foreign clients and tools
 	npm run --silent judge
 
 .PHONY: diff
 diff: $(installed) $(judges_installed) ## what has changed in the document since the last release, and the version that asks for
 	@node test/judges/diff.ts
 
+.PHONY: faults
+faults: $(installed) ## kill, cut, fill, replace and attack the service for 15 minutes; SOAK=1 for ten more, CUT=1 for a short run
+	@SOAK=$(SOAK) CUT=$(CUT) npm run --silent faults
+
 .PHONY: bench
-bench: $(installed) ## time the list at 2,000 and 200,000 apps, with query plans
-	npm run --silent bench
+bench: $(installed) $(bench_installed) ## measure the service beside its peers, into docs/performance.md; QUICK=1 for a look
+	@npm run --silent bench -- $(if $(QUICK),quick,full)
 
 .PHONY: help
 help: ## show this

@@ -29,6 +29,8 @@ export const catalogue = (database: Database, baseUrl: string): Responder => ({
   version: database.version,
   usage: database.usage,
   async demandReady() {
+    const ailment = await database.ailment()
+    if (ailment !== undefined) throw new ServiceError('unavailable', `The database ${ailment}.`)
     const age = await database.schemaAge().catch(() => undefined)
     if (age !== 'current') throw new ServiceError('unavailable', 'The database does not answer or is not migrated.')
   },

@@ -3,6 +3,9 @@ import type { SearchDocument } from '../search/document.ts'
 import type { Term } from '../search/terms.ts'
 import type { AppRow } from './tables.ts'
 
+/** What is said of a database in which migrations are missing. */
+export const unmigrated = 'is not migrated to this version; run npx apps-service migrate'
+
 /**
  * All that differs between database engines, a line a difference. A new engine is a folder beside sqlite/ that exports a
  * Dialect, and its line in open.ts; nothing outside db/ knows which engine it works with.
@@ -27,8 +30,15 @@ export type Engine = Readonly<{
   hindrance: () => Promise<string | undefined>
   /** The same where nothing was known against it, and yet it could not be read. */
   unreadable: string
-  /** Makes the place for a database that is not there yet. */
+  /** Makes the place for a database that is not there yet. Throws a Refusal where there is one that is not this program's. */
   makePlace: () => Promise<void>
+  /** Throws where what was written is not in the database that its address names: it was replaced, or is gone. */
+  demandInPlace: () => void
+  /**
+   * Why the database cannot be worked with now, as "is damaged"; undefined where nothing is known against it. Harms nothing,
+   * and waits for no other statement.
+   */
+  ailment: () => Promise<string | undefined>
 
   /** Cannot write. A statement sees one moment of the data, and the next one a later moment. */
   reader: Knex

@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Knex } from 'knex'
 import { Refusal, ServiceError } from '../errors.ts'
-import type { Connection, Dialect, Engine, SchemaHelpers } from './dialect.ts'
+import { type Connection, type Dialect, type Engine, type SchemaHelpers, unmigrated } from './dialect.ts'
 import { Lane } from './lane.ts'
 import { sqlite } from './sqlite/dialect.ts'
 
@@ -40,6 +40,8 @@ export type Database = Readonly<{
   migrate: () => Promise<string[]>
   /** How the schema compares with this program's. Rejects where the database cannot be read. */
   schemaAge: () => Promise<SchemaAge>
+  /** Why it cannot be worked with now, as "is damaged"; undefined where nothing is known against it. Waits for no statement. */
+  ailment: () => Promise<string | undefined>
   /** Runs the seeds of a folder, each in a transaction. */
   seed: (directory: string) => Promise<void>
   /** A time: whatever was written before it is there for all who read from now on. The clocks of others may differ. */
@@ -124,6 +126,7 @@ export function databaseOf(engine: Engine): Database {
     for (let attempts = 1; ; attempts++) {
       try {
         const result = await writer.transaction((sql) => work(connectionOf(sql)))
+        engine.demandInPlace()
         writes++
         return result
       } catch (error) {
@@ -151,6 +154,7 @@ export function databaseOf(engine: Engine): Database {
     },
 
     schemaAge: () => cheap.run(() => ageOf(reader)),
+    ailment: engine.ailment,
 
     async seed(directory) {
       await writer.seed.run({ seedSource: seedsIn(directory, connectionOf) })
@@ -240,6 +244,6 @@ export async function openMigratedDatabase(address: string): Promise<Database> {
 
 const meaningOf = {
   current: undefined,
-  older: 'is not migrated to this version; run npx apps-service migrate',
+  older: unmigrated,
   newer: 'was migrated by a newer version of this program; run that one',
 }

@@ -14,6 +14,9 @@ const likeSecret = /(?:[0-9A-Za-z]|%[0-9A-Fa-f]{2}){20,}/g
 /** Characters that likeSecret takes at least. */
 const shortestSecret = 20
 
+/** The same where ids may stand, which are shorter, or of small letters alone. */
+const likeWholeSecret = /(?=[0-9a-z]*[A-Z])(?=[0-9A-Z]*[a-z])[0-9A-Za-z]{40}/
+
 /** Characters: `apps_` and an id alone are no secret. */
 const longestPrefix = keyPrefix('x'.repeat(12)).length + 1
 
@@ -71,9 +74,9 @@ function serializedError(error: Error) {
   return { type, message, stack, ...('code' in error && { code: error.code }), ...cause }
 }
 
-/** `X-Request-Id`: the caller's own where it is sane, else a new one. */
+/** `X-Request-Id`: the caller's own where it is sane, else a new one. One may be a key, by mistake, without its beginning. */
 export const requestId = (sent: string | string[] | undefined): string =>
-  typeof sent === 'string' && /^[A-Za-z0-9._-]{1,128}$/.test(sent) ? sent : randomUUID()
+  typeof sent === 'string' && /^[A-Za-z0-9._-]{1,128}$/.test(sent) && !likeWholeSecret.test(sent) ? sent : randomUUID()
 
 /** What is told of a request when it is answered, besides what its answer shows. */
 export type Notes = {

@@ -1,13 +1,15 @@
 import { deepStrictEqual } from 'node:assert'
+import { setImmediate } from 'node:timers/promises'
 import { accountStore } from '../../src/accounts/store.ts'
 import { categoryStore } from '../../src/apps/categories.ts'
-import { ratingColumns } from '../../src/apps/ratings.ts'
+import { ratingColumns, ratingsOf, together } from '../../src/apps/ratings.ts'
 import type { Connection } from '../../src/db/dialect.ts'
 import type { Database } from '../../src/db/open.ts'
-import type { AppRow } from '../../src/db/tables.ts'
-import { searchDocument } from '../../src/search/document.ts'
+import type { AppRow, ReviewRow } from '../../src/db/tables.ts'
+import { type SearchDocument, searchDocument } from '../../src/search/document.ts'
+import { randomFrom } from './random.ts'
 
-/** A synthetic catalogue of listed apps: for each size the same every time. */
+/** A synthetic catalogue of listed apps with their reviews: for each size the same every time. */
 
 /** Words of a known share. No made word begins with one, so that no search for one finds more. */
 export const words = { common: 'simple', rare: 'zymurgy', japanese: '天気' }
@@ -18,7 +20,8 @@ const japaneseWords = [words.japanese, '時計', '写真', '音楽', '地図', '
 
 const vocabularySize = 20_000
 const developers = Array.from({ length: 1000 }, (_, index) => `Developer ${index + 1}`)
-const year = 365 * 24 * 60 * 60 * 1000
+const day = 24 * 60 * 60 * 1000
+const year = 365 * day
 const newest = Date.parse('2026-01-01T00:00:00.000Z')
 
 /** Slugs, the largest category first. */
@@ -27,27 +30,60 @@ export const categories = Array.from({ length: 20 }, (_, index) => `category-${i
 /** Made words, the most frequent first. */
 export const vocabulary = makeVocabulary()
 
-/** How many apps go into one insert: SQLite takes 32,766 values in a statement. */
+/** How many apps go into one insert. */
 const batchSize = 500
+/** Into one transaction: a single one of all would write them twice, into the log and then out of it. */
+const transactionSize = 20_000
+
+type App = { app: AppRow; reviews: Review[]; document: SearchDocument }
+type Review = Omit<ReviewRow, 'id'>
 
 /**
  * Fills a fresh database. Not through `appStore().insert`, which takes minutes for 200,000 apps: the rows go in by
- * batches, and what the store keeps beside them, but for the audit, which no list reads, is kept here and then checked.
+ * batches, the indexes are made when all are there, and what the store keeps beside them, but for the audit, which no list
+ * reads, is kept here and then checked.
  */
 export async function fill(database: Database, size: number) {
-  await database.write(async (connection) => {
-    const developerIds = await addDevelopers(connection)
-    const categoryIds = await addCategories(connection)
-    const makeApp = appMaker(size, developerIds, categoryIds)
-    for (let first = 1; first <= size; first += batchSize) {
-      const length = Math.min(batchSize, size - first + 1)
-      await addApps(
-        connection,
-        Array.from({ length }, (_, index) => makeApp(first + index)),
-      )
-    }
-    await check(connection, size)
-  })
+  const [developerIds, categoryIds] = await database.write(async (connection) => [
+    await addDevelopers(connection),
+    await addCategories(connection),
+  ])
+  const makeApp = appMaker(size, developerIds, categoryIds)
+  const indexes = await database.write(dropIndexes)
+  for (let first = 1; first <= size; first += transactionSize) {
+    const last = Math.min(first + transactionSize - 1, size)
+    await database.write((connection) => addRange(connection, makeApp, first, last))
+  }
+  for (const index of indexes) await database.write(({ sql }) => sql.raw(index))
+  await database.write((connection) => check(connection, size))
+  await database.settle()
+}
+
+/** Of the tables with many rows. Returns what makes them again. */
+async function dropIndexes({ sql }: Connection): Promise<string[]> {
+  const indexes: { name: string; sql: string }[] = await sql('sqlite_master')
+    .where({ type: 'index' })
+    .whereIn('tbl_name', ['apps', 'reviews'])
+    .whereNotNull('sql')
+    .select('name', 'sql')
+  for (const { name } of indexes) await sql.raw('drop index ??', [name])
+  return indexes.map((index) => index.sql)
+}
+
+/** Apps are made while those before them are written. */
+async function addRange(connection: Connection, makeApp: (id: number) => App, first: number, last: number) {
+  let written = Promise.resolve()
+  let batch: App[] = []
+  for (let id = first; id <= last; id++) {
+    batch.push(makeApp(id))
+    // Else the statement that is due would wait until a whole batch is made.
+    if (id % 16 === 0) await setImmediate()
+    if (batch.length < batchSize && id < last) continue
+    await written
+    written = addApps(connection, batch)
+    batch = []
+  }
+  await written
 }
 
 async function addDevelopers(connection: Connection): Promise<number[]> {
@@ -63,15 +99,15 @@ async function addCategories(connection: Connection): Promise<number[]> {
 }
 
 /** The rows, and what `follow` in apps/store.ts does for each. */
-async function addApps({ sql, search }: Connection, apps: AppRow[]) {
-  await sql('apps').insert(apps)
-  await search.put(
-    apps.map((app) => ({
-      id: app.id,
-      categoryId: app.category_id,
-      ...searchDocument(app, developers[app.developer_id - 1] ?? ''),
-    })),
+async function addApps(connection: Connection, made: App[]) {
+  const { sql, search } = connection
+  const apps = made.map(({ app }) => app)
+  await connection.insertRows('apps', apps)
+  await connection.insertRows(
+    'reviews',
+    made.flatMap(({ reviews }) => reviews),
   )
+  await search.put(made.map(({ app, document }) => ({ id: app.id, categoryId: app.category_id, ...document })))
   for (const [id, added] of Map.groupBy(apps, (app) => app.category_id)) {
     await sql('categories').where({ id }).increment('listed_apps', added.length)
   }
@@ -92,12 +128,13 @@ async function check({ sql }: Connection, size: number) {
 function appMaker(seed: number, developerIds: number[], categoryIds: number[]) {
   const { next, pick, pickZipf } = randomFrom(seed)
 
-  return (id: number): AppRow => {
+  return (id: number): App => {
     const approved_at = new Date(newest - Math.floor(next() * 5 * year)).toISOString()
     const count = Math.floor(skewed(20_000)) - 1
-    const sum = Math.round((5 - 4 * next() ** 2) * 100) * count
+    const others = { sum: Math.round((5 - 4 * next() ** 2) * 100) * count, count }
+    const reviews = Array.from({ length: Math.floor(next() * 7) }, (_, index) => makeReview(id, approved_at, index))
     const package_name = `org.example.app${id}`
-    return {
+    const app: AppRow = {
       id,
       developer_id: pickZipf(developerIds),
       category_id: pickZipf(categoryIds),
@@ -110,10 +147,10 @@ function appMaker(seed: number, developerIds: number[], categoryIds: number[]) {
       updated_at: approved_at,
       changed_at: approved_at,
       total_downloads: Math.floor(skewed(100_000_000)),
-      review_count: 0,
-      other_rating_sum: sum,
-      other_rating_count: count,
-      ...ratingColumns({ sum, count }),
+      review_count: reviews.length,
+      other_rating_sum: others.sum,
+      other_rating_count: others.count,
+      ...ratingColumns(together(ratingsOf(reviews), others)),
       slug: `app-${id}`,
       package_name,
       package_key: package_name,
@@ -122,6 +159,17 @@ function appMaker(seed: number, developerIds: number[], categoryIds: number[]) {
       short_description: sentence(6),
       rejection_reason: null,
       description: makeDescription(id),
+    }
+    return { app, reviews, document: searchDocument(app, developers[app.developer_id - 1] ?? '') }
+  }
+
+  function makeReview(app_id: number, approved_at: string, index: number): Review {
+    return {
+      app_id,
+      rating: 1 + Math.floor(next() * 5),
+      created_at: new Date(Date.parse(approved_at) + (index + 1) * day).toISOString(),
+      reviewer_name: `Reviewer ${1 + Math.floor(next() * 10_000)}`,
+      comment: sentence(10),
     }
   }
 
@@ -158,28 +206,3 @@ function makeVocabulary(): string[] {
 }
 
 const capitalized = (word: string) => word.charAt(0).toUpperCase() + word.slice(1)
-
-/** Random numbers that are the same for the same seed (mulberry32). */
-function randomFrom(seed: number) {
-  let state = seed
-
-  function next(): number {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
-
-  function at<T>(list: readonly T[], index: number): T {
-    const item = list[index]
-    if (item === undefined) throw new Error('there is nothing to pick from')
-    return item
-  }
-
-  return {
-    next,
-    pick: <T>(list: readonly T[]) => at(list, Math.floor(next() * list.length)),
-    /** The nth about n times less often than the first, as Zipf has it. */
-    pickZipf: <T>(list: readonly T[]) => at(list, Math.floor((list.length + 1) ** next()) - 1),
-  }
-}

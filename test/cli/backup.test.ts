@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, inject, onTestFinished, test } from 'vitest'
 import { openDatabase } from '../../src/db/open.ts'
-import { openWriter } from '../../src/db/sqlite/connections.ts'
+import { sqlite } from '../../src/db/sqlite/dialect.ts'
 import { run, type Served, serve } from '../support/process.ts'
 import { copyWorld, temporaryFolder } from '../support/service.ts'
 
@@ -228,9 +228,9 @@ describe('one clear line, exit 1, and nothing left behind', () => {
   }
 
   async function damageWith(file: string, statements: string) {
-    const writer = openWriter(file)
+    const { writer, close } = sqlite.open(`sqlite:${file}`)
     for (const statement of statements.split(';')) await writer.raw(statement)
-    await writer.destroy()
+    await close()
   }
 
   test.for(['backup.sqlite', 'backup.sqlite-wal', 'backup.sqlite-journal'])('where %s is there', async (name) => {

@@ -11,6 +11,8 @@ const engine: Engine = {
   hindrance: never,
   unreadable: 'cannot be reached',
   makePlace: never,
+  demandInPlace: never,
+  ailment: never,
   reader: never(),
   snapshot: { isolationLevel: 'repeatable read', readOnly: true },
   writer: never(),

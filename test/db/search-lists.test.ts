@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { type AppFilter, findApps } from '../../src/apps/catalogue.ts'
 import { appStore, type NewAppRow } from '../../src/apps/store.ts'
 import { type Database, openDatabase } from '../../src/db/open.ts'
-import { openReader, openWriter } from '../../src/db/sqlite/connections.ts'
+import { sqlite } from '../../src/db/sqlite/dialect.ts'
 import { makeLists } from '../../src/db/sqlite/making-lists.ts'
 import { searchDocument } from '../../src/search/document.ts'
 import { type Form, nameKey, queryTerms } from '../../src/search/terms.ts'
@@ -163,8 +163,7 @@ async function change(database: Database, random: Random) {
 
 /** Lists of all that three apps have, made as after an import; `meanwhile` happens once they have begun to be made. */
 async function makeAll(file: string, meanwhile?: () => Promise<void>) {
-  const reader = openReader(file, 1)
-  const writer = openWriter(file)
+  const { reader, writer, close } = sqlite.open(`sqlite:${file}`)
   let writes = 0
   const making = makeLists(
     {
@@ -176,7 +175,7 @@ async function makeAll(file: string, meanwhile?: () => Promise<void>) {
     },
     3,
   )
-  await making.finally(() => Promise.all([reader.destroy(), writer.destroy()]))
+  await making.finally(close)
 }
 
 /** Asks at random, and twice, for what is found is remembered. */

@@ -3,7 +3,7 @@ import base from '../../vitest.config.ts'
 
 const { projects: _, ...shared } = base.test ?? {}
 
-/** The judges: foreign clients and tools, named *.judge.ts so that `make test` does not take them for its own. */
+/** The judges: foreign clients and tools, and the benchmark, named *.judge.ts so that `make test` does not take them for its own. */
 export default defineConfig({
-  test: { ...shared, include: ['test/judges/**/*.judge.ts'], testTimeout: 300_000, hookTimeout: 300_000 },
+  test: { ...shared, include: ['test/{judges,bench}/**/*.judge.ts'], testTimeout: 300_000, hookTimeout: 300_000 },
 })

@@ -29,6 +29,11 @@ test('the words beside one of nine letters are some 700, each once, and not the 
   expect(words).not.toContain('abcdefghi')
 })
 
+test('words beside another that begin with what nothing begins with are left out, and no others', () => {
+  const words = wordsBeside('abcdefghi')
+  expect(wordsBeside('abcdefghi', 'abcd')).toEqual(words.filter((word) => !word.startsWith('abcd')))
+})
+
 test.for<[string, boolean]>([
   ['four', true],
   ['six', false],

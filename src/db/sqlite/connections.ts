@@ -2,6 +2,7 @@ import { createRequire } from 'node:module'
 import { pathToFileURL } from 'node:url'
 import knex, { type Knex } from 'knex'
 import { spending } from '../../spent.ts'
+import type { DatabaseFile } from './file.ts'
 import { type DriverConnection, finalizeAll, isKept, prepared } from './statements.ts'
 
 // knex publishes no types for the dialect's own module, nor for what it calls to run what it has built.
@@ -32,41 +33,91 @@ class PreparingClient extends SqliteClient {
   }
 }
 
-// `begin` is the transaction's inner method, which knex does not type.
+type Settings = Record<string, string | number>
+
+// knex does not type the transaction's inner method.
 type InnerTransaction = { begin: (connection: DriverConnection) => Promise<void> }
-
-/** Begins its transactions by itself: knex has no option for how, and its own way takes three times as long. */
-const clientBeginning = (statement: string): typeof Knex.Client =>
-  class extends PreparingClient {
-    override transaction(container: unknown, config: unknown, outer: unknown) {
-      const transaction = super.transaction(container, config, outer) as Knex.Transaction & InnerTransaction
-      // It waits for those that write, in other processes too.
-      transaction.begin = (connection) => spending('waiting', () => execute(connection, statement))
-      return transaction
-    }
-
-    override acquireConnection() {
-      return spending('waiting', () => super.acquireConnection())
-    }
-
-    override _query(connection: DriverConnection, query: Query) {
-      return spending('sql', () => super._query(connection, query))
-    }
-  }
 
 const execute = (connection: DriverConnection, statements: string) =>
   new Promise<void>((resolve, reject) => {
     connection.exec(statements, (error) => (error ? reject(error) : resolve()))
   })
 
+/** Its connections have these PRAGMAs. */
+const clientWith = (settings: Settings): typeof PreparingClient =>
+  class extends PreparingClient {
+    override async acquireRawConnection() {
+      const connection: DriverConnection = await super.acquireRawConnection()
+      const statements = Object.entries(settings).map(([name, value]) => `PRAGMA ${name} = ${value};`)
+      try {
+        await execute(connection, statements.join('\n'))
+      } catch (error) {
+        await this.destroyRawConnection(connection)
+        throw error
+      }
+      return connection
+    }
+  }
+
+/**
+ * Works with the database's file while it is in its place, and tells it what goes wrong. Begins its transactions by itself:
+ * knex has no option for how, and its own way takes three times as long.
+ */
+const clientOf = (file: DatabaseFile, begin: string, settings: Settings): typeof Knex.Client =>
+  class extends clientWith(settings) {
+    override async acquireConnection() {
+      file.demandInPlace()
+      try {
+        return await spending('waiting', () => super.acquireConnection())
+      } catch (error) {
+        // What the pool says while it is emptied is not the reason.
+        file.demandInPlace()
+        file.notice(error)
+        throw error
+      }
+    }
+
+    override acquireRawConnection() {
+      return file.admit(
+        async () => Object.assign(await super.acquireRawConnection(), { damages: file.damages(), notice: file.notice }),
+        (connection) => this.destroyRawConnection(connection),
+      )
+    }
+
+    override destroyRawConnection(connection: DriverConnection) {
+      file.dismiss(connection)
+      return super.destroyRawConnection(connection)
+    }
+
+    /** Nothing is trusted that was read before damage. To close the connection could write the log into a damaged file. */
+    override async validateConnection(connection: DriverConnection) {
+      if (connection.damages !== file.damages()) {
+        connection.damages = file.damages()
+        await execute(connection, 'PRAGMA shrink_memory')
+      }
+      return true
+    }
+
+    override _query(connection: DriverConnection, query: Query) {
+      return file.noticing(spending('sql', () => super._query(connection, query)))
+    }
+
+    override transaction(container: unknown, config: unknown, outer: unknown) {
+      const transaction = super.transaction(container, config, outer) as Knex.Transaction & InnerTransaction
+      // It waits for those that write, in other processes too.
+      transaction.begin = (connection) => file.noticing(spending('waiting', () => execute(connection, begin)))
+      return transaction
+    }
+  }
+
 /** Sees the moment of its first statement until it ends (https://sqlite.org/isolation.html). */
-const ReadingClient = clientBeginning('BEGIN')
+const beginReading = 'BEGIN'
 
 /**
  * A plain BEGIN takes the write lock at the first write, and SQLite then refuses a transaction that has read
  * before, whatever busy_timeout says (https://sqlite.org/lang_transaction.html, section 2.2).
  */
-const WritingClient = clientBeginning('BEGIN IMMEDIATE')
+const beginWriting = 'BEGIN IMMEDIATE'
 
 /** Every one is set on each new connection, in this order; a test reads them back. */
 export const pragmas = {
@@ -87,58 +138,43 @@ export const pragmas = {
 /** How long a query waits for a free connection, and so for the writers before it. */
 const acquireTimeout = 5000
 
-type ConnectionOptions = {
-  connection: { filename: string; flags?: string[] }
-  client: typeof Knex.Client
-  max: number
-  settings: Record<string, string | number>
-}
+/** How SQLite is to open a file (https://sqlite.org/uri.html). None of them makes one that is not there. */
+type Opening = 'mode=rw' | 'mode=ro' | 'mode=ro&immutable=1'
 
-function open({ connection, client, max, settings }: ConnectionOptions) {
-  return knex({
+const open = (filename: string, opening: Opening, client: typeof Knex.Client, max: number) =>
+  knex({
     client,
-    connection,
+    connection: { filename: `${pathToFileURL(filename)}?${opening}`, flags: ['OPEN_URI'] },
     useNullAsDefault: true,
     // Bound values, which are callers' data, stay out of error messages and so out of the log.
     compileSqlOnError: false,
     acquireConnectionTimeout: acquireTimeout,
     // knex would write to standard output what it also throws.
     log: { warn: ignore, error: ignore, debug: ignore },
-    pool: {
-      min: 0,
-      max,
-      // An idle connection is kept: opening one again costs more than it holds.
-      idleTimeoutMillis: 2 ** 31 - 1,
-      afterCreate: (
-        connection: DriverConnection,
-        done: (error: Error | null, connection: DriverConnection) => void,
-      ) => {
-        const sql = Object.entries(settings).map(([name, value]) => `PRAGMA ${name} = ${value};`)
-        execute(connection, sql.join('\n')).then(
-          () => done(null, connection),
-          (error) => done(error, connection),
-        )
-      },
-    },
+    // An idle connection is kept: opening one again costs more than it holds.
+    pool: { min: 0, max, idleTimeoutMillis: 2 ** 31 - 1 },
   })
-}
 
 const ignore = () => {}
 
 /** One writer, and readers that cannot write. */
-export const openWriter = (filename: string) =>
-  open({ connection: { filename }, client: WritingClient, max: 1, settings: { ...pragmas, query_only: 0 } })
-export const openReader = (filename: string, max: number) =>
-  open({ connection: { filename }, client: ReadingClient, max, settings: { ...pragmas, query_only: 1 } })
+export const openWriter = (filename: string, file: DatabaseFile) =>
+  open(filename, 'mode=rw', clientOf(file, beginWriting, { ...pragmas, query_only: 0 }), 1)
+export const openReader = (filename: string, file: DatabaseFile, max: number) =>
+  open(filename, 'mode=rw', clientOf(file, beginReading, { ...pragmas, query_only: 1 }), max)
+
+/** A file that nobody writes, as it is without any other: `immutable` passes over a log or a journal beside it, and makes none. */
+export const openCopy = (filename: string) =>
+  open(
+    filename,
+    'mode=ro&immutable=1',
+    clientWith({ cache_size: pragmas.cache_size, temp_store: pragmas.temp_store }),
+    1,
+  )
 
 /**
- * A file that nobody writes, as it is without any other: `immutable` passes over a log or a journal beside it, and makes
- * none (https://sqlite.org/uri.html). Setting journal_mode would write to it.
+ * A file of which it is not known whose it is: no byte of it is changed. The last connection to close writes the log into the
+ * file, unless it only reads; one that only reads leaves an empty log where there was none.
  */
-export const openCopy = (filename: string) =>
-  open({
-    connection: { filename: `${pathToFileURL(filename)}?mode=ro&immutable=1`, flags: ['OPEN_URI'] },
-    client: SqliteClient,
-    max: 1,
-    settings: { cache_size: pragmas.cache_size, temp_store: pragmas.temp_store },
-  })
+export const openUnknown = (filename: string, hasLog: boolean) =>
+  open(filename, hasLog ? 'mode=ro' : 'mode=rw', clientWith({ busy_timeout: pragmas.busy_timeout }), 1)

@@ -6,15 +6,20 @@ import { Refusal } from '../../errors.ts'
 import { inFolderOfItsOwn } from '../../own-folder.ts'
 import type { Engine } from '../dialect.ts'
 import { listed } from '../tables.ts'
-import { openCopy, openWriter } from './connections.ts'
+import { openCopy } from './connections.ts'
 
 /**
  * Copies the database, as it is when this begins, into a new file. It reads one snapshot and takes no lock that a writer
  * waits for; while it lasts the log only grows. The copy is packed and not in WAL mode, so it needs no file beside it
  * (https://sqlite.org/lang_vacuum.html).
  */
-export async function copyTo<T>(filename: string, file: string, inspect: (copy: Knex) => Promise<T>): Promise<T> {
-  await writeCopy(filename, file)
+export async function copyTo<T>(
+  openSource: () => Knex,
+  filename: string,
+  file: string,
+  inspect: (copy: Knex) => Promise<T>,
+): Promise<T> {
+  await writeCopy(openSource, filename, file)
   const copy = openCopy(file)
   try {
     const damage = await findDamage(copy)
@@ -25,9 +30,9 @@ export async function copyTo<T>(filename: string, file: string, inspect: (copy: 
   }
 }
 
-async function writeCopy(filename: string, file: string, where = '') {
+async function writeCopy(openSource: () => Knex, filename: string, file: string, where = '') {
   // A connection of its own, since query_only refuses this to readers.
-  const source = openWriter(filename)
+  const source = openSource()
   try {
     const { mode } = await stat(filename)
     await checkRoom(file, await sizeOf(source), where)
@@ -41,6 +46,7 @@ async function writeCopy(filename: string, file: string, where = '') {
 
 /** Works on a copy where temporary files are kept, which is gone when the work ends. */
 export const rehearse = <T>(
+  openSource: () => Knex,
   filename: string,
   open: (copy: string) => Engine,
   work: (engine: Engine) => Promise<T>,
@@ -51,7 +57,7 @@ export const rehearse = <T>(
     () => {},
     async (folder) => {
       const file = join(folder, 'copy.sqlite')
-      await writeCopy(filename, file, `, in ${tmpdir()}; TMPDIR names another folder`)
+      await writeCopy(openSource, filename, file, `, in ${tmpdir()}; TMPDIR names another folder`)
       const engine = open(file)
       try {
         return await work(engine)

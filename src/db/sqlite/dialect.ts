@@ -1,10 +1,12 @@
-import { access, constants, mkdir } from 'node:fs/promises'
+import { access, constants, mkdir, writeFile } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { dirname } from 'node:path'
-import type { Dialect, Engine } from '../dialect.ts'
+import { Refusal } from '../../errors.ts'
+import { type Dialect, type Engine, unmigrated } from '../dialect.ts'
 import { openReader, openWriter } from './connections.ts'
 import { copyTo, rehearse } from './copy.ts'
-import { isUnavailable, reasonOf } from './errors.ts'
+import { ailmentIn, isUnavailable, reasonOf, Unusable } from './errors.ts'
+import { databaseFile, examine } from './file.ts'
 import { makeListsIfDue } from './making-lists.ts'
 import { attempt, insertRows, jsonRows, rowsOf, select } from './rows.ts'
 import { schema } from './schema.ts'
@@ -30,24 +32,50 @@ function pathIn(address: string): string | undefined {
 export const widths = { cheap: 2, dear: Math.max(1, Math.min(3, availableParallelism() - 1)), write: 1 }
 
 function openFile(filename: string): Engine {
-  const writer = openWriter(filename)
-  const reader = openReader(filename, widths.cheap + widths.dear)
-  const teller = versionTeller(filename)
+  const file = databaseFile(filename, async () => {
+    await closeAll().finally(() => {
+      for (const sql of [writer, reader, teller.sql]) sql.initialize()
+    })
+  })
+  const writer = openWriter(filename, file)
+  const reader = openReader(filename, file, widths.cheap + widths.dear)
+  const teller = versionTeller(filename, file)
+
+  async function closeAll() {
+    await Promise.all([reader.destroy(), teller.sql.destroy()])
+    // Whoever closes last writes the log back into the file, which none that only reads can.
+    await writer.destroy()
+  }
+
+  const openSource = () => openWriter(filename, file)
   const before = foundBefore()
 
   return {
     name: filename,
-    hindrance: () =>
-      access(filename, constants.R_OK | constants.W_OK).then(
-        () => undefined,
-        (error: NodeJS.ErrnoException) =>
-          error.code === 'ENOENT'
-            ? 'does not exist; npx apps-service migrate creates it'
-            : 'cannot be read and written',
-      ),
-    unreadable: 'is no file that SQLite can read as a database',
+    hindrance: () => hindranceOf(filename),
+    unreadable,
     async makePlace() {
       await mkdir(dirname(filename), { recursive: true })
+      // As SQLite would make it; connections never do.
+      await writeFile(filename, '', { flag: 'wx', mode: 0o644 }).catch((error: NodeJS.ErrnoException) => {
+        if (error.code !== 'EEXIST') throw error
+      })
+      if ((await examine(filename)) === 'foreign') throw new Refusal(`it ${foreign}`)
+      file.allowEmpty()
+    },
+    demandInPlace: file.demandInPlace,
+    async ailment() {
+      try {
+        const known = await file.ailment()
+        if (known !== undefined) return known
+        // From the disk: what the connection has read before says nothing of how the file is now.
+        await teller.sql.raw('pragma shrink_memory')
+        await teller.sql('knex_migrations').count()
+      } catch (error) {
+        if (error instanceof Unusable) return error.message
+        if (isUnavailable(error)) return ailmentIn(error) ?? 'does not answer'
+        throw error
+      }
     },
 
     reader,
@@ -75,8 +103,8 @@ function openFile(filename: string): Engine {
     // Whoever writes is alone at it: all who began before have ended.
     horizon: () => writer.transaction(async () => new Date()),
     version: teller.version,
-    copyTo: (file, inspect) => copyTo(filename, file, inspect),
-    rehearse: (work) => rehearse(filename, openFile, work),
+    copyTo: (target, inspect) => copyTo(openSource, filename, target, inspect),
+    rehearse: (work) => rehearse(openSource, filename, openFile, work),
     async settle() {
       await makeListsIfDue({
         snapshot: (work) => reader.transaction(work),
@@ -86,9 +114,29 @@ function openFile(filename: string): Engine {
       await writer.raw('pragma wal_checkpoint(passive)')
     },
     async close() {
-      await Promise.all([reader.destroy(), teller.close()])
-      // Whoever closes last writes the log back into the file, which none that only reads can.
-      await writer.destroy()
+      await file.settled()
+      await closeAll()
     },
   }
+}
+
+const unreadable = 'is no file that SQLite can read as a database'
+const foreign = 'is a database of another program; DATABASE_URL has to name another file'
+
+async function hindranceOf(filename: string): Promise<string | undefined> {
+  const can = (path: string, mode: number) =>
+    access(path, mode).then(
+      () => true,
+      (error: NodeJS.ErrnoException) => error.code,
+    )
+  const canWrite = await can(filename, constants.R_OK | constants.W_OK)
+  if (canWrite === 'ENOENT') return 'does not exist; npx apps-service migrate creates it'
+  if (canWrite !== true) return 'cannot be read and written'
+  const folder = dirname(filename)
+  if ((await can(folder, constants.W_OK | constants.X_OK)) !== true) {
+    return `cannot be used: ${folder} cannot be written to, and SQLite keeps the database's log there`
+  }
+  const found = await examine(filename).catch(() => undefined)
+  if (found === undefined) return unreadable
+  return { own: undefined, empty: unmigrated, foreign }[found]
 }

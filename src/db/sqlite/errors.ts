@@ -1,24 +1,47 @@
-/** SQLite's result codes (https://sqlite.org/rescode.html) that pass by themselves or when an operator acts. */
+/** Why there is nothing to be done with the file now, as "is gone". */
+export class Unusable extends Error {
+  override readonly name = 'Unusable'
+}
+
+/** What SQLite's result codes say against the file itself, in words for operators. */
+const ailments = new Map([
+  ['SQLITE_CORRUPT', 'is damaged'],
+  ['SQLITE_NOTADB', 'is damaged'],
+  ['SQLITE_FULL', 'has no room left on its disk'],
+  ['SQLITE_IOERR', 'is on a disk that fails'],
+])
+
+/** The codes (https://sqlite.org/rescode.html) that pass by themselves or when an operator acts. */
 const unavailableCodes = new Set([
+  ...ailments.keys(),
   'SQLITE_BUSY',
   'SQLITE_LOCKED',
   'SQLITE_CANTOPEN',
-  'SQLITE_FULL',
-  'SQLITE_IOERR',
   'SQLITE_READONLY',
   'SQLITE_PROTOCOL',
   'SQLITE_NOMEM',
 ])
 
+const codeOf = (error: unknown): string =>
+  error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
+
+export const isDamage = (error: unknown) => ['SQLITE_CORRUPT', 'SQLITE_NOTADB'].includes(codeOf(error))
+
+export const ailmentIn = (error: unknown): string | undefined => ailments.get(codeOf(error))
+
 export function isUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false
-  if ('code' in error && typeof error.code === 'string') return unavailableCodes.has(error.code)
+  if (error instanceof Unusable || unavailableCodes.has(codeOf(error))) return true
   // knex: no connection came free in time, or the pool is closed.
   return error.name === 'KnexTimeoutError' || error.message.startsWith('Unable to acquire a connection')
 }
 
 export const reasonOf = (error: unknown): string | undefined =>
-  error instanceof Error ? /SQLITE_[A-Z]+: (.+)/.exec(error.message)?.[1] : undefined
+  error instanceof Unusable
+    ? `it ${error.message}`
+    : error instanceof Error
+      ? /SQLITE_[A-Z]+: (.+)/.exec(error.message)?.[1]
+      : undefined
 
 /** `table.column` of the unique constraint that the error says was violated, if it says that. */
 export const violatedUnique = (error: unknown): string | undefined =>

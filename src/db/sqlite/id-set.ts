@@ -39,11 +39,13 @@ export class IdSet {
 
   /** Adds what is in the other. */
   join(other: IdSet): this {
-    for (const [number, its] of other.#pieces) {
-      const piece = this.#pieceAt(number)
-      for (let at = 0; at < pieceWords; at++) piece[at] = (piece[at] ?? 0) | (its[at] ?? 0)
-    }
+    for (const [number, its] of other.#pieces) this.#joinPiece(number, its)
     return this
+  }
+
+  #joinPiece(number: number, its: Uint32Array) {
+    const piece = this.#pieceAt(number)
+    for (let at = 0; at < pieceWords; at++) piece[at] = (piece[at] ?? 0) | (its[at] ?? 0)
   }
 
   /** Leaves what is in the other, too. */
@@ -122,17 +124,16 @@ export class IdSet {
     const bits = Buffer.alloc(blockBytes)
     for (let index = 0; index < piecesInBlock; index++) {
       const piece = this.#pieces.get(block * piecesInBlock + index)
-      if (piece) Buffer.from(piece.buffer).copy(bits, index * (pieceSpan / 8))
+      if (piece) bits.set(new Uint8Array(piece.buffer), index * (pieceSpan / 8))
     }
     return bits
   }
 
   addEncoded(block: number, stored: Uint8Array) {
     if (stored.length === blockBytes) {
-      const bits = new Uint32Array(stored.slice().buffer)
+      const bits = new Uint32Array(new Uint8Array(stored).buffer)
       for (let index = 0; index < piecesInBlock; index++) {
-        const piece = bits.subarray(index * pieceWords, (index + 1) * pieceWords)
-        this.#pieces.set(block * piecesInBlock + index, piece)
+        this.#joinPiece(block * piecesInBlock + index, bits.subarray(index * pieceWords, (index + 1) * pieceWords))
       }
       return
     }

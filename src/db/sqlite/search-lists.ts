@@ -56,7 +56,7 @@ export async function follow(sql: Knex, ids: number[], rows?: string) {
   )
   await (rows === undefined ? remove(sql, 'app_search_recent', ids) : insert(sql, 'app_search_recent', rows))
   const due = Math.floor((state.lists * state.changes) / state.changes_a_round) - state.renewed
-  if (due > 0) await renew(sql, state, due)
+  if (due >= leastRenewed) await renew(sql, state, due)
 }
 
 export const insert = (sql: Knex, index: string, rows: string) =>
@@ -65,7 +65,8 @@ export const insert = (sql: Knex, index: string, rows: string) =>
 export const remove = (sql: Knex, index: string, ids: number[]) =>
   sql.raw(`delete from ${index} where rowid in (select value from json_each(?))`, [JSON.stringify(ids)])
 
-/** How many lists are brought up to date at a time. */
+/** How many lists are brought up to date at a time: one by one takes longer. */
+const leastRenewed = 8
 const mostRenewed = 64
 
 /** Brings so many lists up to date. After the last of them, what had changed before the round is in all of them. */

@@ -1,10 +1,13 @@
 import { LRUCache } from 'lru-cache'
-import { spending } from '../../spent.ts'
 
 /** What of the driver's connections and statements is used here. */
 export type DriverConnection = {
   exec: (sql: string, done: (error: Error | null) => void) => void
   prepare: (sql: string, done: (error: Error | null) => void) => Statement
+  /** How often the file had been found damaged when this connection last forgot what it had read. */
+  damages?: number
+  /** Told what goes wrong past knex. */
+  notice?: (error: unknown) => void
 }
 type Done = (this: object, error: Error | null, rows?: unknown[]) => void
 type Statement = {
@@ -36,11 +39,13 @@ export async function rowsFrom<Row>(
   sql: string,
   values: readonly unknown[] = [],
 ): Promise<Row[]> {
-  return spending('sql', async () => {
-    const statement = await prepared(connection, sql)
-    return new Promise((resolve, reject) => {
-      // What a statement's rows are is for its caller to know.
-      statement.all(values, (error, rows = []) => (error ? reject(error) : resolve(rows as Row[])))
+  const statement = await prepared(connection, sql)
+  return new Promise((resolve, reject) => {
+    // What a statement's rows are is for its caller to know.
+    statement.all(values, (error, rows = []) => {
+      if (!error) return resolve(rows as Row[])
+      connection.notice?.(error)
+      reject(error)
     })
   })
 }

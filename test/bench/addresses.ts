@@ -1,0 +1,101 @@
+import { categories, vocabulary } from './catalogue.ts'
+import { type Random, randomFrom } from './random.ts'
+
+/** What is asked for. Whatever is not to be asked for twice comes from a list that has each address once. */
+
+const sorts = ['latest', 'popular', 'rating']
+
+/** Up to here pages are asked for: as far as people go. */
+const lastPage = 51
+/** Of the smallest category. */
+const leastShare = 0.015
+
+/**
+ * First and near pages of all apps and of each category, in each order, as the interface's example has them. To a cache an
+ * address whose parameters stand in another order is another one; to the database it is the same work.
+ */
+export function nearPages(size: number): string[] {
+  const pages = upTo(Math.max(1, Math.min(lastPage, Math.floor((size * leastShare) / 20))))
+  const addresses = pages.flatMap((page) =>
+    sorts.flatMap((sort) => {
+      const query = [`page=${page}`, 'limit=20', `sort=${sort}`]
+      return [
+        ...listAddresses(query),
+        ...categories.flatMap((category) => listAddresses([...query, `category=${category}`])),
+      ]
+    }),
+  )
+  return randomFrom(1).shuffled(addresses)
+}
+
+/** First pages alone. */
+export const firstPages = () => nearPages(1)
+
+/** Pages from the middle of the catalogue, where the most apps are passed. */
+export function latePages(size: number): string[] {
+  const middle = Math.ceil(size / 20 / 2)
+  const pages = upTo(Math.min(100, middle)).map((page) => middle + 1 - page)
+  const addresses = pages.flatMap((page) =>
+    sorts.flatMap((sort) => listAddresses([`page=${page}`, 'limit=20', `sort=${sort}`])),
+  )
+  return randomFrom(2).shuffled(addresses)
+}
+
+export const items = (size: number): string[] => randomFrom(3).shuffled(upTo(size).map((id) => `/apps/${id}`))
+
+export const missingItem = '/apps/999999999'
+
+/**
+ * Words by how frequent they are. Of a hundred apps the commonest are in 99 to 6, the middling in 6 to 0.7, and the rare in 1 of
+ * 1,500 and fewer.
+ */
+const words = {
+  commonest: vocabulary.slice(0, 100),
+  middling: vocabulary.slice(100, 1000),
+  rare: vocabulary.slice(10_000),
+}
+
+export type WordKind = keyof typeof words
+export const wordKinds = Object.keys(words) as WordKind[]
+const mostWords = 3
+
+export type Search = { kind: WordKind; target: string }
+
+/** A third of each kind of word, and of each a third of one, of two and of three words; none twice. */
+export function searches(count: number): Search[] {
+  const random = randomFrom(4)
+  const each = Math.ceil(count / wordKinds.length / mostWords)
+  const asked = wordKinds.flatMap((kind) =>
+    upTo(mostWords)
+      .flatMap((length) => questions(random, words[kind], length, each))
+      .map((target) => ({ kind, target })),
+  )
+  return random.shuffled(asked)
+}
+
+/** Of words that no other search has. */
+export const warmUpSearches = (count: number) => questions(randomFrom(5), vocabulary.slice(1000, 10_000), 2, count)
+
+function questions(random: Random, from: readonly string[], length: number, count: number): string[] {
+  const found = new Set<string>()
+  while (found.size < count) {
+    const distinct = new Set(Array.from({ length }, () => random.pick(from)))
+    if (distinct.size === length) found.add(`/apps?search=${[...distinct].join('+')}`)
+  }
+  return [...found]
+}
+
+/** Parts of a list, one for each of so many, and none in two of them. */
+export function dealt<T>(list: readonly T[], parts: number): T[][] {
+  const length = Math.floor(list.length / parts)
+  return Array.from({ length: parts }, (_, part) => list.slice(part * length, (part + 1) * length))
+}
+
+const listAddresses = (query: string[]) => permutations(query).map((parameters) => `/apps?${parameters.join('&')}`)
+
+const permutations = <T>(list: readonly T[]): T[][] =>
+  list.length === 0
+    ? [[]]
+    : list.flatMap((first, index) => permutations(list.toSpliced(index, 1)).map((rest) => [first, ...rest]))
+
+const upTo = (last: number) => Array.from({ length: last }, (_, index) => index + 1)

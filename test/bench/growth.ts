@@ -1,0 +1,93 @@
+import { dealt, firstPages, items, latePages } from './addresses.ts'
+import { timesOf } from './client.ts'
+import { growthPlot } from './plots.ts'
+import { figure, type Section } from './report.ts'
+import type { Scale } from './scale.ts'
+import { hotList, type Server, startService } from './servers.ts'
+import { median, ratios } from './statistics.ts'
+
+/** How the time of one answer grows with the catalogue: asked for one after the other, by servers that have nothing else to do. */
+
+type Kind = {
+  name: string
+  /** Of a catalogue and a round; 0 is the warm-up. */
+  addresses: (size: number, round: number) => readonly string[]
+}
+
+export async function measureGrowth(files: Map<number, string>, folder: string, scale: Scale): Promise<Section> {
+  const servers = new Map<number, Server>()
+  try {
+    for (const [size, file] of files) servers.set(size, await startService(file, folder))
+    const kinds = kindsOf(scale)
+    const results = await measureAll(kinds, servers, scale.rounds)
+    return await sectionOf(kinds, results, scale)
+  } finally {
+    await Promise.all([...servers.values()].map((server) => server.stop()))
+  }
+}
+
+function kindsOf({ sizes, rounds, timed }: Scale): Kind[] {
+  const first = dealt(firstPages(), rounds + 1)
+  const late = new Map(sizes.map((size) => [size, dealt(latePages(size), rounds + 1)]))
+  const apps = new Map(sizes.map((size) => [size, dealt(items(size), rounds + 1)]))
+  const some = (addresses: readonly string[] = []) => addresses.slice(0, timed)
+  return [
+    { name: 'first page, cold', addresses: (_, round) => some(first[round]) },
+    { name: 'page in the middle, cold', addresses: (size, round) => some(late.get(size)?.[round]) },
+    { name: 'one app, cold', addresses: (size, round) => some(apps.get(size)?.[round]) },
+    { name: 'first page, hot', addresses: () => Array.from({ length: timed }, () => hotList) },
+  ]
+}
+
+/** Milliseconds, a median of each round. */
+type Results = Map<Kind, Map<number, number[]>>
+
+async function measureAll(kinds: Kind[], servers: Map<number, Server>, rounds: number): Promise<Results> {
+  const results: Results = new Map(kinds.map((kind) => [kind, new Map([...servers.keys()].map((size) => [size, []]))]))
+  for (let round = 0; round <= rounds; round++) {
+    for (const kind of kinds) {
+      const requests = requestsInTurns(kind, round, servers)
+      const times = await timesOf(requests)
+      if (round === 0) continue
+      for (const [size, medians] of results.get(kind) ?? []) {
+        medians.push(median(times.filter((_, index) => requests[index]?.size === size)))
+      }
+    }
+  }
+  return results
+}
+
+/** The first of each catalogue, then the second of each: what holds the machine up for a moment meets all of them. */
+function requestsInTurns(kind: Kind, round: number, servers: Map<number, Server>) {
+  const all = [...servers].map(([size, { origin }]) =>
+    kind.addresses(size, round).map((target) => ({ size, origin, target })),
+  )
+  const most = Math.max(...all.map((requests) => requests.length))
+  return Array.from({ length: most }, (_, index) => all.flatMap((requests) => requests[index] ?? [])).flat()
+}
+
+async function sectionOf(kinds: Kind[], results: Results, { sizes }: Scale): Promise<Section> {
+  const [smallest = 0, largest = 0] = [sizes[0], sizes.at(-1)]
+  const of = (kind: Kind, size: number) => results.get(kind)?.get(size) ?? []
+  const growth = (kind: Kind) => ratios(of(kind, largest), of(kind, smallest))
+  const rows = kinds.map((kind) => [
+    kind.name,
+    ...sizes.map((size) => figure(of(kind, size), 'milliseconds')),
+    figure(growth(kind), 'ratio'),
+  ])
+  const points = kinds.flatMap((kind) => sizes.map((size) => ({ what: kind.name, size, milliseconds: of(kind, size) })))
+  const [firstPage] = kinds
+  return {
+    title: 'One answer, by the size of the catalogue',
+    tables: [{ head: ['', ...sizes.map((size) => `${size.toLocaleString('en')} apps`), 'last : first'], rows }],
+    musts: [
+      {
+        what: `first page, cold, ${largest.toLocaleString('en')} : ${smallest.toLocaleString('en')}`,
+        values: firstPage ? growth(firstPage) : [],
+        bound: { atMost: 1.2 },
+        unit: 'ratio',
+      },
+    ],
+    plots: [await growthPlot('growth', 'One answer, by the size of the catalogue', points)],
+  }
+}

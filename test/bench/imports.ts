@@ -1,0 +1,167 @@
+import { deepStrictEqual } from 'node:assert'
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createWriteStream, renameSync } from 'node:fs'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { pipeline } from 'node:stream/promises'
+import { promisify } from 'node:util'
+import { openDatabase } from '../../src/db/open.ts'
+import { listed } from '../../src/db/tables.ts'
+import { searchDocument } from '../../src/search/document.ts'
+import { emptyDatabase, withDatabase } from './databases.ts'
+import { figure, type Must, type Section } from './report.ts'
+import type { Scale } from './scale.ts'
+import { residentBytes } from './servers.ts'
+import { ratios } from './statistics.ts'
+
+/** How fast a catalogue file goes in, beside the same rows when they stand ready. */
+
+const main = `${import.meta.dirname}/../../src/main.ts`
+
+type Measured = { apps: number; perSecond: number[]; bare: number[]; mebibytes: number[] }
+
+export async function measureImports(folder: string, { imports }: Scale): Promise<Section> {
+  const measured: Measured[] = []
+  for (const { apps, rounds } of imports) measured.push(await measure(apps, rounds, folder))
+  const named = (apps: number) => `${apps.toLocaleString('en')} apps`
+  return {
+    title: 'Import',
+    tables: [
+      {
+        head: ['apps a second', 'bare INSERT … SELECT', 'apps-service import', 'its memory at most'],
+        rows: measured.map(({ apps, perSecond, bare, mebibytes }) => [
+          named(apps),
+          figure(bare, 'perSecond'),
+          figure(perSecond, 'perSecond'),
+          figure(mebibytes, 'mebibytes'),
+        ]),
+      },
+    ],
+    musts: measured.flatMap(({ apps, perSecond, bare, mebibytes }): Must[] => [
+      {
+        what: `import : bare inserts, ${named(apps)}`,
+        values: ratios(perSecond, bare),
+        bound: { atLeast: 0.5 },
+        unit: 'ratio',
+      },
+      {
+        what: `memory of the import, ${named(apps)}`,
+        values: mebibytes,
+        bound: { atMost: 256 },
+        unit: 'mebibytes',
+      },
+    ]),
+    plots: [],
+  }
+}
+
+async function measure(apps: number, rounds: number, folder: string): Promise<Measured> {
+  const file = await catalogueFileOf(apps, folder)
+  const [target, ready, tokens] = [
+    join(folder, 'import.sqlite'),
+    join(folder, 'ready.sqlite'),
+    join(folder, 'tokens.sqlite'),
+  ]
+  const measured: Measured = { apps, perSecond: [], bare: [], mebibytes: [] }
+  for (let round = 0; round < rounds; round++) {
+    await emptyDatabase(target)
+    const { seconds, memory } = await importInto(target, file)
+    measured.perSecond.push(apps / seconds)
+    if (memory !== undefined) measured.mebibytes.push(memory / 2 ** 20)
+    if (round === 0) {
+      renameSync(target, ready)
+      await tokensOf(ready, tokens)
+    }
+
+    await emptyDatabase(target)
+    measured.bare.push(apps / (await insertInto(target, ready, tokens)))
+    deepStrictEqual(await countsIn(target), await countsIn(ready), 'the bare inserts have put in other rows')
+  }
+  return measured
+}
+
+async function catalogueFileOf(size: number, folder: string): Promise<string> {
+  const file = join(folder, 'catalogue.ndjson')
+  const maker = spawn(process.execPath, [`${import.meta.dirname}/catalogue-file.ts`, String(size)])
+  await pipeline(maker.stdout, createWriteStream(file))
+  return file
+}
+
+/** How many apps are told to search at a time. */
+const batchSize = 2000
+
+/**
+ * A database with what the full-text index was told of each app, which it keeps no text of: search is told all again, while a
+ * temporary table stands where it looks for the index (https://sqlite.org/lang_naming.html).
+ */
+async function tokensOf(imported: string, filename: string) {
+  await emptyDatabase(filename)
+  await withDatabase(filename, ({ write }) =>
+    write(async ({ sql, search }) => {
+      await sql.raw('create table tokens_of_apps (id integer primary key, tokens text)')
+      await sql.raw('create temporary table app_search (tokens text)')
+      for await (const apps of listedApps(imported)) {
+        await search.put(apps)
+        await sql.raw('insert into tokens_of_apps select rowid, tokens from temp.app_search')
+        await sql.raw('delete from temp.app_search')
+      }
+      await sql.raw('drop table temp.app_search')
+    }),
+  )
+}
+
+async function* listedApps(databaseFile: string) {
+  const database = openDatabase(`sqlite:${databaseFile}`)
+  for (let last = 0; ; ) {
+    const apps = await database.read(({ sql }) =>
+      sql('apps')
+        .join('developers', 'developers.id', 'apps.developer_id')
+        .whereRaw(listed)
+        .where('apps.id', '>', last)
+        .orderBy('apps.id')
+        .limit(batchSize)
+        .select('apps.*', 'developers.name as developer_name'),
+    )
+    if (apps.length === 0) break
+    yield apps.map((app) => ({ id: app.id, categoryId: app.category_id, ...searchDocument(app, app.developer_name) }))
+    last = apps.at(-1)?.id ?? last
+  }
+  await database.close()
+}
+
+async function importInto(
+  databaseFile: string,
+  file: string,
+): Promise<{ seconds: number; memory: number | undefined }> {
+  const started = performance.now()
+  const child = spawn(process.execPath, [main, 'import', file, '--json'], {
+    env: { PATH: process.env.PATH, DATABASE_URL: `sqlite:${databaseFile}` },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  // Its progress, where it does not fail.
+  const said = text(child.stderr)
+  let memory: number | undefined
+  const looking = setInterval(() => {
+    memory = residentBytes(child.pid ?? 0, 'VmHWM') ?? memory
+  }, 100)
+  const [code] = await once(child, 'exit')
+  clearInterval(looking)
+  if (code !== 0) throw new Error(`the import ended with ${code}: ${await said}`)
+  return { seconds: (performance.now() - started) / 1000, memory }
+}
+
+async function insertInto(...files: [target: string, ready: string, tokens: string]): Promise<number> {
+  const { stdout } = await promisify(execFile)(process.execPath, [`${import.meta.dirname}/peers/inserts.ts`, ...files])
+  return Number(stdout)
+}
+
+const countsIn = (databaseFile: string) =>
+  withDatabase(databaseFile, ({ read }) =>
+    read(async ({ select }) => {
+      const tables = ['developers', 'categories', 'apps', 'reviews', 'audit', 'app_search']
+      const counts = tables.map((table) => `(select count(*) from ${table}) as ${table}`)
+      const [row] = await select<Record<string, number>>(`select ${counts}`, [])
+      return row
+    }),
+  )

@@ -1,0 +1,20 @@
+import express from 'express'
+import { readAnswers } from './answers.ts'
+
+/** The same answers through Express, which does nothing for them besides. */
+
+const app = express()
+app.disable('x-powered-by')
+app.set('etag', false)
+app.set('query parser', false)
+
+for (const [target, { headers, body }] of readAnswers(process.argv[2])) {
+  const named = Object.fromEntries(
+    headers.flatMap((name, index) => (index % 2 === 0 ? [[name, headers[index + 1] ?? '']] : [])),
+  )
+  app.get(target, (_request, response) => {
+    response.set(named).send(body)
+  })
+}
+
+app.listen(Number(process.env.PORT), '127.0.0.1')

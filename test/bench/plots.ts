@@ -1,0 +1,76 @@
+import { parse, View } from 'vega'
+import { compile, type TopLevelSpec } from 'vega-lite'
+import type { Plot } from './report.ts'
+import { median } from './statistics.ts'
+
+/** Drawn by Vega-Lite, without a browser. What is drawn is the median; a line through it goes from the least to the most. */
+
+type Bar = { case: string; server: string; perSecond: number[] }
+type Point = { what: string; size: number; milliseconds: number[] }
+
+const width = 640
+const config = { background: 'white', font: 'sans-serif', view: { stroke: 'transparent' }, legend: { labelLimit: 0 } }
+
+export const throughputPlot = (bars: readonly Bar[]) =>
+  plot('throughput', 'Requests answered a second', {
+    width,
+    height: { step: 14 },
+    data: { values: bars.map(({ perSecond, ...bar }) => ({ ...bar, ...spread(perSecond) })) },
+    encoding: {
+      y: { field: 'case', type: 'nominal', sort: null, title: null, scale: { paddingInner: 0.3 } },
+      yOffset: { field: 'server', sort: null },
+    },
+    layer: [
+      {
+        mark: 'bar',
+        encoding: {
+          x: { field: 'middle', type: 'quantitative', title: 'requests a second', axis: { format: ',d' } },
+          color: { field: 'server', type: 'nominal', sort: null, title: null, legend: { orient: 'top' } },
+        },
+      },
+      {
+        mark: { type: 'rule', color: '#333' },
+        encoding: { x: { field: 'least', type: 'quantitative' }, x2: { field: 'most' } },
+      },
+    ],
+    config,
+  })
+
+export const growthPlot = (name: string, title: string, points: readonly Point[]) =>
+  plot(name, title, {
+    width,
+    height: 320,
+    data: { values: points.map(({ milliseconds, ...point }) => ({ ...point, ...spread(milliseconds) })) },
+    encoding: {
+      x: { field: 'size', type: 'quantitative', scale: { type: 'log' }, title: 'apps', axis: sizesAxis(points) },
+      color: { field: 'what', type: 'nominal', sort: null, title: null, legend: { orient: 'top' } },
+    },
+    layer: [
+      {
+        mark: { type: 'line', point: true },
+        encoding: { y: { field: 'middle', type: 'quantitative', scale: { type: 'log' }, title: 'milliseconds' } },
+      },
+      {
+        mark: 'rule',
+        encoding: { y: { field: 'least', type: 'quantitative' }, y2: { field: 'most' } },
+      },
+    ],
+    config,
+  })
+
+const spread = (values: readonly number[]) => ({
+  middle: median(values),
+  least: Math.min(...values),
+  most: Math.max(...values),
+})
+
+const sizesAxis = (points: readonly Point[]) => ({
+  values: [...new Set(points.map(({ size }) => size))],
+  format: ',d',
+  grid: false,
+})
+
+async function plot(name: string, title: string, spec: TopLevelSpec): Promise<Plot> {
+  const view = new View(parse(compile(spec).spec), { renderer: 'none' })
+  return { name, title, svg: `${await view.toSVG()}\n` }
+}

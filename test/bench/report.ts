@@ -1,0 +1,67 @@
+import { median } from './statistics.ts'
+
+/** What was measured, as it is printed and stands in docs/performance.md: tables of Markdown, which are read as they are. */
+
+export type Section = {
+  title: string
+  /** What has to be known to read it. */
+  text?: string
+  tables: Table[]
+  musts: Must[]
+  plots: Plot[]
+  /** Markdown that is too long to stand among figures. */
+  page?: Page
+}
+
+/** The first column names a row, the others are figures. */
+export type Table = { head: string[]; rows: string[][] }
+
+/** A ratio or a time that the service is to reach. */
+export type Must = { what: string; values: number[]; bound: Bound; unit: Unit }
+export type Bound = { atLeast: number } | { atMost: number }
+export type Unit = keyof typeof units
+
+export type Plot = { name: string; title: string; svg: string }
+export type Page = { name: string; title: string; text: string }
+
+const units = {
+  ratio: { suffix: '', write: (value: number) => value.toFixed(2) },
+  milliseconds: { suffix: ' ms', write: (value: number) => value.toFixed(value < 10 ? 2 : 0) },
+  seconds: { suffix: ' s', write: (value: number) => value.toFixed(2) },
+  mebibytes: { suffix: ' MiB', write: (value: number) => value.toFixed(0) },
+  perSecond: { suffix: '', write: (value: number) => Math.round(value).toLocaleString('en') },
+}
+
+/** The median, and in brackets the least and the most. */
+export function figure(values: readonly number[], unit: Unit): string {
+  if (values.length === 0) return ''
+  const { suffix, write } = units[unit]
+  const middle = `${write(median(values))}${suffix}`
+  return values.length === 1 ? middle : `${middle} (${write(Math.min(...values))}–${write(Math.max(...values))})`
+}
+
+export function mustTable(musts: readonly Must[]): Table {
+  const measured = musts.filter(({ values }) => values.length > 0)
+  const rows = measured.map(({ what, values, bound, unit }) => {
+    const value = median(values)
+    const [must, isMet] =
+      'atLeast' in bound
+        ? [`≥ ${figure([bound.atLeast], unit)}`, value >= bound.atLeast]
+        : [`≤ ${figure([bound.atMost], unit)}`, value <= bound.atMost]
+    return [what, figure(values, unit), must, isMet ? 'yes' : '**no**']
+  })
+  return { head: ['what must be', 'measured', 'must', 'met'], rows }
+}
+
+export function tableText({ head, rows }: Table): string {
+  const widths = head.map((_, column) => Math.max(3, ...[head, ...rows].map((row) => (row[column] ?? '').length)))
+  const line = (row: readonly string[]) =>
+    `| ${widths.map((width, column) => (column === 0 ? (row[column] ?? '').padEnd(width) : (row[column] ?? '').padStart(width))).join(' | ')} |`
+  const rule = `| ${widths.map((width, column) => (column === 0 ? '-'.repeat(width) : `${'-'.repeat(width - 1)}:`)).join(' | ')} |`
+  return [line(head), rule, ...rows.map(line)].join('\n')
+}
+
+export function sectionText({ title, text, tables, musts }: Section): string {
+  const all = musts.length > 0 ? [...tables, mustTable(musts)] : tables
+  return [`### ${title}`, ...(text === undefined ? [] : [text]), ...all.map(tableText)].join('\n\n')
+}

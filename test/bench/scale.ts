@@ -1,0 +1,62 @@
+/** How much is measured. Times are in seconds. */
+export type Scale = Readonly<{
+  /** Apps in each catalogue, the fewest first. */
+  sizes: readonly number[]
+  /** The catalogue on which the service is held against its peers. */
+  compared: number
+  /** Of each load, one after the other by each server: so what the machine does meanwhile meets all of them. */
+  rounds: number
+  loadTime: number
+  warmUpTime: number
+  /** Requests of a kind and round that are timed one by one. */
+  timed: number
+  searches: number
+  searchRounds: number
+  /** Rounds of this alone: an import takes long. */
+  imports: readonly { apps: number; rounds: number }[]
+  starts: number
+}>
+
+export const scales = {
+  full: {
+    sizes: [10_000, 200_000, 1_000_000],
+    compared: 200_000,
+    rounds: 5,
+    loadTime: 3,
+    warmUpTime: 2,
+    timed: 200,
+    searches: 600,
+    searchRounds: 3,
+    imports: [
+      { apps: 100_000, rounds: 3 },
+      { apps: 1_000_000, rounds: 1 },
+    ],
+    starts: 9,
+  },
+  /** A look within three minutes. */
+  quick: {
+    sizes: [10_000, 50_000],
+    compared: 50_000,
+    rounds: 3,
+    loadTime: 1,
+    warmUpTime: 1,
+    timed: 40,
+    searches: 120,
+    searchRounds: 1,
+    imports: [{ apps: 10_000, rounds: 1 }],
+    starts: 3,
+  },
+  /** To see that all of it still runs. Its figures say nothing. */
+  trial: {
+    sizes: [500, 2000],
+    compared: 2000,
+    rounds: 1,
+    loadTime: 1,
+    warmUpTime: 0,
+    timed: 5,
+    searches: 18,
+    searchRounds: 1,
+    imports: [{ apps: 500, rounds: 1 }],
+    starts: 1,
+  },
+} as const satisfies Record<string, Scale>

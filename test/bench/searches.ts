@@ -1,0 +1,87 @@
+import { type Search, searches, type WordKind, warmUpSearches, wordKinds } from './addresses.ts'
+import { timesOf } from './client.ts'
+import { growthPlot } from './plots.ts'
+import { figure, type Section } from './report.ts'
+import type { Scale } from './scale.ts'
+import { startService } from './servers.ts'
+import { median, quantile } from './statistics.ts'
+
+/**
+ * How long searches take: each once by a server that has not met it, then all a second and a third time. From the second time on
+ * an answer may be kept, so the third shows a kept one. In each round the servers begin anew.
+ */
+
+const turns = ['cold, count included', 'asked again', 'asked a third time'] as const
+
+/** Milliseconds of each of the searches, of a turn, in a round. */
+type Times = Map<number, number[][][]>
+
+export async function measureSearches(files: Map<number, string>, folder: string, scale: Scale): Promise<Section> {
+  const asked = searches(scale.searches)
+  const times: Times = new Map([...files.keys()].map((size) => [size, turns.map(() => [])]))
+  for (let round = 0; round < scale.searchRounds; round++) {
+    for (const [size, file] of files) {
+      for (const [turn, ofTurn] of (await ask(asked, file, folder)).entries()) times.get(size)?.[turn]?.push(ofTurn)
+    }
+  }
+  return await sectionOf(asked, times, scale)
+}
+
+async function ask(asked: Search[], file: string, folder: string): Promise<number[][]> {
+  const { origin, stop } = await startService(file, folder)
+  const times: number[][] = []
+  try {
+    await timesOf(warmUpSearches(asked.length / 10).map((target) => ({ origin, target })))
+    const requests = asked.map(({ target }) => ({ origin, target }))
+    for (const _ of turns) times.push(await timesOf(requests))
+    return times
+  } finally {
+    await stop()
+  }
+}
+
+async function sectionOf(asked: Search[], times: Times, { sizes }: Scale): Promise<Section> {
+  const of = (size: number, turn: (typeof turns)[number], kind?: WordKind) =>
+    (times.get(size)?.[turns.indexOf(turn)] ?? []).map((round) =>
+      kind === undefined ? round : round.filter((_, index) => asked[index]?.kind === kind),
+    )
+  const middle = (rounds: number[][]) => rounds.map(median)
+  const worst = (rounds: number[][]) => rounds.map((round) => quantile(round, 0.99))
+
+  const largest = sizes.at(-1) ?? 0
+  const named = sizes.map((size) => `${size.toLocaleString('en')} apps`)
+  const bySize = turns.flatMap((turn) => [
+    [`${turn}, p50`, ...sizes.map((size) => figure(middle(of(size, turn)), 'milliseconds'))],
+    [`${turn}, p99`, ...sizes.map((size) => figure(worst(of(size, turn)), 'milliseconds'))],
+  ])
+  const byKind = wordKinds.map((kind) => [
+    `${kind} words`,
+    figure(middle(of(largest, turns[0], kind)), 'milliseconds'),
+    figure(worst(of(largest, turns[0], kind)), 'milliseconds'),
+  ])
+  const points = sizes.flatMap((size) => [
+    { what: 'p50, cold', size, milliseconds: middle(of(size, turns[0])) },
+    { what: 'p99, cold', size, milliseconds: worst(of(size, turns[0])) },
+    { what: 'p50, asked again', size, milliseconds: middle(of(size, turns[1])) },
+  ])
+  const must = (what: string, values: number[], atMost: number) =>
+    ({
+      what: `${what}, ${largest.toLocaleString('en')} apps`,
+      values,
+      bound: { atMost },
+      unit: 'milliseconds',
+    }) as const
+  return {
+    title: 'Searches',
+    tables: [
+      { head: ['', ...named], rows: bySize },
+      { head: [`cold, ${named.at(-1)}`, 'p50', 'p99'], rows: byKind },
+    ],
+    musts: [
+      must('search, p50', middle(of(largest, turns[0])), 15),
+      must('search, p99', worst(of(largest, turns[0])), 60),
+      must('search, asked again, p50', middle(of(largest, turns[1])), 1),
+    ],
+    plots: [await growthPlot('search', 'A search, by the size of the catalogue', points)],
+  }
+}

@@ -1,0 +1,72 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { figure, type Must, type Section } from './report.ts'
+import type { Scale } from './scale.ts'
+import { answering, freePort } from './servers.ts'
+
+/** How long a command takes to its end, and a server to its first answer, from the moment that it is started. */
+
+const root = `${import.meta.dirname}/../..`
+const byNode = [process.execPath, 'src/main.ts']
+const byNpx = ['npx', 'apps-service']
+
+type Start = { name: string; command: string[]; isServer: boolean; must?: number }
+
+const starts: Start[] = [
+  { name: 'node src/main.ts serve, to the first answer', command: [...byNode, 'serve'], isServer: true, must: 0.5 },
+  { name: 'npx apps-service serve, to the first answer', command: [...byNpx, 'serve'], isServer: true },
+  { name: 'node src/main.ts category list', command: [...byNode, 'category', 'list'], isServer: false, must: 0.25 },
+  { name: 'npx apps-service category list', command: [...byNpx, 'category', 'list'], isServer: false },
+  { name: 'node with nothing to do', command: [process.execPath, '--eval', ''], isServer: false },
+]
+
+export async function measureStarts(databaseFile: string, { starts: rounds }: Scale): Promise<Section> {
+  const times = new Map<Start, number[]>(starts.map((start) => [start, []]))
+  // Round 0 has the files read from the disk.
+  for (let round = 0; round <= rounds; round++) {
+    for (const start of starts) {
+      const seconds = await secondsOf(start, databaseFile)
+      if (round > 0) times.get(start)?.push(seconds)
+    }
+  }
+  return {
+    title: 'Start',
+    tables: [
+      { head: ['', 'time'], rows: starts.map((start) => [start.name, figure(times.get(start) ?? [], 'seconds')]) },
+    ],
+    musts: starts.flatMap((start): Must[] =>
+      start.must === undefined
+        ? []
+        : [{ what: start.name, values: times.get(start) ?? [], bound: { atMost: start.must }, unit: 'seconds' }],
+    ),
+    plots: [],
+  }
+}
+
+async function secondsOf({ command: [file = '', ...args], isServer }: Start, databaseFile: string): Promise<number> {
+  const port = await freePort()
+  const started = performance.now()
+  const child = spawn(file, args, {
+    cwd: root,
+    env: {
+      PATH: process.env.PATH,
+      HOME: process.env.HOME,
+      PORT: String(port),
+      DATABASE_URL: `sqlite:${databaseFile}`,
+    },
+    stdio: ['ignore', 'ignore', 'inherit'],
+    // A group of its own: npx hands no signal on.
+    detached: true,
+  })
+  const exited = once(child, 'exit')
+  if (!isServer) {
+    const [code] = await exited
+    if (code !== 0) throw new Error(`${file} ${args.join(' ')} ended with ${code}`)
+    return (performance.now() - started) / 1000
+  }
+  await answering(`http://127.0.0.1:${port}`, child)
+  const seconds = (performance.now() - started) / 1000
+  process.kill(-(child.pid ?? 0))
+  await exited
+  return seconds
+}

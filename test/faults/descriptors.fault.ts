@@ -1,0 +1,45 @@
+import { execFileSync } from 'node:child_process'
+import { readdirSync } from 'node:fs'
+import { expect, inject, test } from 'vitest'
+import { serve } from '../support/process.ts'
+import { copyWorld } from '../support/service.ts'
+import { lossesIn, noDeeds } from './deeds.ts'
+import { connected } from './sockets.ts'
+
+test.runIf(process.platform === 'linux')(
+  'where file descriptors are used up, nothing fails inside, and all goes on when there are some again',
+  async () => {
+    const file = copyWorld()
+    const server = await serve(file)
+    const pid = String(server.process.pid)
+    const used = () => readdirSync(`/proc/${pid}/fd`).length
+    // The database has not been used yet: with the connections below it would open its own.
+    const limit = used() + 6
+    execFileSync('prlimit', ['--pid', pid, `--nofile=${limit}:${limit}`])
+    const sockets = await Promise.all(Array.from({ length: 100 }, () => connected(server.port)))
+    await expect.poll(used).toBeGreaterThanOrEqual(limit - 1)
+
+    const deeds = noDeeds()
+    const create = async (name: string) => {
+      const json = { name, description: `${name} is whole.`, category_id: 1 }
+      const reply = await server
+        .request('POST', '/apps', { key: inject('world').keys.ada, json })
+        .catch(() => undefined)
+      if (reply?.status === 201) deeds.created.set(reply.body.data.app_id, name)
+      return reply?.status
+    }
+    // Whoever has a connection already: the server has taken it before the last descriptor was gone.
+    const taken = sockets[0]
+    const answers: string[] = []
+    taken?.on('data', (chunk: Buffer) => answers.push(chunk.toString('latin1')))
+    taken?.write('GET /apps?search=x HTTP/1.1\r\nHost: x\r\n\r\n')
+    await expect.poll(() => answers.join('')).toMatch(/^HTTP\/1\.1 (200|503) /)
+
+    for (const socket of sockets) socket.destroy()
+    await expect.poll(() => create('Round 1'), { timeout: 30_000 }).toBe(201)
+    expect((await server.request('GET', '/readyz')).status).toBe(200)
+    expect((await server.request('GET', '/apps?search=x')).status).toBe(200)
+    expect(server.process.exitCode).toBeNull()
+    expect(await lossesIn(file, deeds)).toEqual([])
+  },
+)

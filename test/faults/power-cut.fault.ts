@@ -1,0 +1,70 @@
+import { execFileSync } from 'node:child_process'
+import { copyFileSync, cpSync, mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { beforeAll, expect, inject, test } from 'vitest'
+import { temporaryFolder } from '../support/service.ts'
+import { isCut } from './cut.ts'
+import { beginDeeds, between, expectAllWhole, lossesIn, noDeeds } from './deeds.ts'
+
+const cuts = isCut ? 2 : 20
+
+let library = ''
+beforeAll(() => {
+  library = join(inject('world').file, '../power-cut.so')
+  const source = `${import.meta.dirname}/power-cut.c`
+  execFileSync('cc', ['-shared', '-fPIC', '-O2', '-o', library, source, '-ldl', '-lpthread'])
+})
+
+/** A folder, and what a disk still has of it when the power is cut. */
+function disk() {
+  const folder = temporaryFolder()
+  const [from, to, notes] = [join(folder, 'seen'), join(folder, 'flushed'), join(folder, 'notes')]
+  mkdirSync(from)
+  mkdirSync(notes)
+  copyFileSync(inject('world').file, join(from, 'apps.sqlite'))
+  cpSync(from, to, { recursive: true })
+  return {
+    file: join(from, 'apps.sqlite'),
+    remains: join(to, 'apps.sqlite'),
+    env: { LD_PRELOAD: library, POWER_CUT_FROM: from, POWER_CUT_TO: to, POWER_CUT_NOTES: notes },
+    pathIn: (path: string) => path.replace(from, to),
+  }
+}
+
+test.runIf(process.platform === 'linux')(
+  `power cut, ${cuts} times, with what was not flushed dropped: nothing that was acknowledged is lost`,
+  async () => {
+    const totals = { created: 0, changed: 0, approved: 0, backups: 0 }
+    for (let cut = 0; cut < cuts; cut++) {
+      const { file, remains, env, pathIn } = disk()
+      const deeds = noDeeds()
+      const { acknowledged, kill } = await beginDeeds(file, deeds, cut, env)
+      await acknowledged(between(20, 300))
+      await kill()
+      deeds.backups = deeds.backups.map(pathIn)
+      expect(await lossesIn(remains, deeds)).toEqual([])
+      await expectAllWhole(remains, deeds)
+      totals.created += deeds.created.size
+      for (const { acknowledged } of deeds.changed.values()) totals.changed += acknowledged
+      totals.approved += deeds.approved.size
+      totals.backups += deeds.backups.length
+    }
+    console.log(`power cut × ${cuts}: acknowledged`, totals, 'lost 0')
+    expect(totals.created).toBeGreaterThan(cuts)
+  },
+)
+
+test.runIf(process.platform === 'linux')(
+  'with synchronous NORMAL the same loses: a power cut is really one',
+  async () => {
+    const { file, remains, env } = disk()
+    const deeds = noDeeds()
+    const normal = { ...env, NODE_OPTIONS: `--import=${import.meta.dirname}/normal.ts` }
+    const { acknowledged, kill } = await beginDeeds(file, deeds, 0, normal)
+    await acknowledged(200)
+    await kill()
+    const losses = await lossesIn(remains, { ...deeds, backups: [] })
+    console.log(`power cut with synchronous NORMAL: ${losses.length} of ${deeds.created.size} creates and others lost`)
+    expect(losses.length).toBeGreaterThan(0)
+  },
+)

@@ -1,0 +1,52 @@
+import { spawn } from 'node:child_process'
+import { createInterface } from 'node:readline'
+import { expect, onTestFinished, test } from 'vitest'
+import { freePort } from '../support/process.ts'
+import { copyWorld } from '../support/service.ts'
+import { connected } from './sockets.ts'
+
+/** Under keep-alive, and by the shell that npm starts: test/cli/serve.test.ts. */
+test('SIGTERM to npx itself ends the server, answers what is under way, and frees the port', async () => {
+  const port = await freePort()
+  const npx = spawn('npx', ['apps-service', 'serve'], {
+    cwd: `${import.meta.dirname}/../..`,
+    env: {
+      PATH: process.env.PATH,
+      HOME: process.env.HOME,
+      // Nothing is asked of the registry.
+      npm_config_offline: 'true',
+      npm_config_update_notifier: 'false',
+      PORT: String(port),
+      DATABASE_URL: `sqlite:${copyWorld()}`,
+    },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  onTestFinished(() => void npx.kill('SIGKILL'))
+  const log: string[] = []
+  createInterface({ input: npx.stdout }).on('line', (line) => log.push(line))
+  const logged = (text: string) => log.filter((line) => line.includes(text)).length
+  await expect.poll(() => logged('serving '), { timeout: 60_000 }).toBe(1)
+
+  const { pid } = JSON.parse(log.find((line) => line.includes('"pid"')) ?? '{}')
+  onTestFinished(() => {
+    if (isRunning(pid)) process.kill(pid, 'SIGKILL')
+  })
+  const socket = await connected(port)
+  const answers: string[] = []
+  socket.on('data', (chunk: Buffer) => answers.push(chunk.toString('latin1')))
+  socket.write('GET /apps HTTP/1.1\r\nHost: x\r\n')
+  npx.kill('SIGTERM')
+  await expect.poll(() => logged('finishing the requests')).toBe(1)
+  socket.write('\r\n')
+  await expect.poll(() => answers.join('')).toMatch(/^HTTP\/1\.1 200 [\s\S]*\nConnection: close\r\n/)
+  await expect.poll(() => isRunning(pid)).toBe(false)
+  expect(logged('stopped serving')).toBe(1)
+})
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,60 @@
+import type { Socket } from 'node:net'
+import { expect, inject, test } from 'vitest'
+import { serve } from '../support/process.ts'
+import { copyWorld } from '../support/service.ts'
+import { connected, ended } from './sockets.ts'
+
+const each = 500
+
+const slowHead = 'GET /apps HTTP/1.1\r\nHost: x\r\nX-Slow: '
+const slowBody = () =>
+  [
+    'POST /apps HTTP/1.1',
+    'Host: x',
+    `Authorization: Bearer ${inject('world').keys.ada}`,
+    'Content-Type: application/json',
+    'Content-Length: 1000',
+    '',
+    '{"name": "',
+  ].join('\r\n')
+const unread = 'GET /apps?limit=100 HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(5)
+
+/** A connection that sends its beginning, and then a byte each second; it reads what comes, or not. */
+async function slow(port: number, beginning: string, reads: boolean) {
+  const socket: Socket = await connected(port)
+  socket.write(beginning)
+  const dribble = setInterval(() => socket.write('a'), 1000)
+  if (reads) socket.resume()
+  else socket.pause()
+  const closed = ended(socket).then(() => clearInterval(dribble))
+  return { socket, closed }
+}
+
+test(`${each} slow heads, ${each} slow bodies and ${each} readers who do not read: others are answered, and the slow are cut`, async () => {
+  const server = await serve(copyWorld())
+  const beginnings = [slowHead, slowBody()].flatMap((beginning) => Array.from({ length: each }, () => beginning))
+  const senders = await Promise.all(beginnings.map((beginning) => slow(server.port, beginning, true)))
+  const readers = await Promise.all(Array.from({ length: each }, () => slow(server.port, unread, false)))
+
+  let isOver = false
+  let answered = 0
+  const others = (async () => {
+    while (!isOver) {
+      for (const path of ['/apps', '/apps/1', '/readyz', `/apps?search=t${answered}`]) {
+        expect((await server.request('GET', path)).status).toBe(200)
+      }
+      answered++
+    }
+  })()
+  // Ten seconds for a head, thirty for a body.
+  await Promise.all(senders.map(({ closed }) => closed))
+  isOver = true
+  await others
+  console.log(`${3 * each} slow connections: ${4 * answered} other requests answered meanwhile`)
+  expect(answered).toBeGreaterThan(50)
+
+  server.process.kill('SIGTERM')
+  expect((await server.exited)[0]).toBe(0)
+  for (const { socket } of readers) socket.destroy()
+  await Promise.all(readers.map(({ closed }) => closed))
+})

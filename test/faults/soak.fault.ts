@@ -1,0 +1,71 @@
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { setTimeout as delay } from 'node:timers/promises'
+import { expect, inject, test } from 'vitest'
+import { serve } from '../support/process.ts'
+import { copyWorld } from '../support/service.ts'
+import { between } from './deeds.ts'
+import { connected } from './sockets.ts'
+
+const minutes = 10
+
+/** Of all that the others do, a little, and all the time: what is kept that should not be shows in memory and descriptors. */
+test.runIf(process.env.SOAK)(
+  `${minutes} minutes of reads, searches, writes, bad keys and broken connections: memory is flat`,
+  async () => {
+    const server = await serve(copyWorld(), { LOG_LEVEL: 'silent' })
+    const { pid } = server.process
+    const megabytes = () =>
+      Math.round(Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024)
+    const descriptors = () => Number(execFileSync('sh', ['-c', `ls /proc/${pid}/fd | wc -l`]))
+    const key = inject('world').keys.ada
+    const until = performance.now() + minutes * 60_000
+    let requests = 0
+    const isOver = () => performance.now() > until
+    const loop = async (work: (number: number) => Promise<unknown>) => {
+      for (let number = 0; !isOver(); number++) {
+        await work(number)
+        requests++
+      }
+    }
+    const get = (path: string, headers = {}) =>
+      fetch(`http://127.0.0.1:${server.port}${path}`, { headers }).then((reply) => reply.text())
+    const put = (version: string) =>
+      fetch(`http://127.0.0.1:${server.port}/apps/1`, {
+        method: 'PUT',
+        headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
+        body: JSON.stringify({ version }),
+      }).then((reply) => reply.text())
+    const broken = async () => {
+      const socket = await connected(server.port)
+      socket.write('GET /apps?limit=100 HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(between(1, 20)))
+      await delay(between(0, 20))
+      socket.destroy()
+    }
+
+    const samples: number[] = []
+    const watching = (async () => {
+      while (!isOver()) {
+        await delay(5000)
+        samples.push(megabytes())
+      }
+    })()
+    await Promise.all([
+      loop(() => get('/apps')),
+      loop((number) => get(`/apps?search=${'abcdefgh'[number % 8]}${number}`)),
+      loop((number) => get(`/apps/${number % 50}`)),
+      loop(() => get('/apps', { Authorization: 'Bearer apps_x' })),
+      loop((number) => put(String(number)).then(() => delay(20))),
+      loop(broken),
+      watching,
+    ])
+    const third = Math.floor(samples.length / 3)
+    const median = (of: number[]) => of.toSorted((a, b) => a - b)[Math.floor(of.length / 2)] ?? 0
+    const [middle, last] = [median(samples.slice(third, 2 * third)), median(samples.slice(2 * third))]
+    console.log(
+      `soak: ${requests} requests; ${middle} MB in the second third, ${last} in the last; ${descriptors()} descriptors`,
+    )
+    expect(last).toBeLessThan(1.15 * middle)
+    await expect.poll(descriptors).toBeLessThan(60)
+  },
+)
