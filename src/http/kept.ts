@@ -185,14 +185,14 @@ export class KeptAnswers {
   #send(kept: KeptAnswer, request: IncomingMessage, response: ServerResponse, notes: Notes) {
     const { id } = notes
     const standing = this.#options.limits.ofRead(request)
-    const its = standing ? ['X-Request-Id', id, ...standingHeaders(standing)] : ['X-Request-Id', id]
+    const its = standing ? standingHeaders(standing) : []
     const send = ({ etag, headers, notModifiedHeaders, body }: Representation) => {
       const ifNoneMatch = request.headers['if-none-match']
       if (ifNoneMatch !== undefined && matches(ifNoneMatch, etag)) {
-        response.writeHead(304, [...notModifiedHeaders, ...its]).end()
+        response.writeHead(304, [...notModifiedHeaders, 'X-Request-Id', id, ...its]).end()
       } else {
         notes.bytes = body.length
-        response.writeHead(200, [...headers, ...its])
+        response.writeHead(200, [...headers, 'X-Request-Id', id, ...its])
         response.end(request.method === 'HEAD' ? undefined : body)
       }
     }

@@ -11,6 +11,9 @@ const likeKey = /(?:a|%61)(?:p|%70){2}(?:s|%73)(?:_|%5F)(?:[0-9A-Z_-]|%[0-9A-F]{
 /** What could be the secret of a key that begins otherwise: long, of capitals and small letters. */
 const likeSecret = /(?:[0-9A-Za-z]|%[0-9A-Fa-f]{2}){20,}/g
 
+/** Characters that likeSecret takes at least. */
+const shortestSecret = 20
+
 /** The same where ids may stand, which are shorter, or of small letters alone. */
 const likeWholeSecret = /(?=[0-9a-z]*[A-Z])(?=[0-9A-Z]*[a-z])[0-9A-Za-z]{40}/
 
@@ -18,18 +21,24 @@ const likeWholeSecret = /(?=[0-9a-z]*[A-Z])(?=[0-9A-Z]*[a-z])[0-9A-Za-z]{40}/
 const longestPrefix = keyPrefix('x'.repeat(12)).length + 1
 
 /** A text without what could be an API key in it. */
-export const redacted = (text: string) =>
-  text.replace(likeKey, (found) => {
+export function redacted(text: string): string {
+  // Without an underscore there is none, and most lines have none.
+  if (!text.includes('_') && !text.includes('%5')) return text
+  return text.replace(likeKey, (found) => {
     const key = percentDecoded(found)
     if (key.length <= longestPrefix) return found
     return `${/^apps_[0-9a-z]{12}_/.exec(key)?.[0] ?? 'apps_'}[redacted]`
   })
+}
 
 /** The same of an address, which callers write as they like. */
-const redactedUrl = (url = '') =>
-  redacted(url).replace(likeSecret, (found) =>
+function redactedUrl(url: string): string {
+  // Nothing in it is as long as a secret that somebody could use.
+  if (url.length < shortestSecret) return url
+  return redacted(url).replace(likeSecret, (found) =>
     /[A-Z].*[a-z]|[a-z].*[A-Z]/.test(percentDecoded(found)) ? '[redacted]' : found,
   )
+}
 
 const percentDecoded = (text: string) =>
   text.replace(/%([0-9A-F]{2})/gi, (_, code) => String.fromCharCode(Number.parseInt(code, 16)))
@@ -145,7 +154,7 @@ export const accessLog =
       developer: caller?.developerId,
       key: caller && keyPrefix(caller.keyId),
       responseTime: rounded(milliseconds),
-      ...(milliseconds > slow && { spent: parts(notes.spent, milliseconds) }),
+      spent: milliseconds > slow ? parts(notes.spent, milliseconds) : undefined,
     }
     const message = `${method} ${response.writableEnded ? statusCode : 'aborted'}`
     if (error === undefined) logger.info(line, message)

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { spending } from '../../spent.ts'
 import type { Connection, NewRow } from '../dialect.ts'
 import { violatedUnique } from './errors.ts'
 import { type DriverConnection, rowsFrom } from './statements.ts'
@@ -9,7 +10,7 @@ export const select =
   async <Row>(statement: string, values: (string | number)[]) => {
     const connection: DriverConnection = await sql.client.acquireConnection()
     try {
-      return await rowsFrom<Row>(connection, statement, values)
+      return await spending('sql', () => rowsFrom<Row>(connection, statement, values))
     } finally {
       sql.client.releaseConnection(connection)
     }

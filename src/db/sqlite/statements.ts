@@ -1,5 +1,4 @@
 import { LRUCache } from 'lru-cache'
-import { spending } from '../../spent.ts'
 
 /** What of the driver's connections and statements is used here. */
 export type DriverConnection = {
@@ -40,15 +39,13 @@ export async function rowsFrom<Row>(
   sql: string,
   values: readonly unknown[] = [],
 ): Promise<Row[]> {
-  return spending('sql', async () => {
-    const statement = await prepared(connection, sql)
-    return new Promise((resolve, reject) => {
-      // What a statement's rows are is for its caller to know.
-      statement.all(values, (error, rows = []) => {
-        if (!error) return resolve(rows as Row[])
-        connection.notice?.(error)
-        reject(error)
-      })
+  const statement = await prepared(connection, sql)
+  return new Promise((resolve, reject) => {
+    // What a statement's rows are is for its caller to know.
+    statement.all(values, (error, rows = []) => {
+      if (!error) return resolve(rows as Row[])
+      connection.notice?.(error)
+      reject(error)
     })
   })
 }
