@@ -13,7 +13,7 @@ const minutes = 10
 test.runIf(process.env.SOAK)(
   `${minutes} minutes of reads, searches, writes, bad keys and broken connections: memory is flat`,
   async () => {
-    const server = await serve(copyWorld(), { LOG_LEVEL: 'silent' })
+    const server = await serve(copyWorld())
     const { pid } = server.process
     const megabytes = () =>
       Math.round(Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024)
