@@ -1,13 +1,13 @@
 import addFormats from 'ajv-formats'
 import type { Request, RequestHandler, Response } from 'express'
-import { type Context, type Document, OpenAPIBackend, type Operation } from 'openapi-backend'
+import { type Context, type Document, OpenAPIBackend, type Operation, type ParsedRequest } from 'openapi-backend'
 import type { Caller } from '../actor.ts'
 import { invalidRequest, notFound, ServiceError } from '../errors.ts'
 import { matches } from '../etag.ts'
 import { jsonOf } from '../json.ts'
 import { readBody } from './body.ts'
 import { methodNotAllowed, sendOptions } from './get-only.ts'
-import { acceptsJson, headOf, problemsOf, type RequestHead, withBody } from './input.ts'
+import { acceptsJson, headOf, problemsOf, type RequestHead, unnoticedProblems, withBody } from './input.ts'
 import type { Limits } from './limits.ts'
 import type { Notes } from './log.ts'
 
@@ -77,16 +77,17 @@ export async function createApi(
     if (!isRead && caller) limits.holdWrite(caller, response)
     const raw = operation.requestBody ? withBody(head, await readBody(request, response)) : head
     const parsed = api.router.parseRequest(raw, operation)
+    const unnoticed = unnoticedProblems(operation, parsed)
     const validation = api.validateRequest(raw, operation)
-    const problems = problemsOf(operation, parsed, validation.errors ?? [])
+    const problems = problemsOf(operation, unnoticed, validation.errors ?? [])
     if (problems.length > 0) throw invalidRequest(problems)
 
     const valid = { ...parsed, ...validation.coerced }
     const context = { api, operation, request: valid, validation, security: { apiKey: caller }, response: undefined }
     const reply = await api.handlers[operation.operationId ?? '']?.(context, request.signal)
     const isShown = isRead && reply.status < 400
-    response.set(isShown ? readCaching(request) : { 'Cache-Control': 'no-store' })
-    response.status(reply.status).set(reply.headers)
+    response.statusCode = reply.status
+    response.setHeaders(new Map(Object.entries({ ...(isShown ? readCaching(request) : uncached), ...reply.headers })))
     if (reply.body === undefined) return response.end()
     const content = envelopeText(reply.body)
     const etag = isShown ? String(reply.headers.ETag) : undefined
@@ -120,11 +121,28 @@ async function loaded(document: Document): Promise<OpenAPIBackend> {
   })
   await api.init()
   api.validator.preCompileRequestValidators()
-  // The router flattens the whole document again at each of several look-ups a request; it does not change.
+  // The router flattens the whole document and builds each path's pattern again at each request; neither changes.
   const operations = api.getOperations()
+  const routes = operations.map((operation) => ({ operation, pattern: patternOf(operation.path) }))
   api.router.getOperations = () => operations
+  api.matchOperation = ({ method, path }) =>
+    routes.find(({ operation, pattern }) => operation.method === method.toLowerCase() && pattern.test(path))?.operation
+  // The validator would parse again what was parsed before; and it puts numbers in the place of texts.
+  const parsed = new WeakMap<object, ParsedRequest>()
+  const parse = api.router.parseRequest.bind(api.router)
+  api.router.parseRequest = (request, operation) => {
+    const known = parsed.get(request)
+    if (known) return known
+    const made = parse(request, operation)
+    parsed.set(request, made)
+    return made
+  }
   return api
 }
+
+/** Of paths such as `/apps/{id}`; none of them is met by what meets another. */
+const patternOf = (path: string) =>
+  new RegExp(`^${path.replaceAll(/[^{}/\w]/g, '\\$&').replaceAll(/\{\w+\}/g, '[^/]+')}$`)
 
 /** Not by Express, which would look through the headers for what is known here, and copy the text. */
 function sendJson(request: Request, response: Response, etag: string | undefined, content: string) {
@@ -140,6 +158,8 @@ function sendJson(request: Request, response: Response, etag: string | undefined
 
 const envelopeText = ({ success, message, data }: Envelope) =>
   `{"success":${success},"message":${JSON.stringify(message)},"data":${jsonOf(data)}}`
+
+const uncached = { 'Cache-Control': 'no-store' }
 
 /** Revalidated at each use, and never shared between callers. */
 const readCaching = (request: Request) => ({

@@ -2,6 +2,7 @@ import type { ErrorObject } from 'ajv'
 import type { Request } from 'express'
 import type { Context, Operation, ParsedRequest } from 'openapi-backend'
 import type { Handlers, OperationId, Problem } from '../contract.ts'
+import { invalidRequest } from '../errors.ts'
 import { firstOfEachField, requestProblems, unpatterned } from '../problems.ts'
 
 /** A request without its body, as openapi-backend takes it. */
@@ -65,6 +66,7 @@ const mostParameters = 500
 
 /** A parameter that is given several times becomes an array, which no schema here allows. */
 function queryOf(search: string): RequestHead['query'] {
+  if (search === '') return {}
   const few = search.split('&', mostParameters + 1).join('&')
   const groups = Map.groupBy(new URLSearchParams(few), ([name]) => name)
   return Object.fromEntries(
@@ -86,13 +88,19 @@ type ParameterObject = { name: string; in: string; schema?: { type?: string } }
 // The document's references are resolved when openapi-backend has loaded it; its type does not know.
 const parametersOf = ({ parameters = [] }: Operation) => parameters as ParameterObject[]
 
-/** What ajv found, and what it does not see. A place that is wrong in several ways is named once. */
-export function problemsOf(operation: Operation, parsed: ParsedRequest, errors: ErrorObject[]): Problem[] {
+/** What ajv does not see, in a request as it was sent. Throws where there is more than is looked at. */
+export function unnoticedProblems(operation: Operation, parsed: ParsedRequest): Problem[] {
   if (Object.keys(parsed.query).length > mostParameters) {
-    return [{ in: 'query', field: '', message: `must have at most ${mostParameters} parameters` }]
+    throw invalidRequest([{ in: 'query', field: '', message: `must have at most ${mostParameters} parameters` }])
   }
+  return [...notPlainDecimal(operation, parsed), ...unpatterned(parsed.body)]
+}
+
+/** With what ajv found. A place that is wrong in several ways is named once. */
+export function problemsOf(operation: Operation, unnoticed: Problem[], errors: ErrorObject[]): Problem[] {
+  if (errors.length === 0) return unnoticed
   const found = requestProblems(errors).map((problem) => ({ ...problem, field: declaredName(operation, problem) }))
-  return firstOfEachField([...notPlainDecimal(operation, parsed), ...unpatterned(parsed.body), ...found])
+  return firstOfEachField([...unnoticed, ...found])
 }
 
 /** ajv takes `0x10`, `1e3` and `+5` for integers; the contract does not. */

@@ -91,9 +91,16 @@ function faultOf(operation: Operation, request: Request): Forbidden | undefined 
   const isEncoded = headerOf(request, 'Content-Encoding') !== undefined
   if (!isJson || isEncoded) return { status: 415, code: 'unsupported_media_type' }
   if (content.length > mostBytes) return { status: 413, code: 'payload_too_large' }
+  // Before anything else is looked at.
+  if (partsOf(content.toString()) > mostParts) return { status: 400, code: 'invalid_request', problems: ['body '] }
   if (content.length === 0 || !isMalformed(body)) return undefined
   return { status: 400, code: 'malformed_json', problems: repeated(body) }
 }
+
+/** How many names, values and signs of JSON are looked at. */
+const mostParts = 1000
+
+const partsOf = (json: string) => json.match(/"(?:\\.|[^"\\])*"?|[{}[\]:,]/gs)?.length ?? 0
 
 /** Several lines of a header are one list (RFC 9110, section 5.3). */
 function headerOf({ headers }: Request, name: string): string | undefined {

@@ -66,7 +66,7 @@ const clientWith = (settings: Settings): typeof PreparingClient =>
 const clientOf = (file: DatabaseFile, begin: string, settings: Settings): typeof Knex.Client =>
   class extends clientWith(settings) {
     override async acquireConnection() {
-      file.demandInPlace()
+      file.demandInPlaceOnce()
       try {
         return await spending('waiting', () => super.acquireConnection())
       } catch (error) {
@@ -126,7 +126,7 @@ export const pragmas = {
   // FULL: what was acknowledged survives a power cut. NORMAL loses the last writes (https://sqlite.org/wal.html).
   synchronous: 2,
   foreign_keys: 1,
-  // Negative: KiB. Five connections of 24 MiB.
+  // Negative: KiB. An import goes back to the pages that it has changed.
   cache_size: -24_576,
   temp_store: 2,
   // Pages, 64 MiB. The default of 1000 makes an import write its pages to the database with every commit.
@@ -134,6 +134,9 @@ export const pragmas = {
   // After a checkpoint a WAL that has grown beyond this is cut back.
   journal_size_limit: 64 * 1024 * 1024,
 } as const
+
+/** KiB, as above. There are several readers, and what one has not kept is still in the system's cache. */
+const readersCache = -6144
 
 /** How long a query waits for a free connection, and so for the writers before it. */
 const acquireTimeout = 5000
@@ -161,7 +164,7 @@ const ignore = () => {}
 export const openWriter = (filename: string, file: DatabaseFile) =>
   open(filename, 'mode=rw', clientOf(file, beginWriting, { ...pragmas, query_only: 0 }), 1)
 export const openReader = (filename: string, file: DatabaseFile, max: number) =>
-  open(filename, 'mode=rw', clientOf(file, beginReading, { ...pragmas, query_only: 1 }), max)
+  open(filename, 'mode=rw', clientOf(file, beginReading, { ...pragmas, cache_size: readersCache, query_only: 1 }), max)
 
 /** A file that nobody writes, as it is without any other: `immutable` passes over a log or a journal beside it, and makes none. */
 export const openCopy = (filename: string) =>

@@ -29,7 +29,7 @@ function pathIn(address: string): string | undefined {
  * Each holds a thread while it is at work, of those that main.ts asks for. What is dear keeps a processor busy, and leaves one to
  * all the rest. SQLite has one writer at a time.
  */
-export const widths = { cheap: 2, dear: Math.max(1, Math.min(3, availableParallelism() - 1)), write: 1 }
+export const widths = { cheap: 4, dear: Math.max(1, Math.min(3, availableParallelism() - 1)), write: 1 }
 
 function openFile(filename: string): Engine {
   const file = databaseFile(filename, async () => {

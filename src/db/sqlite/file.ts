@@ -51,6 +51,18 @@ export function databaseFile(filename: string, closeAll: () => Promise<void>) {
     throw new Unusable(wrongWith(now, former))
   }
 
+  let isLookedAt = false
+
+  /** The same before a connection is taken: of all that are taken in one turn of the event loop the first one looks. */
+  function demandInPlaceOnce() {
+    if (isLookedAt && opened && !closing) return
+    demandInPlace()
+    isLookedAt = true
+    setImmediate(() => {
+      isLookedAt = false
+    })
+  }
+
   /** Opens a connection, if the file is one to be worked with. */
   async function admit<C extends object>(
     open: () => Promise<C>,
@@ -93,6 +105,7 @@ export function databaseFile(filename: string, closeAll: () => Promise<void>) {
 
   return {
     demandInPlace,
+    demandInPlaceOnce,
     admit,
     /** Before a connection is closed. */
     dismiss(connection: object) {
