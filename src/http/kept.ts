@@ -45,6 +45,8 @@ export class KeptAnswers {
   readonly #options: KeptAnswersOptions
   readonly #target: RegExp
   readonly #answers: LRUCache<string, KeptAnswer>
+  /** Of searches, which are dear to make, answers that were asked for once: apart, so that they push nothing else out. */
+  readonly #firsts: LRUCache<string, KeptAnswer>
   readonly #seen = new LRUCache<string, true>({ max: mostSeen })
   /** What is being answered for the first time in a version: who asks for the same meanwhile waits for it. */
   readonly #flights = new Map<string, Flight>()
@@ -59,23 +61,27 @@ export class KeptAnswers {
   constructor(options: KeptAnswersOptions) {
     this.#options = options
     this.#target = new RegExp(`^${options.prefix.replaceAll('.', '\\.')}/apps(?:/\\d+|\\?.*)?$`)
-    this.#answers = new LRUCache({
-      maxSize: options.maxSize,
-      // With room for the codings of the body, each of which is shorter.
-      sizeCalculation: ({ body, headers }, target) => 3 * body.length + 4 * target.length + 100 * headers.length,
-    })
+    const roomForFirsts = Math.ceil(options.maxSize / 4)
+    this.#firsts = answersUpTo(roomForFirsts, 1)
+    // With room for the codings of the body, each of which is shorter.
+    this.#answers = answersUpTo(options.maxSize - roomForFirsts, 3)
     this.#version = shared(options.version)
   }
 
   /** In front of the listener that answers what is not kept. */
   before(listener: RequestListener): RequestListener {
     return (request, response) => {
-      if (!this.#isUsual(request) || !this.#isAskedAgain(request)) return listener(request, response)
+      if (!this.#isUsual(request)) return listener(request, response)
+      const isFirst = !this.#isAskedAgain(request)
+      if (isFirst && !search.test(request.url ?? '')) {
+        this.counts.missed++
+        return listener(request, response)
+      }
       // The whole way says that a limit is exceeded.
       if (this.#options.limits.ofRead(request)?.isExceeded) return listener(request, response)
       const notes = notesOf(request)
       this.#version().then(
-        (version) => this.#answer(version, request, response, notes, listener),
+        (version) => this.#answer(version, request, response, notes, isFirst, listener),
         // The whole way says that the database cannot be asked.
         () => listener(request, response),
       )
@@ -93,13 +99,15 @@ export class KeptAnswers {
       .getRawHeaderNames()
       .filter((name) => !own.has(name.toLowerCase()))
       .flatMap((name) => [name, String(response.getHeader(name))])
-    const { target, version, land } = flight
+    const { target, version, isFirst, land } = flight
     const { operation, route } = notes
     const body = Buffer.from(content)
     const kept = { ...representation(common, etag, body), version, operation: { operation, route }, coded: new Map() }
-    this.#answers.set(target, kept)
+    const answers = isFirst ? this.#firsts : this.#answers
+    answers.set(target, kept)
     land()
-    this.#send(kept, request, response, notes)
+    // As it is, at first: most are never asked for again.
+    this.#send(kept, request, response, notes, isFirst ? undefined : codingOf(request))
     return true
   }
 
@@ -122,7 +130,6 @@ export class KeptAnswers {
 
   #isAskedAgain({ url = '' }: IncomingMessage): boolean {
     if (this.#seen.get(url)) return true
-    this.counts.missed++
     this.#seen.set(url, true)
     return false
   }
@@ -132,6 +139,7 @@ export class KeptAnswers {
     request: IncomingMessage,
     response: ServerResponse,
     notes: Notes,
+    isFirst: boolean,
     listener: RequestListener,
   ) {
     if (version !== this.#lastVersion) {
@@ -139,24 +147,40 @@ export class KeptAnswers {
       this.versions++
     }
     const target = request.url ?? ''
-    const kept = this.#answers.get(target)
+    const kept = this.#keptOf(target)
     if (kept?.version === version) return this.#sendKept(kept, request, response, notes)
     const flight = this.#flights.get(target)
-    if (flight?.version !== version) return this.#fly(version, request, response, listener)
+    if (flight?.version !== version) return this.#fly(version, request, response, isFirst, listener)
     flight.landed.then(() => {
-      const landed = this.#answers.get(target)
+      const landed = this.#keptOf(target)
       if (landed?.version === version) this.#sendKept(landed, request, response, notes)
       else listener(request, response)
     })
   }
 
-  #fly(version: string, request: IncomingMessage, response: ServerResponse, listener: RequestListener) {
+  #keptOf(target: string): KeptAnswer | undefined {
+    const first = this.#firsts.get(target)
+    if (first) {
+      this.#firsts.delete(target)
+      this.#answers.set(target, first)
+    }
+    return this.#answers.get(target)
+  }
+
+  #fly(
+    version: string,
+    request: IncomingMessage,
+    response: ServerResponse,
+    isFirst: boolean,
+    listener: RequestListener,
+  ) {
     this.counts.missed++
     const target = request.url ?? ''
     const { promise: landed, resolve } = Promise.withResolvers<void>()
     const flight = {
       target,
       version,
+      isFirst,
       landed,
       land: () => {
         if (this.#flights.get(target) === flight) this.#flights.delete(target)
@@ -179,10 +203,16 @@ export class KeptAnswers {
     notes.operation = kept.operation.operation
     notes.route = kept.operation.route
     tellOf(request, response, notes, this.#options.onAnswered)
-    this.#send(kept, request, response, notes)
+    this.#send(kept, request, response, notes, codingOf(request))
   }
 
-  #send(kept: KeptAnswer, request: IncomingMessage, response: ServerResponse, notes: Notes) {
+  #send(
+    kept: KeptAnswer,
+    request: IncomingMessage,
+    response: ServerResponse,
+    notes: Notes,
+    coding: Coding | undefined,
+  ) {
     const { id } = notes
     const standing = this.#options.limits.ofRead(request)
     const its = standing ? standingHeaders(standing) : []
@@ -196,11 +226,19 @@ export class KeptAnswers {
         response.end(request.method === 'HEAD' ? undefined : body)
       }
     }
-    const chosen = inCoding(kept, codingFor(request.headers['accept-encoding']))
+    const chosen = inCoding(kept, coding)
     if (chosen instanceof Promise) chosen.then(send)
     else send(chosen)
   }
 }
+
+const answersUpTo = (maxSize: number, bodies: number) =>
+  new LRUCache<string, KeptAnswer>({
+    maxSize,
+    sizeCalculation: ({ body, headers }, target) => bodies * body.length + 4 * target.length + 100 * headers.length,
+  })
+
+const codingOf = ({ headers }: IncomingMessage) => codingFor(headers['accept-encoding'])
 
 function representation(common: string[], etag: string, body: Buffer, coding?: Coding): Representation {
   const notModifiedHeaders = [...common, 'ETag', etag, ...(coding ? ['Content-Encoding', coding] : [])]
@@ -226,7 +264,7 @@ function inCoding(kept: KeptAnswer, coding: Coding | undefined): Representation 
 }
 
 /** Its target is as it was sent: Express takes the prefix off. */
-type Flight = { target: string; version: string; landed: Promise<void>; land: () => void }
+type Flight = { target: string; version: string; isFirst: boolean; landed: Promise<void>; land: () => void }
 
 /** Node has it since 15.4, as headers are written; its types lack it. */
 type WithRawNames = ServerResponse & { getRawHeaderNames: () => string[] }
@@ -236,6 +274,8 @@ const own = new Set([
   ...['x-request-id', 'ratelimit-policy', 'ratelimit', 'date', 'connection', 'keep-alive'],
   ...['etag', 'content-type', 'content-length'],
 ])
+
+const search = /[?&]search=/
 
 const usualAccept = /^(?:\*\/\*|application\/json)$/
 

@@ -1,5 +1,4 @@
 import { LRUCache } from 'lru-cache'
-import { spending } from '../../spent.ts'
 
 /** What of the driver's connections and statements is used here. */
 export type DriverConnection = {
@@ -41,7 +40,7 @@ export async function rowsFrom<Row>(
   values: readonly unknown[] = [],
 ): Promise<Row[]> {
   const statement = await prepared(connection, sql)
-  const running = new Promise<Row[]>((resolve, reject) => {
+  return new Promise((resolve, reject) => {
     // What a statement's rows are is for its caller to know.
     statement.all(values, (error, rows = []) => {
       if (!error) return resolve(rows as Row[])
@@ -49,7 +48,6 @@ export async function rowsFrom<Row>(
       reject(error)
     })
   })
-  return spending('sql', () => running)
 }
 
 export const isKept = (sql: string) => sql.length <= longestKept
