@@ -65,9 +65,11 @@ function signal(): Promise<string> {
   })
 }
 
+/** Before anything is announced: whoever hears that may end npm at once. */
+const parent = process.ppid
+
 /** A signal to npx ends npm alone and not what it has started, which would go on, and hold the port. */
 async function endOfNpm(): Promise<string> {
-  const parent = process.ppid
   while (process.ppid === parent) await delay(250, undefined, { ref: false })
   return 'npm has ended'
 }
