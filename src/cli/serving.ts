@@ -33,7 +33,7 @@ export async function serveUntilSignal(config: Config, responder: Responder, ann
   if (docsPage === undefined)
     logger.warn('generated/docs.html is missing, so there is no /docs; run: make generated/docs.html')
   logger.info({ host: config.host, port, baseUrl: config.baseUrl }, announcement)
-  // What was loaded has made the space of what lives shortly 32 MB. It would double twice under load, for no more answers.
+  // What was loaded has made the space of what lives shortly 32 MB. It would double twice under load, for 4 % more answers.
   setFlagsFromString('--semi-space-growth-factor=1')
 
   const reason = await Promise.race([signal(), ...(process.env.npm_execpath === undefined ? [] : [endOfNpm()])])
