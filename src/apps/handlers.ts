@@ -1,3 +1,4 @@
+import type { Caller } from '../actor.ts'
 import type { App, AppChanges, Handlers } from '../contract.ts'
 import type { Connection } from '../db/dialect.ts'
 import type { Database } from '../db/open.ts'
@@ -7,7 +8,7 @@ import { onlySet } from '../only-set.ts'
 import { type Forgiven, findApps } from './catalogue.ts'
 import { categoryStore } from './categories.ts'
 import { canSee, demandOwner, statusAfterUpdate } from './policy.ts'
-import { type AppRowChanges, appStore, differs, type FoundApp } from './store.ts'
+import { type AppRowChanges, type AppStore, appStore, differs, type FoundApp } from './store.ts'
 import { unreviewedAfter } from './unreviewed.ts'
 
 /** The five operations. `baseUrl` is the public address that `Location` and `Link` begin with. */
@@ -74,10 +75,7 @@ export const appHandlers = (database: Database, baseUrl: string): Handlers => ({
     const data = await database.write(
       async (connection) => {
         const apps = appStore(connection)
-        const app = await apps.find(path.id, { toChange: true, seenBy: caller })
-        if (!app) throw notFound()
-        demandOwner(caller, app)
-        demandUnchanged(app, header['If-Match'])
+        const app = await ownToChange(apps, path.id, caller, header['If-Match'])
         if (body.category_id !== undefined) await demandCategory(connection, body.category_id)
         await apps.save('app update', app, rowChanges(app, body), caller)
         const updated = await apps.find(path.id)
@@ -93,10 +91,7 @@ export const appHandlers = (database: Database, baseUrl: string): Handlers => ({
     await database.write(
       async (connection) => {
         const apps = appStore(connection)
-        const app = await apps.find(path.id, { toChange: true, seenBy: caller })
-        if (!app) throw notFound()
-        demandOwner(caller, app)
-        demandUnchanged(app, header['If-Match'])
+        const app = await ownToChange(apps, path.id, caller, header['If-Match'])
         await apps.save('app delete', app, { deleted_at: new Date().toISOString() }, caller)
       },
       { signal },
@@ -165,6 +160,15 @@ async function demandCategory(connection: Connection, id: number) {
     errors: [{ in: 'body', field: '/category_id', message: 'must be the id of a category' }],
     categories: await categories.all(),
   })
+}
+
+/** The caller's own app, as it was when the caller read it, kept from others until the transaction ends. */
+async function ownToChange(apps: AppStore, id: number, caller: Caller, ifMatch: string | undefined): Promise<FoundApp> {
+  const app = await apps.find(id, { toChange: true, seenBy: caller })
+  if (!app) throw notFound()
+  demandOwner(caller, app)
+  demandUnchanged(app, ifMatch)
+  return app
 }
 
 /** If-Match speaks of what GET shows (RFC 9110, section 13.1.1). */

@@ -287,6 +287,8 @@ export const appStore = (connection: Connection) => {
   }
 }
 
+export type AppStore = ReturnType<typeof appStore>
+
 /** Whether a row would be another with the changes. */
 export const differs = (row: AppRow, changes: AppRowChanges) =>
   Object.entries(changes).some(([column, value]) => row[column as keyof AppRow] !== value)

@@ -114,7 +114,6 @@ const columnsWith = <M extends Meaning>(meaning: M) =>
 export const auditedColumns = columnsWith('isAudited')
 export const searchedColumns = columnsWith('isSearched')
 export const ownersColumns = columnsWith('isOwners')
-export type SearchedColumn = ColumnWith<'isSearched'>
 export type OwnersColumn = ColumnWith<'isOwners'>
 
 /** Whether everyone sees an app. */

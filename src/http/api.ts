@@ -44,8 +44,7 @@ export type OnRead = (request: Request, response: Response, etag: string, conten
 /**
  * openapi-backend as router, validator and register of what answers each operation. Every request is held against the document
  * in this order: route (404, 405), limit of reads (429), accept (406), key (401, 429), limit of writes (429), body (415, 413, 400),
- * schema (400). Its own pipeline has no place
- * for a body that is read only when the caller is known.
+ * schema (400). Its own pipeline has no place for a body that is read only when the caller is known.
  */
 export async function createApi(
   document: Document,

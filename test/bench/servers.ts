@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, openSync, readFileSync, writeFileSync } from 'node:fs'
-import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { freePort } from '../support/free-port.ts'
 import { type Answer, get, getOk } from './client.ts'
 
 /** Servers in processes of their own, as they would run. */
@@ -99,16 +99,6 @@ export async function answering(origin: string, child: ChildProcess) {
     if (answer?.status === 200) return
     await delay(5)
   }
-}
-
-/** A port that was free a moment ago. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 /** Linux says it in a file; elsewhere nothing is told. */

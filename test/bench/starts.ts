@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { freePort } from '../support/free-port.ts'
 import { figure, type Must, type Section } from './report.ts'
 import type { Scale } from './scale.ts'
-import { answering, freePort } from './servers.ts'
+import { answering } from './servers.ts'
 
 /** How long a command takes to its end, and a server to its first answer, from the moment that it is started. */
 

@@ -21,6 +21,18 @@ export type Deeds = {
 
 export const noDeeds = (): Deeds => ({ created: new Map(), changed: new Map(), approved: new Set(), backups: [] })
 
+/** How many they are. */
+export type Totals = { created: number; changed: number; approved: number; backups: number }
+
+export const noTotals = (): Totals => ({ created: 0, changed: 0, approved: 0, backups: 0 })
+
+export function addTo(totals: Totals, { created, changed, approved, backups }: Deeds) {
+  totals.created += created.size
+  for (const { acknowledged } of changed.values()) totals.changed += acknowledged
+  totals.approved += approved.size
+  totals.backups += backups.length
+}
+
 const sources = `${import.meta.dirname}/../..`
 
 /**

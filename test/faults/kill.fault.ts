@@ -2,14 +2,14 @@ import { rmSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { copyWorld } from '../support/service.ts'
 import { isCut } from './cut.ts'
-import { beginDeeds, between, expectAllWhole, lossesIn, noDeeds } from './deeds.ts'
+import { addTo, beginDeeds, between, expectAllWhole, lossesIn, noDeeds, noTotals } from './deeds.ts'
 
 const kills = isCut ? 5 : 50
 /** Rounds on the same database, which grows; then a new one. */
 const rounds = 5
 
 test(`kill -9, ${kills} times, amid creates, changes, decisions, import and backup: nothing that was acknowledged is lost`, async () => {
-  const totals = { created: 0, changed: 0, approved: 0, backups: 0, amidImport: 0, amidBackup: 0 }
+  const totals = { ...noTotals(), amidImport: 0, amidBackup: 0 }
   for (let kill = 0; kill < kills; kill += rounds) {
     const file = copyWorld()
     const deeds = noDeeds()
@@ -22,10 +22,7 @@ test(`kill -9, ${kills} times, amid creates, changes, decisions, import and back
       expect(await lossesIn(file, deeds)).toEqual([])
     }
     await expectAllWhole(file, deeds)
-    totals.created += deeds.created.size
-    for (const { acknowledged } of deeds.changed.values()) totals.changed += acknowledged
-    totals.approved += deeds.approved.size
-    totals.backups += deeds.backups.length
+    addTo(totals, deeds)
     for (const backup of deeds.backups) rmSync(backup)
   }
   console.log(`kill -9 × ${kills}: acknowledged`, totals, 'lost 0')

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { beforeAll, expect, inject, test } from 'vitest'
 import { temporaryFolder } from '../support/service.ts'
 import { isCut } from './cut.ts'
-import { beginDeeds, between, expectAllWhole, lossesIn, noDeeds } from './deeds.ts'
+import { addTo, beginDeeds, between, expectAllWhole, lossesIn, noDeeds, noTotals } from './deeds.ts'
 
 const cuts = isCut ? 2 : 20
 
@@ -34,7 +34,7 @@ function disk() {
 test.runIf(process.platform === 'linux')(
   `power cut, ${cuts} times, with what was not flushed dropped: nothing that was acknowledged is lost`,
   async () => {
-    const totals = { created: 0, changed: 0, approved: 0, backups: 0 }
+    const totals = noTotals()
     for (let cut = 0; cut < cuts; cut++) {
       const { file, remains, env, pathIn } = disk()
       const deeds = noDeeds()
@@ -44,10 +44,7 @@ test.runIf(process.platform === 'linux')(
       deeds.backups = deeds.backups.map(pathIn)
       expect(await lossesIn(remains, deeds)).toEqual([])
       await expectAllWhole(remains, deeds)
-      totals.created += deeds.created.size
-      for (const { acknowledged } of deeds.changed.values()) totals.changed += acknowledged
-      totals.approved += deeds.approved.size
-      totals.backups += deeds.backups.length
+      addTo(totals, deeds)
     }
     console.log(`power cut × ${cuts}: acknowledged`, totals, 'lost 0')
     expect(totals.created).toBeGreaterThan(cuts)

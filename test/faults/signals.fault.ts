@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { expect, onTestFinished, test } from 'vitest'
-import { freePort } from '../support/process.ts'
+import { freePort } from '../support/free-port.ts'
 import { copyWorld } from '../support/service.ts'
 import { connected } from './sockets.ts'
 

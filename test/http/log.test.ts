@@ -4,7 +4,8 @@ import { keyId } from '../../src/accounts/keys.ts'
 import { openDatabase } from '../../src/db/open.ts'
 import { type Call, newApp, validRequests } from '../contract/valid-requests.ts'
 import { holdUptime } from '../support/clock.ts'
-import { freePort, serve } from '../support/process.ts'
+import { freePort } from '../support/free-port.ts'
+import { serve } from '../support/process.ts'
 import { copyWorld, type RequestOptions, type Service, startService } from '../support/service.ts'
 
 const linesOf = ({ log }: Service) => log.map((line) => JSON.parse(line))

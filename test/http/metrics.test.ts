@@ -4,7 +4,8 @@ import document from '../../generated/openapi.json' with { type: 'json' }
 import { generateKey } from '../../src/accounts/keys.ts'
 import { Metrics } from '../../src/http/metrics.ts'
 import { type Call, newApp, validRequests } from '../contract/valid-requests.ts'
-import { freePort, run, serve } from '../support/process.ts'
+import { freePort } from '../support/free-port.ts'
+import { run, serve } from '../support/process.ts'
 import { copyWorld, type ServiceOptions, startService } from '../support/service.ts'
 
 /** A service whose metrics are read, as Prometheus' text format has them: a line each. */

@@ -7,7 +7,8 @@ import { type Document, OpenAPIBackend } from 'openapi-backend'
 import { type Browser, chromium, type Locator, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest'
 import document from '../../generated/openapi.json' with { type: 'json' }
-import { freePort, serve } from '../support/process.ts'
+import { freePort } from '../support/free-port.ts'
+import { serve } from '../support/process.ts'
 import { copyWorld } from '../support/service.ts'
 
 /** What a reader of /docs sees, in Chromium, held against the document. */

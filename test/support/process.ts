@@ -1,6 +1,6 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { type AddressInfo, connect, createServer } from 'node:net'
+import { connect } from 'node:net'
 import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, onTestFinished } from 'vitest'
@@ -52,16 +52,6 @@ export type Served = {
   log: string[]
   exited: Promise<unknown[]>
   request: (method: string, path: string, options?: RequestOptions) => Promise<CheckedAnswer>
-}
-
-/** A port that was free a moment ago, for a server whose address has to be known before it listens. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 /** The same port, when somebody takes a connection there. */

@@ -6,8 +6,6 @@ const piecesInBlock = 32
 const blockSpan = pieceSpan * piecesInBlock
 const blockBytes = blockSpan / 8
 
-export const blockOf = (id: number) => Math.floor(id / blockSpan)
-
 /** A set of ids, as bits, in pieces that are there only where there is an id: what most have, and what few have. */
 export class IdSet {
   readonly #pieces = new Map<number, Uint32Array>()
