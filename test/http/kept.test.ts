@@ -6,6 +6,7 @@ import { buffer } from 'node:stream/consumers'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { type Database, openDatabase } from '../../src/db/open.ts'
+import { connected } from '../faults/sockets.ts'
 import { commandLine } from '../support/process.ts'
 import { type RequestOptions, type Service, startService } from '../support/service.ts'
 
@@ -242,6 +243,21 @@ test('those who ask for the same at once share one answer', async () => {
   const answers = await Promise.all(Array.from({ length: 20 }, () => service.get('/apps')))
   expect(new Set(answers.map(({ text }) => text)).size).toBe(1)
   expect(reads()).toBe(2)
+})
+
+test('what very many ask for at once does not keep one from another answer', async () => {
+  const { service } = await counting()
+  for (const path of ['/apps', '/apps/1']) await askTimes(service, 2, 'GET', path)
+  const before = service.log.length
+  const sockets = await Promise.all(Array.from({ length: 201 }, () => connected(service.port)))
+  const last = sockets.pop()
+  const bytes = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`
+  for (const socket of sockets) socket.write(bytes('/apps'))
+  last?.write(bytes('/apps/1'))
+  await expect.poll(() => service.log.length).toBe(before + 201)
+  for (const socket of [...sockets, last]) socket?.destroy()
+  const urls = service.log.slice(before).map((line) => JSON.parse(line).req.url)
+  expect(urls.indexOf('/apps/1')).toBeLessThan(100)
 })
 
 test('where the version cannot be told, the answer is read', async () => {
