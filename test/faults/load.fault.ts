@@ -14,12 +14,13 @@ import { flood, otherClients } from './search-flood.ts'
 /**
  * What clients saw while others did their worst. Statuses and memory are held exactly. Times are those of the machine, which
  * asks and answers on the same processors, and may have more to do: a bound grows with what the same clients see of a quiet
- * server in the same run, and is thrice what is wanted, so that what fails was missed by far. The figures, printed with what
+ * server in the same run, and is four times what is wanted, so that what fails was missed by far. The figures, printed with what
  * is wanted of each, are for whoever runs this.
  */
 
 /** Milliseconds of a quiet read by id, at the 99th percentile, where the bounds were set. */
 const quietThere = 8.7
+const byFar = 4
 /** Milliseconds of work that keeps the event loop from all else, of what is refused and of what is valid. */
 const longest = { refused: 20, valid: 50 }
 
@@ -61,7 +62,7 @@ function hold(what: string, seen: Seen | undefined, statuses: number[], wanted?:
   const others = Object.entries(all).filter(([status, { length }]) => length > 0 && !statuses.includes(Number(status)))
   expect(Object.fromEntries(others.map(([status, { length }]) => [status, length])), what).toEqual({})
   expect(all[200]?.length, what).toBeGreaterThan(0)
-  if (wanted) expect(percentile(all, wanted.percent), what).toBeLessThan(3 * slowness * wanted.most)
+  if (wanted) expect(percentile(all, wanted.percent), what).toBeLessThan(byFar * slowness * wanted.most)
 }
 
 const ok = [200]
@@ -108,6 +109,6 @@ test.skipIf(isCut)('nothing that is small stalls the event loop', async () => {
   note('valid: longest stall', `${worst(valid).toFixed(1)} ms`, `< ${longest.valid} ms`)
   expect(new Set(Object.values(refused).map(({ status }) => status))).toEqual(new Set([400]))
   expect(new Set(Object.values(valid).map(({ status }) => status))).toEqual(new Set([200]))
-  expect(worst(refused)).toBeLessThan(3 * slowness * longest.refused)
-  expect(worst(valid)).toBeLessThan(3 * slowness * longest.valid)
+  expect(worst(refused)).toBeLessThan(byFar * slowness * longest.refused)
+  expect(worst(valid)).toBeLessThan(byFar * slowness * longest.valid)
 })
