@@ -83,8 +83,14 @@ export class KeptAnswers {
       if (this.#options.limits.ofRead(request)?.isExceeded) return listener(request, response)
       const notes = notesOf(request)
       this.#version().then(
-        (version) =>
-          this.#turns.add(request.url ?? '', () => this.#answer(version, request, response, notes, isFirst, listener)),
+        (version) => {
+          if (version !== this.#lastVersion) {
+            this.#lastVersion = version
+            this.versions++
+          }
+          const target = request.url ?? ''
+          this.#turns.add(target, () => this.#answer(version, request, response, notes, isFirst, listener))
+        },
         // The whole way says that the database cannot be asked.
         () => listener(request, response),
       )
@@ -145,10 +151,6 @@ export class KeptAnswers {
     isFirst: boolean,
     listener: RequestListener,
   ) {
-    if (version !== this.#lastVersion) {
-      this.#lastVersion = version
-      this.versions++
-    }
     const target = request.url ?? ''
     const kept = this.#keptOf(target)
     if (kept?.version === version) return this.#sendKept(kept, request, response, notes)
