@@ -41,6 +41,8 @@ type Terms = { actor: Actor; onlyNew: boolean; now: string }
 export const importStore = (connection: Connection) => {
   const { sql, newIds, insertion } = connection
   const apps = appStore(connection)
+  // Found before in this transaction, which keeps them as they are.
+  const developers: Owners = new Map()
 
   /** Writes a batch of lines: first its categories, which an export has before the apps that are in them. */
   async function apply(lines: (ReadyLine | ReadyCategory)[], terms: Terms): Promise<Outcome[]> {
@@ -218,11 +220,14 @@ export const importStore = (connection: Connection) => {
     })
   }
 
+  /** Those of the names who are there, and others. */
   async function knownDevelopers(names: string[]): Promise<Owners> {
-    if (names.length === 0) return new Map()
+    const sought = [...new Set(names)].filter((name) => !developers.has(name))
+    if (sought.length === 0) return developers
     // Shared, so that none is given another name before what is written of it is there.
-    const rows = await sql('developers').whereIn('name', names).forShare().select('id', 'name', 'next_name')
-    return new Map(rows.map(({ id, name, next_name }) => [name, { id, hasOneName: next_name === null }]))
+    const rows = await sql('developers').whereIn('name', sought).forShare().select('id', 'name', 'next_name')
+    for (const { id, name, next_name } of rows) developers.set(name, { id, hasOneName: next_name === null })
+    return developers
   }
 
   /** Developers by name, new ones being made. */
@@ -230,6 +235,7 @@ export const importStore = (connection: Connection) => {
     const names = [...new Set(lines.map(({ developer_name }) => developer_name))]
     const owners = await knownDevelopers(names)
     const added = names.filter((name) => !owners.has(name))
+    if (added.length === 0) return owners
     const ids = await newIds(
       'developers',
       added.map(() => undefined),
