@@ -1,0 +1,105 @@
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { Client } from 'pg'
+
+/** Where Debian's package puts the programs of each version. */
+const versions = '/usr/lib/postgresql'
+
+/** The newest one; undefined where the package is not installed. */
+const version = (existsSync(versions) ? readdirSync(versions) : [])
+  .toSorted((one, other) => Number(other) - Number(one))
+  .find((name) => existsSync(join(versions, name, 'bin/initdb')))
+
+export const isInstalled = version !== undefined
+
+/** PostgreSQL refuses to run as root; its package brings an account. */
+const isRoot = process.getuid?.() === 0
+const asItsAccount = isRoot ? ['--reuid=postgres', '--regid=postgres', '--clear-groups'] : []
+
+export type PostgresServer = Readonly<{
+  /** How DATABASE_URL names a database of it, for a role that may make databases and nothing else that is special. */
+  address: (database: string) => string
+  start: () => Promise<void>
+  /** As its documentation says of each (https://www.postgresql.org/docs/current/server-shutdown.html). */
+  stop: (signal: 'SIGTERM' | 'SIGINT' | 'SIGQUIT') => Promise<void>
+  /** Stops it, and removes all that it held. */
+  remove: () => Promise<void>
+}>
+
+/**
+ * A throw-away PostgreSQL of its own, from Debian's package, which starts with it and is reached by a socket alone. It ends
+ * with this process, whatever ends that. What is written need not survive a power cut, so nothing is flushed to the disk; by
+ * itself it orders text as a dictionary does, which is not how the service wants it.
+ */
+export async function startPostgres(): Promise<PostgresServer> {
+  if (version === undefined) throw new Error("PostgreSQL is not installed: on Debian, 'apt-get install postgresql'")
+  const program = (name: string) => join(versions, version, 'bin', name)
+  // As a dictionary orders: new in 15.
+  const locale = Number(version) < 15 ? [] : ['--locale-provider=icu', '--icu-locale=en']
+  const folder = mkdtempSync(join(tmpdir(), 'apps-pg-'))
+  const data = join(folder, 'data')
+  if (isRoot) execFileSync('chown', ['postgres:', folder])
+  execFileSync(
+    'setpriv',
+    // biome-ignore format: a program, and its arguments
+    [...asItsAccount, program('initdb'), '--pgdata', data, '--no-sync', '--auth=trust', '--username=postgres',
+      '--encoding=UTF8', '--no-locale', ...locale],
+    { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] },
+  )
+
+  const addressFor = (user: string, database: string) =>
+    `postgres:///${database}?${new URLSearchParams({ host: folder, user })}`
+  let stopRunning = async (_signal: NodeJS.Signals) => {}
+
+  async function start() {
+    const settings = ['listen_addresses=', 'fsync=off', 'full_page_writes=off', 'max_connections=300']
+    const child = spawn(
+      'setpriv',
+      // biome-ignore format: a program, and its arguments
+      [...asItsAccount, '--pdeathsig=QUIT', program('postgres'), '-D', data, '-k', folder,
+        ...settings.flatMap((setting) => ['-c', setting])],
+      { cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] },
+    )
+    const exited = once(child, 'exit')
+    stopRunning = async (signal) => {
+      child.kill(signal)
+      await exited
+    }
+    const log: string[] = []
+    await new Promise<void>((resolve, reject) => {
+      // Read on to the end, or the server would wait for room in the pipe.
+      createInterface({ input: child.stderr }).on('line', (line) => {
+        if (log.push(line) > 100) log.shift()
+        if (line.includes('database system is ready to accept connections')) resolve()
+      })
+      exited.then(([code]) => reject(new Error(`PostgreSQL ended with ${code}:\n${log.join('\n')}`)), reject)
+    })
+  }
+
+  await start()
+  await administer(addressFor('postgres', 'postgres'), 'create role apps login createdb')
+  return {
+    address: (database) => addressFor('apps', database),
+    start,
+    stop: (signal) => stopRunning(signal),
+    async remove() {
+      await stopRunning('SIGQUIT')
+      rmSync(folder, { recursive: true })
+    },
+  }
+}
+
+/** Runs statements, each by itself, on a database that is there. */
+export async function administer(address: string, ...statements: string[]) {
+  const client = new Client(address)
+  await client.connect()
+  try {
+    for (const statement of statements) await client.query(statement)
+  } finally {
+    await client.end()
+  }
+}
