@@ -2,10 +2,11 @@ import { describe, expect, inject, test } from 'vitest'
 import { openDatabase } from '../../src/db/open.ts'
 import type { AppState, Sought } from '../../src/moderation/sought.ts'
 import { moderationStore } from '../../src/moderation/store.ts'
-import { expectConsistentFile } from '../support/consistent.ts'
+import { expectConsistentAt } from '../support/consistent.ts'
+import { copyWorld } from '../support/database.ts'
 import { plansOf } from '../support/plans.ts'
 import { commandLine, serve } from '../support/process.ts'
-import { copyWorld, startService } from '../support/service.ts'
+import { startService } from '../support/service.ts'
 
 describe('the list of apps', () => {
   const all = ['Night Train', 'Bird Song', 'Gone', 'Broken Compass', 'Cloud Atlas', 'Tide Clock']
@@ -53,7 +54,7 @@ describe('the list of apps', () => {
   })
 
   test('for programs and for people', async () => {
-    const cli = commandLine(copyWorld())
+    const cli = commandLine(await copyWorld())
     const gone = {
       id: 4,
       name: 'Gone',
@@ -95,7 +96,7 @@ describe('the list of apps', () => {
     [undefined, { category: 'tools', search: 'x' }, ['apps_queue', 'apps_rejected', 'apps_deleted']],
     ['approved', { search: 'x' }, []],
   ])('of %s, %j, passes no apps that an index can spare', async ([state, sought, indexes]) => {
-    const database = openDatabase(`sqlite:${copyWorld()}`)
+    const database = openDatabase(await copyWorld())
     const { plans } = await plansOf(database, (connection) => moderationStore(connection).list(state, sought, 10, 0))
     expect(plans).toEqual(indexes.map((index) => expect.stringMatching(`USING (COVERING )?INDEX ${index}\\b`)))
     await database.close()
@@ -103,9 +104,9 @@ describe('the list of apps', () => {
 })
 
 test('a deleted app comes back as it was, in a running server at once', async () => {
-  const file = copyWorld()
-  const server = await serve(file)
-  const cli = commandLine(file)
+  const address = await copyWorld()
+  const server = await serve(address)
+  const cli = commandLine(address)
   const { keys, apps } = inject('world')
   const found = async (search: string) =>
     (await server.request('GET', `/apps?search=${search}`)).body.data.apps.map(({ id }: { id: number }) => id)
@@ -140,13 +141,13 @@ test('a deleted app comes back as it was, in a running server at once', async ()
   })
   expect((await server.request('GET', `/apps/${apps.pending}`)).status).toBe(404)
   expect((await server.request('GET', `/apps/${apps.pending}`, { key: keys.ada })).status).toBe(200)
-  await expectConsistentFile(file)
+  await expectConsistentAt(address)
 })
 
 test('an app handed over is the new owner’s at once, in a running server', async () => {
-  const file = copyWorld()
-  const server = await serve(file)
-  const cli = commandLine(file)
+  const address = await copyWorld()
+  const server = await serve(address)
+  const cli = commandLine(address)
   const { keys, apps } = inject('world')
   const path = `/apps/${apps.approved}`
   const found = async (search: string) =>
@@ -177,7 +178,7 @@ test('an app handed over is the new owner’s at once, in a running server', asy
   )
   expect((await server.request('GET', `/apps/${apps.pending}`, { key: keys.ada })).status).toBe(404)
   expect((await server.request('GET', `/apps/${apps.pending}`, { key: keys.bob })).status).toBe(200)
-  await expectConsistentFile(file)
+  await expectConsistentAt(address)
 })
 
 test.for<[what: string, message: string]>([

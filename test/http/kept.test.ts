@@ -268,7 +268,7 @@ describe('a read that begins after a write was acknowledged sees it', () => {
   test('by the command line', async () => {
     const { service } = await counting()
     const { apps } = service.world
-    const cli = commandLine(service.databaseFile)
+    const cli = commandLine(service.databaseUrl)
     await askTimes(service, 3, 'GET', '/apps')
     for (const [decision, status] of [
       ['reject', 404],
@@ -287,7 +287,7 @@ describe('a read that begins after a write was acknowledged sees it', () => {
     const { service, reads } = await counting()
     const { apps } = service.world
     const writer = `${import.meta.dirname}/../support/writer.ts`
-    const child = spawn(process.execPath, [writer, service.databaseFile, String(apps.approved), '500'])
+    const child = spawn(process.execPath, [writer, service.databaseUrl, String(apps.approved), '500'])
     let acknowledged = 0
     createInterface({ input: child.stdout }).on('line', (line) => {
       acknowledged = Number(line)
@@ -316,14 +316,14 @@ test('a kept answer does not wait for a database that is busy on all its connect
   const { service } = await counting()
   await askTimes(service, 3, 'GET', '/apps')
   const done: string[] = []
-  const { database, databaseFile } = service
+  const { database, databaseUrl } = service
   const slow =
     'with recursive numbers (n) as (select 1 union all select n + 1 from numbers where n < 3e6) select count(*) from numbers'
   const readers = [{}, {}, { isDear: true }].map((demand) =>
     database.read(({ sql }) => sql.raw(slow), demand).then(() => done.push('read')),
   )
   await database.write(({ sql }) => sql('apps').first('id'))
-  const other = openDatabase(`sqlite:${databaseFile}`)
+  const other = openDatabase(databaseUrl)
   await other.write(async ({ sql }) => {
     await sql('apps').where({ id: 1 }).update({ version: '2' })
     const write = database.write(({ sql }) => sql('apps').where({ id: 1 }).update({ version: '3' }))

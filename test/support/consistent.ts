@@ -1,4 +1,4 @@
-import { expect } from 'vitest'
+import { expect, inject } from 'vitest'
 import { findApps } from '../../src/apps/catalogue.ts'
 import { ratingColumns, ratingsOf, together } from '../../src/apps/ratings.ts'
 import type { Connection } from '../../src/db/dialect.ts'
@@ -97,9 +97,18 @@ async function indexedTokens({ sql }: Connection): Promise<Map<number, string>> 
   return new Map(rows.map(({ id, tokens }) => [id, tokens]))
 }
 
-/** The same of a file that others have open too. */
-export async function expectConsistentFile(filename: string) {
-  const database = openDatabase(`sqlite:${filename}`)
+/** What the engine itself can tell of its own soundness; PostgreSQL keeps to what it was told, or ends. */
+export async function expectSound(database: Database) {
+  if (inject('engine') !== 'sqlite') return
+  await database.read(async ({ sql }) => {
+    expect(await sql.raw('PRAGMA integrity_check')).toEqual([{ integrity_check: 'ok' }])
+    expect(await sql.raw('PRAGMA foreign_key_check')).toEqual([])
+  })
+}
+
+/** The same of a database that others have open too. */
+export async function expectConsistentAt(address: string) {
+  const database = openDatabase(address)
   await expectConsistent(database).finally(() => database.close())
 }
 

@@ -1,4 +1,5 @@
 import { execFileSync, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -14,15 +15,18 @@ const version = (existsSync(versions) ? readdirSync(versions) : [])
   .toSorted((one, other) => Number(other) - Number(one))
   .find((name) => existsSync(join(versions, name, 'bin/initdb')))
 
-export const isInstalled = version !== undefined
+/** A server that is there already, on which the tests may make databases. */
+export const givenServer = process.env.TEST_POSTGRES_URL || undefined
+
+export const hasPostgres = givenServer !== undefined || version !== undefined
 
 /** PostgreSQL refuses to run as root; its package brings an account. */
 const isRoot = process.getuid?.() === 0
 const asItsAccount = isRoot ? ['--reuid=postgres', '--regid=postgres', '--clear-groups'] : []
 
 export type PostgresServer = Readonly<{
-  /** How DATABASE_URL names a database of it, for a role that may make databases and nothing else that is special. */
-  address: (database: string) => string
+  /** Its database `postgres`, for a role that may make databases and nothing else that is special. */
+  address: string
   start: () => Promise<void>
   /** As its documentation says of each (https://www.postgresql.org/docs/current/server-shutdown.html). */
   stop: (signal: 'SIGTERM' | 'SIGINT' | 'SIGQUIT') => Promise<void>
@@ -51,8 +55,7 @@ export async function startPostgres(): Promise<PostgresServer> {
     { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] },
   )
 
-  const addressFor = (user: string, database: string) =>
-    `postgres:///${database}?${new URLSearchParams({ host: folder, user })}`
+  const addressFor = (user: string) => `postgres:///postgres?${new URLSearchParams({ host: folder, user })}`
   let stopRunning = async (_signal: NodeJS.Signals) => {}
 
   async function start() {
@@ -81,9 +84,9 @@ export async function startPostgres(): Promise<PostgresServer> {
   }
 
   await start()
-  await administer(addressFor('postgres', 'postgres'), 'create role apps login createdb')
+  await administer(addressFor('postgres'), 'create role apps login createdb')
   return {
-    address: (database) => addressFor('apps', database),
+    address: addressFor('apps'),
     start,
     stop: (signal) => stopRunning(signal),
     async remove() {
@@ -91,6 +94,16 @@ export async function startPostgres(): Promise<PostgresServer> {
       rmSync(folder, { recursive: true })
     },
   }
+}
+
+/** For a database of the tests': others may have some on the same server. */
+export const newName = () => `apps_test_${randomBytes(8).toString('hex')}`
+
+/** The address of another database of the same server. */
+export function addressAt(address: string, database: string): string {
+  const url = new URL(address)
+  url.pathname = `/${database}`
+  return url.href
 }
 
 /** Runs statements, each by itself, on a database that is there. */

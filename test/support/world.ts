@@ -7,10 +7,12 @@ import { categoryStore } from '../../src/apps/categories.ts'
 import { appStore, type NewAppRow } from '../../src/apps/store.ts'
 import { openDatabase } from '../../src/db/open.ts'
 import { moderationStore } from '../../src/moderation/store.ts'
+import { addressAt, administer, givenServer, hasPostgres, newName, startPostgres } from './postgres.ts'
 
 /** A small world that every test begins in, each in a copy of its own. */
 export type World = {
-  file: string
+  /** As DATABASE_URL has it. Nobody has it open. */
+  address: string
   keys: Record<'ada' | 'bob' | 'expired' | 'revoked', string>
   categories: Record<'tools' | 'games' | 'empty', number>
   /** Ada's apps, one in each state, and one that Bob has. */
@@ -19,20 +21,41 @@ export type World = {
 
 declare module 'vitest' {
   interface ProvidedContext {
+    engine: 'sqlite' | 'postgres'
     world: World
   }
 }
 
+/** The projects of vitest.config.ts are named after the engine that their tests run on; where there are none, it is SQLite. */
 export default async function setup(project: TestProject) {
+  const engine = project.name === 'postgres' ? 'postgres' : 'sqlite'
+  const { address, remove } = await (engine === 'postgres' ? placeOnPostgres() : placeInFile())
+  project.provide('engine', engine)
+  project.provide('world', await createWorld(address))
+  if (project.name === 'sqlite' && !hasPostgres) console.log(leftOut)
+  return remove
+}
+
+const leftOut = 'Left out: the tests on PostgreSQL, which need Debian’s package postgresql or a TEST_POSTGRES_URL.'
+
+function placeInFile() {
   const folder = mkdtempSync(join(tmpdir(), 'apps-world-'))
-  project.provide('world', await createWorld(join(folder, 'world.sqlite')))
-  return () => rmSync(folder, { recursive: true })
+  return { address: `sqlite:${folder}/world.sqlite`, remove: () => rmSync(folder, { recursive: true }) }
+}
+
+async function placeOnPostgres() {
+  const started = givenServer === undefined ? await startPostgres() : undefined
+  const server = started?.address ?? givenServer ?? ''
+  const name = newName()
+  await administer(server, `create database ${name}`)
+  const remove = started?.remove ?? (() => administer(server, `drop database ${name}`))
+  return { address: addressAt(server, name), remove }
 }
 
 const actor = { operator: 'world' }
 
-async function createWorld(file: string): Promise<World> {
-  const database = openDatabase(`sqlite:${file}`)
+async function createWorld(address: string): Promise<World> {
+  const database = openDatabase(address)
   await database.migrate()
   const world = await database.write(async (connection) => {
     const { sql } = connection
@@ -89,13 +112,13 @@ async function createWorld(file: string): Promise<World> {
     ])
 
     return {
-      file,
+      address,
       keys: { ada: adas.key, bob: bobs.key, expired: expired.key, revoked: revoked.key },
       categories: { tools, games, empty },
       apps: { approved, pending, rejected, deleted, bobs: bobsApp, bobsPending },
     }
   })
-  // Closing the last connection writes the log back into the file, which can then be copied.
+  // Closing SQLite's last connection writes the log back into the file; both can be copied while nobody has them open.
   await database.close()
   return world
 }
