@@ -84,7 +84,8 @@ type Seed = { seed: (connection: Connection) => Promise<void> }
 /** Takes an address that `isAddress` lets through. Touches nothing: the first read or write does. */
 export const openDatabase = (address: string): Database => databaseOf(engineOf(address))
 
-function engineOf(address: string): Engine {
+/** What is beneath a database, for work on two of them. Touches nothing, either. */
+export function engineOf(address: string): Engine {
   const dialect = dialectOf(address)
   if (!dialect) throw new Error('no engine has such an address')
   return dialect.open(address)
@@ -211,7 +212,7 @@ const seedsIn = (directory: string, connectionOf: Engine['connectionOf']): Knex.
   },
 })
 
-async function ageOf(sql: Knex): Promise<SchemaAge> {
+export async function ageOf(sql: Knex): Promise<SchemaAge> {
   if (!(await sql.schema.hasTable('knex_migrations'))) return 'older'
   const completed = new Set<string>(await sql('knex_migrations').pluck('name'))
   const known = new Set(await readdir(migrationsDirectory))
@@ -228,22 +229,36 @@ async function inspect(copy: Knex): Promise<{ apps: number }> {
 }
 
 /** The database as a running service needs it: there already, and migrated. Throws `unavailable` with what to do. */
-export async function openMigratedDatabase(address: string): Promise<Database> {
-  const engine = engineOf(address)
+export const openMigratedDatabase = (address: string): Promise<Database> => openMigrated(engineOf(address))
+
+/** The same of an engine, which it closes where it throws. */
+export async function openMigrated(engine: Engine): Promise<Database> {
   const database = databaseOf(engine)
-  const hindrance =
-    (await engine.hindrance()) ??
-    (await database.schemaAge().then(
-      (age) => meaningOf[age],
-      () => engine.unreadable,
-    ))
-  if (hindrance === undefined) return database
-  await database.close()
-  throw new ServiceError('unavailable', `the database ${engine.name} ${hindrance}`)
+  try {
+    await demandUsable(engine)
+    demandCurrent(engine, await database.schemaAge().catch(() => undefined))
+    return database
+  } catch (error) {
+    await database.close()
+    throw error
+  }
 }
 
+/** Throws `unavailable` where something is known against a database before it is touched. */
+export async function demandUsable(engine: Engine) {
+  const hindrance = await engine.hindrance()
+  if (hindrance !== undefined) throw hindered(engine, hindrance)
+}
+
+/** The same where its schema is not this program's, or could not be read. */
+export function demandCurrent(engine: Engine, age: SchemaAge | undefined) {
+  if (age !== 'current') throw hindered(engine, age === undefined ? engine.unreadable : meaningOf[age])
+}
+
+const hindered = ({ name }: Engine, hindrance: string) =>
+  new ServiceError('unavailable', `the database ${name} ${hindrance}`)
+
 const meaningOf = {
-  current: undefined,
   older: unmigrated,
   newer: 'was migrated by a newer version of this program; run that one',
 }
