@@ -4,10 +4,11 @@ import type { Knex } from 'knex'
 import { Refusal, ServiceError } from '../errors.ts'
 import { type Connection, type Dialect, type Engine, type SchemaHelpers, unmigrated } from './dialect.ts'
 import { Lane } from './lane.ts'
+import { postgres } from './postgres/dialect.ts'
 import { sqlite } from './sqlite/dialect.ts'
 
 /** A new engine is a line here. */
-const dialects: readonly Dialect[] = [sqlite]
+const dialects: readonly Dialect[] = [sqlite, postgres]
 
 /** How DATABASE_URL can name a database, in words. */
 export const addressForms = dialects.map(({ addressForm }) => addressForm).join(', or ')
@@ -82,12 +83,12 @@ type Migration = { up: (sql: Knex, schema: SchemaHelpers) => Promise<void>; down
 type Seed = { seed: (connection: Connection) => Promise<void> }
 
 /** Takes an address that `isAddress` lets through. Touches nothing: the first read or write does. */
-export const openDatabase = (address: string): Database => databaseOf(engineOf(address))
+export const openDatabase = (address: string, pool?: number): Database => databaseOf(engineOf(address, pool))
 
-function engineOf(address: string): Engine {
+function engineOf(address: string, pool?: number): Engine {
   const dialect = dialectOf(address)
   if (!dialect) throw new Error('no engine has such an address')
-  return dialect.open(address)
+  return dialect.open(address, pool)
 }
 
 /**
@@ -228,8 +229,8 @@ async function inspect(copy: Knex): Promise<{ apps: number }> {
 }
 
 /** The database as a running service needs it: there already, and migrated. Throws `unavailable` with what to do. */
-export async function openMigratedDatabase(address: string): Promise<Database> {
-  const engine = engineOf(address)
+export async function openMigratedDatabase(address: string, pool?: number): Promise<Database> {
+  const engine = engineOf(address, pool)
   const database = databaseOf(engine)
   const hindrance =
     (await engine.hindrance()) ??

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { inject, onTestFinished } from 'vitest'
 import type { Engine } from '../../src/db/dialect.ts'
+import { postgres } from '../../src/db/postgres/dialect.ts'
 import { sqlite } from '../../src/db/sqlite/dialect.ts'
 import { addressAt, administer, newName } from './postgres.ts'
 
@@ -26,7 +27,7 @@ export const noDatabase = async (): Promise<string> =>
   inject('engine') === 'sqlite' ? `sqlite:${temporaryFolder()}/apps.sqlite` : newPostgres(inject('world').address)
 
 /** What is beneath a database, for what `openDatabase` hides. */
-export const openEngine = (address: string): Engine => sqlite.open(address)
+export const openEngine = (address: string): Engine => (inject('engine') === 'sqlite' ? sqlite : postgres).open(address)
 
 /** The file of a copy of SQLite's world. */
 export function copyWorldFile(): string {
