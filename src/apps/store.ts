@@ -30,7 +30,7 @@ export const reviewColumns: Record<keyof AppReview, string> = {
   created_at: 'created_at',
 }
 const newestFirst = 'order by created_at desc, id desc'
-const newestReviews = `(select * from reviews where app_id = apps.id ${newestFirst} limit 100)`
+const newestReviews = `(select * from reviews where app_id = apps.id ${newestFirst} limit 100) as newest`
 
 /** How many apps there are in each state; a deleted one counts as that alone. */
 export type StateCounts = Readonly<Record<AppStatus | 'deleted', number>>

@@ -15,9 +15,12 @@ export type Dialect = Readonly<{
   addressForm: string
   /** Whether a DATABASE_URL names one. */
   accepts: (address: string) => boolean
-  /** Touches nothing yet: the first statement does. */
-  open: (address: string) => Engine
+  /** Touches nothing yet: the first statement does. With so many connections at most, where they are a server's. */
+  open: (address: string, pool?: number) => Engine
 }>
+
+/** How many connections a process has to a database that is a server's, unless told otherwise. */
+export const usualPool = 12
 
 /**
  * One database of an engine. Text compares, and so is ordered, by code point: an engine that does otherwise by itself gives
@@ -163,8 +166,10 @@ export type SearchIndex = Readonly<{
   has: (words: readonly { text: string; isBeginning: boolean }[]) => Promise<boolean[]>
 }>
 
-/** Each takes the migration's own transaction. */
+/** What is called takes the migration's own transaction. */
 export type SchemaHelpers = Readonly<{
+  /** Text that compares by code point; `text` in knex's own words is this, too. */
+  textType: string
   /** The full-text index of this version, empty, in the place of any that is there. */
   createSearchIndex: (sql: Knex) => Promise<SearchIndex>
   /** What the index has since it was first made, of what it holds: no document is told it again. */

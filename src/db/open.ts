@@ -4,10 +4,11 @@ import type { Knex } from 'knex'
 import { Refusal, ServiceError } from '../errors.ts'
 import { type Connection, type Dialect, type Engine, type SchemaHelpers, unmigrated } from './dialect.ts'
 import { Lane } from './lane.ts'
+import { postgres } from './postgres/dialect.ts'
 import { sqlite } from './sqlite/dialect.ts'
 
 /** A new engine is a line here. */
-const dialects: readonly Dialect[] = [sqlite]
+const dialects: readonly Dialect[] = [sqlite, postgres]
 
 /** How DATABASE_URL can name a database, in words. */
 export const addressForms = dialects.map(({ addressForm }) => addressForm).join(', or ')
@@ -82,13 +83,13 @@ type Migration = { up: (sql: Knex, schema: SchemaHelpers) => Promise<void>; down
 type Seed = { seed: (connection: Connection) => Promise<void> }
 
 /** Takes an address that `isAddress` lets through. Touches nothing: the first read or write does. */
-export const openDatabase = (address: string): Database => databaseOf(engineOf(address))
+export const openDatabase = (address: string, pool?: number): Database => databaseOf(engineOf(address, pool))
 
 /** What is beneath a database, for work on two of them. Touches nothing, either. */
-export function engineOf(address: string): Engine {
+export function engineOf(address: string, pool?: number): Engine {
   const dialect = dialectOf(address)
   if (!dialect) throw new Error('no engine has such an address')
-  return dialect.open(address)
+  return dialect.open(address, pool)
 }
 
 /**
@@ -229,7 +230,8 @@ async function inspect(copy: Knex): Promise<{ apps: number }> {
 }
 
 /** The database as a running service needs it: there already, and migrated. Throws `unavailable` with what to do. */
-export const openMigratedDatabase = (address: string): Promise<Database> => openMigrated(engineOf(address))
+export const openMigratedDatabase = (address: string, pool?: number): Promise<Database> =>
+  openMigrated(engineOf(address, pool))
 
 /** The same of an engine, which it closes where it throws. */
 export async function openMigrated(engine: Engine): Promise<Database> {

@@ -1,0 +1,130 @@
+import type { Knex } from 'knex'
+import { spending } from '../../spent.ts'
+import type { Connection } from '../dialect.ts'
+import { type DriverConnection, disposeIfBroken } from './connections.ts'
+import { isStale, violatedUnique } from './errors.ts'
+
+/** A statement as the driver has it: its placeholders numbered, and the name that it is prepared by. */
+type Prepared = { text: string; name?: string }
+
+/** How many have a name, and so stay prepared on each connection: more than a running service has. The others are planned each time. */
+const mostPrepared = 200
+
+const prepared = new Map<string, Prepared>()
+
+function preparedOf(statement: string): Prepared {
+  const known = prepared.get(statement)
+  if (known) return known
+  let number = 0
+  const text = statement.replaceAll('?', () => `$${++number}`)
+  if (prepared.size >= mostPrepared) return { text }
+  const made = { text, name: `apps_${prepared.size}` }
+  prepared.set(statement, made)
+  return made
+}
+
+/** Past knex, which would build the statement anew and have it planned at each request. */
+export const select =
+  (sql: Knex): Connection['select'] =>
+  async <Row>(statement: string, values: (string | number)[]) => {
+    // PostgreSQL has no text with NUL, so nothing is equal to one: asked for, it is an error.
+    if (values.some((value) => typeof value === 'string' && value.includes('\0'))) return []
+    try {
+      return await selectOnce<Row>(sql, preparedOf(statement), values)
+    } catch (error) {
+      if (sql.isTransaction || !isStale(error)) throw error
+      return await selectOnce<Row>(sql, preparedOf(statement), values)
+    }
+  }
+
+async function selectOnce<Row>(sql: Knex, statement: Prepared, values: (string | number)[]): Promise<Row[]> {
+  const connection: DriverConnection = await sql.client.acquireConnection()
+  try {
+    const { rows } = await spending('sql', () => connection.query({ ...statement, values }))
+    // What a statement's rows are is for its caller to know.
+    return rows as Row[]
+  } catch (error) {
+    disposeIfBroken(connection, error)
+    throw error
+  } finally {
+    sql.client.releaseConnection(connection)
+  }
+}
+
+/** Rows go in as one JSON text, whose types are the table's: one statement, however many they are. */
+export const insertRows =
+  (sql: Knex): Connection['insertRows'] =>
+  async (table, rows, by) => {
+    const columns = Object.keys(rows[0] ?? {}).filter((column) => column !== 'id')
+    if (columns.length === 0) return new Map()
+    await giveIdsBehind(sql)(
+      table,
+      rows.reduce((most, { id = 0 }) => Math.max(most, id), 0),
+    )
+    const { rows: inserted }: { rows: { id: number; value: unknown }[] } = await sql.raw(
+      `insert into ${table} (id, ${columns.join(', ')})
+       select coalesce(id, nextval('${table}_id_seq')), ${columns.join(', ')}
+       from json_populate_recordset(null::${table}, ?::json)
+       ${by === undefined ? '' : `returning id, ${by} as value`}`,
+      [JSON.stringify(rows)],
+    )
+    return new Map(inserted.map(({ id, value }) => [value, id]))
+  }
+
+/** Up to here ids that are passed over are taken one by one, which stops nobody. */
+const mostPassed = 100_000
+
+export const lastId =
+  (sql: Knex): Connection['lastId'] =>
+  async (table) => {
+    const { rows } = await sql.raw(
+      `select case when is_called then last_value else last_value - 1 end as last from ${table}_id_seq`,
+    )
+    return rows[0].last
+  }
+
+/**
+ * A sequence does not see the ids that rows name. To set it is safe only while nobody takes a number from it: others who insert
+ * wait meanwhile, which happens where a catalogue's ids have a great gap.
+ */
+export const giveIdsBehind =
+  (sql: Knex): Connection['giveIdsBehind'] =>
+  async (table, id) => {
+    if (id === 0) return
+    const last = () => lastId(sql)(table)
+    const missing = id - (await last())
+    if (missing <= 0) return
+    if (missing <= mostPassed) {
+      await sql.raw(`select max(nextval('${table}_id_seq')) from generate_series(1, ?::bigint)`, [missing])
+    } else {
+      await sql.raw(`lock table ${table} in share row exclusive mode`)
+      if ((await last()) < id) await sql.raw(`select setval('${table}_id_seq', ?)`, [id])
+    }
+  }
+
+export const jsonRows: Connection['jsonRows'] = (from, columns, order) => {
+  const object = Object.entries(columns).map(([name, expression]) => `'${name}', ${expression}`)
+  return `(select coalesce(json_agg(json_build_object(${object.join(', ')}) ${order}), '[]') from ${from})`
+}
+
+/** The driver has parsed it. */
+export const rowsOf: Connection['rowsOf'] = <Row>(column: unknown) => column as Row[]
+
+export const forUpdate = (table: string) => `for no key update of ${table}`
+
+/** After an error nothing more can be done in a transaction, but from a savepoint on. */
+export const attempt =
+  (sql: Knex): Connection['attempt'] =>
+  async (statement, meanings) => {
+    await sql.raw('savepoint attempt')
+    try {
+      const result = await statement()
+      await sql.raw('release savepoint attempt')
+      return result
+    } catch (error) {
+      const meaning = meanings[violatedUnique(error) ?? '']
+      if (!meaning) throw error
+      await sql.raw('rollback to savepoint attempt')
+      throw meaning()
+    }
+  }

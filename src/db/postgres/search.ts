@@ -1,0 +1,231 @@
+import type { Knex } from 'knex'
+import type { Form } from '../../search/terms.ts'
+import type { Connection, Order, SearchIndex, SearchQuestion } from '../dialect.ts'
+import { orderBy, type Slice, sliceOf } from '../page.ts'
+import { listed as isListed } from '../tables.ts'
+import { select as selectWith } from './rows.ts'
+import { categoryToken, type Kind, keyToken, lexeme, marks, rowOf } from './tokens.ts'
+
+/** Up to so many are fetched, and sorted by rank and order, in one statement. */
+const few = 2000
+
+/** To look at an app on the way costs some sixteen times as much as to fetch and sort a match. */
+const walkedForFetched = 16
+
+/**
+ * The index: a row an app, in app_search, and all its tokens in a GIN index. What is asked for is a set of tokens, any or all of
+ * them; where tokens have to stand one after the other, the rows that have all are looked at.
+ */
+export const searchIndex = (sql: Knex): SearchIndex => {
+  const select = selectWith(sql)
+
+  const count = async ({ where, values }: Condition): Promise<number> => {
+    const [row] = await select<{ count: number }>(`select count(*) from app_search where ${where}`, values)
+    return row?.count ?? 0
+  }
+
+  async function listedIn(categoryId: number | undefined): Promise<number> {
+    const [row] = await select<{ listed: number }>(
+      `select coalesce(sum(listed_apps), 0) as listed from categories ${categoryId === undefined ? '' : 'where id = ?'}`,
+      categoryId === undefined ? [] : [categoryId],
+    )
+    return row?.listed ?? 0
+  }
+
+  /** All that is found, few, by rank: each app in the first of the conditions that it meets. */
+  async function sorted(ranks: Condition[], order: Order, take: number, skip: number): Promise<number[]> {
+    const each = ranks.map(({ where }, rank) => `select app_id, ${rank} as rank from app_search where ${where}`)
+    const found = await select<{ id: number }>(
+      `with found as materialized (
+         select app_id, min(rank) as rank from (${each.join(' union all ')}) as met group by app_id
+       )
+       select apps.id from found join apps on apps.id = found.app_id
+       ${orderBy(order, 'desc', 'found.rank')} limit ? offset ?`,
+      [...ranks.flatMap(({ values }) => values), take, skip],
+    )
+    return found.map(({ id }) => id)
+  }
+
+  /**
+   * A part of many: those of a rank that are met on a walk through the order's own index. They may all stand far away: then
+   * this is given up when it has cost as much as to sort them.
+   */
+  async function walked({ rank, size, slice, passed }: Part, order: Order, categoryId: number | undefined) {
+    const inCategory = categoryId === undefined ? '' : 'and apps.category_id = ?'
+    const most = Math.max(4 * passed, Math.ceil(size / walkedForFetched))
+    const found = await select<{ id: number }>(
+      `select id from (
+         select apps.id from apps where ${isListed} ${inCategory} ${orderBy(order, slice.direction)} limit ?
+       ) as passed
+       where (select ${rank.where} from app_search where app_search.app_id = passed.id) limit ? offset ?`,
+      [...(categoryId === undefined ? [] : [categoryId]), most, ...rank.values, slice.take, slice.skip],
+    )
+    const ids = found.map(({ id }) => id)
+    if (ids.length < slice.take) return undefined
+    return slice.direction === 'asc' ? ids.reverse() : ids
+  }
+
+  return {
+    async put(documents) {
+      if (documents.length === 0) return
+      await sql.raw(
+        `insert into app_search (app_id, name, text, package, tokens)
+         select app_id, name, text, package, array_to_tsvector(array(select json_array_elements_text(tokens)))
+         from json_to_recordset(?::json) as document (app_id bigint, name text, text text, package text, tokens json)
+         on conflict (app_id) do update set
+           name = excluded.name, text = excluded.text, package = excluded.package, tokens = excluded.tokens`,
+        [JSON.stringify(documents.toSorted((a, b) => a.id - b.id).map(rowOf))],
+      )
+    },
+
+    async remove(ids) {
+      if (ids.length > 0) await sql.raw('delete from app_search where app_id = any(?::bigint[])', [ids])
+    },
+
+    async page(question, order, isRanked, limit, offset) {
+      const ranks = ranksOf(question, isRanked)
+      const all = ranks.at(-1)
+      if (!all) return { ids: [], total: 0 }
+      const total = await count(all)
+      if (offset >= total) return { ids: [], total }
+      if (total <= few) return { ids: await sorted(ranks, order, limit, offset), total }
+
+      const { categoryId } = question
+      const listed = await listedIn(categoryId)
+      const ids: number[] = []
+      let before = 0
+      for (const [index] of ranks.entries()) {
+        const rank = aloneIn(ranks, index)
+        const size = ranks.length === 1 ? total : await count(rank)
+        const skip = Math.max(0, offset - before)
+        const take = Math.min(limit - ids.length, size - skip)
+        before += size
+        if (take <= 0) continue
+        const slice = sliceOf(size, take, skip)
+        const passed = 20 + Math.ceil(((slice.skip + slice.take) * listed) / size)
+        const isWalk = passed * walkedForFetched < size
+        const met = isWalk ? await walked({ rank, size, slice, passed }, order, categoryId) : undefined
+        ids.push(...(met ?? (await sorted([rank], order, take, skip))))
+        if (ids.length === limit) break
+      }
+      return { ids, total }
+    },
+
+    async has(words) {
+      const found = words.map(() => false)
+      const whole = [...words.entries()].filter(([, { isBeginning }]) => !isBeginning)
+      for (const index of await thoseThere(
+        select,
+        whole.map(([, { text }]) => anywhereOf(text, false)),
+      )) {
+        const place = whole[index]?.[0]
+        if (place !== undefined) found[place] = true
+      }
+      // What begins with a longer beginning that is there is there, and is not looked for among all that have it.
+      const beginnings = [...words.entries()]
+        .filter(([, { isBeginning }]) => isBeginning)
+        .toSorted(([, a], [, b]) => b.text.length - a.text.length)
+      const there: string[] = []
+      for (const [place, { text }] of beginnings) {
+        const isThere =
+          there.some((longer) => longer.startsWith(text)) ||
+          (await thoseThere(select, [anywhereOf(text, true)])).length > 0
+        if (isThere) there.push(text)
+        found[place] = isThere
+      }
+      return found
+    },
+  }
+}
+
+/** Which of some queries any app meets, by place. */
+async function thoseThere(select: Connection['select'], queries: string[]): Promise<number[]> {
+  if (queries.length === 0) return []
+  const found = await select<{ place: number }>(
+    `select place from json_array_elements_text(cast(? as json)) with ordinality as asked (query, place)
+     where (select true from app_search where tokens @@ query::tsquery limit 1)`,
+    [JSON.stringify(queries)],
+  )
+  return found.map(({ place }) => place - 1)
+}
+
+const anywhereOf = (text: string, isBeginning: boolean) =>
+  anywhere.map((kind) => lexeme(`${marks[kind]}${text}`, isBeginning)).join(' | ')
+
+/** What of a row of app_search is to be, and the values of its placeholders. */
+type Condition = Readonly<{ where: string; values: string[] }>
+
+/** A page's part of a rank. `passed` is about how many apps a walk to its end passes. */
+type Part = { rank: Condition; size: number; slice: Slice; passed: number }
+
+const anywhere: Kind[] = ['text', 'package']
+
+/** What each rank but the first wants of each term, best rank first: in which kinds of tokens, and whether words are whole. */
+const wants: [kinds: Kind[], isWhole: boolean][] = [
+  [['name'], true],
+  [['name'], false],
+  [['text'], true],
+  [anywhere, false],
+]
+
+/** What an app must meet to stand in each rank, or in a better one; in the one there is where they do not matter. */
+function ranksOf({ terms, keys, categoryId }: SearchQuestion, isRanked: boolean): Condition[] {
+  const category = categoryId === undefined ? [] : [{ where: hasTokens, values: [lexeme(categoryToken(categoryId))] }]
+  const ofWords = (isRanked ? wants : wants.slice(-1)).map(([kinds, isWhole]) =>
+    allOf([...terms.map(({ forms }) => ofTerm(forms, kinds, isWhole)), ...category]),
+  )
+  const all = ofWords.at(-1)
+  if (!isRanked || !all) return ofWords
+  const ofKeys = { where: hasTokens, values: [keys.map((key) => lexeme(keyToken(key))).join(' | ')] }
+  return [allOf([ofKeys, all]), ...ofWords]
+}
+
+/** In this rank, and in none that is better. */
+const aloneIn = (ranks: Condition[], index: number): Condition =>
+  allOf([...ranks.slice(index, index + 1), ...ranks.slice(0, index).map(not)])
+
+const hasTokens = 'tokens @@ ?::tsquery'
+
+/** By any of its forms. Where one is of several tokens, these have to stand one after the other. */
+function ofTerm(forms: readonly Form[], kinds: Kind[], isWhole: boolean): Condition {
+  const phrases = forms.flatMap(({ tokens, extent }) =>
+    kinds.map((kind) => ({ kind, tokens, isBeginning: extent === 'beginning' || (extent === 'either' && !isWhole) })),
+  )
+  const queries = phrases.map(({ kind, tokens, isBeginning }) =>
+    tokens
+      .map((token, index) => lexeme(`${marks[kind]}${token}`, isBeginning && index === tokens.length - 1))
+      .join(' & '),
+  )
+  const any: Condition = { where: hasTokens, values: [queries.map((query) => `(${query})`).join(' | ')] }
+  if (phrases.every(({ tokens }) => tokens.length === 1)) return any
+  const each = phrases.map(({ kind, tokens, isBeginning }, index): Condition => {
+    if (tokens.length === 1) return { where: hasTokens, values: [queries[index] ?? ''] }
+    const columns = kind === 'text' ? ['name', 'text'] : [kind]
+    const sequence = ` ${tokens.join(' ')}${isBeginning ? '' : ' '}`
+    return {
+      where: `(${columns.map((column) => `position(? in ${column}) > 0`).join(' or ')})`,
+      values: columns.map(() => sequence),
+    }
+  })
+  return allOf([
+    any,
+    { where: `(${each.map(({ where }) => where).join(' or ')})`, values: each.flatMap(({ values }) => values) },
+  ])
+}
+
+/** What the index can tell is asked of it by one query. */
+function allOf(conditions: Condition[]): Condition {
+  const isQuery = ({ where }: Condition) => where === hasTokens
+  const queries = conditions.filter(isQuery).flatMap(({ values }) => values)
+  const others = conditions.filter((condition) => !isQuery(condition))
+  const query = queries.map((text) => `(${text})`).join(' & ')
+  return {
+    where: [...(query === '' ? [] : [hasTokens]), ...others.map(({ where }) => where)].join(' and '),
+    values: [...(query === '' ? [] : [query]), ...others.flatMap(({ values }) => values)],
+  }
+}
+
+const not = ({ where, values }: Condition): Condition =>
+  where === hasTokens
+    ? { where, values: values.map((query) => `!(${query})`) }
+    : { where: `(${where}) is not true`, values }

@@ -1,0 +1,66 @@
+import pg from 'pg'
+import type { Address } from './address.ts'
+import { clientConfig } from './connections.ts'
+
+/** A server that does not answer for so long is not there. Milliseconds. */
+const patience = 5000
+
+/**
+ * Tells the data's version by a connection that does nothing else. Any commit changes the snapshot; but after a crash of a
+ * backend ids of transactions are used again, and then equal snapshots show unequal data: so which connection it was is part of
+ * the answer, since a crash breaks all. On a standby equal snapshots always may; through a pooler statements reach one backend
+ * and another; and what is not PostgreSQL itself may have snapshots that say nothing. There each answer is another.
+ */
+export function versionTeller(address: Address) {
+  let connecting: Promise<pg.Client> | undefined
+  let connections = 0
+  let answers = 0
+
+  function connected(): Promise<pg.Client> {
+    if (connecting) return connecting
+    const client = new pg.Client({ ...clientConfig(address), query_timeout: patience })
+    const forget = () => {
+      if (connecting === made) connecting = undefined
+    }
+    const made: Promise<pg.Client> = client.connect().then(() => client)
+    connecting = made
+    connections++
+    client.on('error', forget)
+    client.on('end', forget)
+    made.catch(forget)
+    return made
+  }
+
+  async function ask<Row extends pg.QueryResultRow>(
+    text: string,
+  ): Promise<{ row: Row | undefined; client: pg.Client }> {
+    const asked = connected()
+    const client = await asked
+    try {
+      const { rows } = await client.query<Row>({ name: text.slice(0, 60), text })
+      return { row: rows[0], client }
+    } catch (error) {
+      if (connecting === asked) connecting = undefined
+      client.end().catch(() => {})
+      throw error
+    }
+  }
+
+  return {
+    ask,
+    async version(): Promise<string> {
+      const { row, client } = await ask<{ snapshot: string; is_known: boolean; pid: number }>(
+        `select pg_current_snapshot()::text as snapshot, pg_backend_pid() as pid,
+           not pg_is_in_recovery() and version() ~ '^PostgreSQL [0-9.]+ ' and version() !~ '-YB-' as is_known`,
+      )
+      // A pooler tells a process of its own.
+      const { processID } = client as pg.Client & { processID?: number }
+      if (!row?.is_known || row.pid !== processID) return `none.${++answers}`
+      return `${connections}.${row.snapshot}`
+    },
+    async close() {
+      const client = await connecting?.catch(() => undefined)
+      await client?.end()
+    },
+  }
+}
