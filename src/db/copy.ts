@@ -43,9 +43,9 @@ export async function copyDatabase(
   const [source, other] = [engineOf(from), engineOf(to)]
   const { name } = other
   if (source.name === name) throw new Refusal(`${name} is the database itself; --to has to name another`)
-  await demandUsable(source)
   const target = await openMigrated(other)
   try {
+    await demandUsable(source)
     const counts = await source.still(async (sql) => {
       demandCurrent(source, await ageOf(sql))
       return target.write((connection) => copyRows(source.connectionOf(sql), connection, onProgress))

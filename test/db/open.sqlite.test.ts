@@ -71,6 +71,15 @@ test('a database is made with the folders on its way', async () => {
   await database.close()
 })
 
+test('the schema refuses a rating of 4.5, which elsewhere the type of its column does', async () => {
+  const database = openDatabase(await copyWorld())
+  const insert = database.write(({ sql }) =>
+    sql.raw("insert into reviews (app_id, rating, created_at, reviewer_name, comment) values (1, 4.5, '', '', '')"),
+  )
+  await expect(insert).rejects.toThrow(/reviews_rating/)
+  await database.close()
+})
+
 test('the version of the data stays where nothing was written in the end', async () => {
   const database = openDatabase(await copyWorld())
   const add = () =>

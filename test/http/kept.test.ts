@@ -63,14 +63,13 @@ describe.for<[prefix: string]>([[''], ['/store.v1']])('under the prefix "%s"', (
 })
 
 test('what GET has kept answers HEAD, and 304 to whoever has it', async () => {
+  const keepsNone = await startService({ cacheSize: 0 })
   const { service, reads } = await counting()
   const [first] = await askTimes(service, 2, 'GET', '/apps/1')
   const etag = String(first?.headers.etag)
   const head = await service.request('HEAD', '/apps/1')
   expect([head.status, head.text, head.headers['content-length']]).toEqual([200, '', first?.headers['content-length']])
-  const uncached = (await startService({ cacheSize: 0 })).request('GET', '/apps/1', {
-    headers: { 'If-None-Match': '*' },
-  })
+  const uncached = keepsNone.request('GET', '/apps/1', { headers: { 'If-None-Match': '*' } })
   for (const tag of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
     const answer = await service.request('GET', '/apps/1', { headers: { 'If-None-Match': tag } })
     expect(wire(answer), tag).toEqual(wire(await uncached))
