@@ -1,4 +1,4 @@
-import { defineConfig } from 'vitest/config'
+import { configDefaults, defineConfig } from 'vitest/config'
 import { givenServer, hasPostgres } from './test/support/postgres.ts'
 
 // As main.ts has it: each connection of a database has a thread of its own. The workers inherit it.
@@ -18,7 +18,10 @@ export default defineConfig({
           name,
           include: ['test/**/*.test.ts'],
           // What is one engine's own says so in the file's name.
-          exclude: engines.filter((other) => other !== name).map((other) => `test/**/*.${other}.test.ts`),
+          exclude: [
+            ...configDefaults.exclude,
+            ...engines.filter((other) => other !== name).map((other) => `test/**/*.${other}.test.ts`),
+          ],
           globalSetup: ['test/support/world.ts'],
           ...(name === 'postgres' && givenServer !== undefined
             ? { fileParallelism: false, sequence: { groupOrder: 2 } }
