@@ -68,7 +68,8 @@ export async function startPostgres(from?: string): Promise<PostgresServer> {
       // biome-ignore format: a program, and its arguments
       [...asItsAccount, '--pdeathsig=QUIT', program('postgres'), '-D', data, '-k', folder,
         ...settings.flatMap((setting) => ['-c', setting])],
-      { cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] },
+      // Ctrl+C is for others to hear first.
+      { cwd: folder, stdio: ['ignore', 'ignore', 'pipe'], detached: true },
     )
     const exited = once(child, 'exit')
     stopRunning = async (signal) => {
