@@ -53,6 +53,8 @@ export type Engine = Readonly<{
   widths: Readonly<{ cheap: number; dear: number; write: number }>
   /** What a store works with, through the reader, the writer, or a transaction of one. */
   connectionOf: (sql: Knex) => Connection
+  /** A transaction of the writer's, for migrations: while another process is at some, whatever becomes of it, it waits. */
+  migration: <T>(work: (sql: Knex) => Promise<T>) => Promise<T>
   /** What a migration does in the engine's own words. */
   schema: SchemaHelpers
 

@@ -145,9 +145,12 @@ export function databaseOf(engine: Engine): Database {
     async migrate() {
       try {
         await engine.makePlace()
-        if ((await ageOf(writer)) === 'newer') throw new Refusal(meaningOf.newer)
-        const [, names] = await writer.migrate.latest({ migrationSource: migrationsIn(engine) })
-        return names
+        return await engine.migration(async (sql) => {
+          if ((await ageOf(sql)) === 'newer') throw new Refusal(meaningOf.newer)
+          await freeMigrationsLock(sql)
+          const [, names] = await sql.migrate.latest({ migrationSource: migrationsIn(engine) })
+          return names
+        })
       } catch (error) {
         const reason = error instanceof Refusal ? error.message : engine.reasonOf(error)
         throw reason ? new Refusal(`the database ${name} cannot be migrated: ${reason}`) : error
@@ -211,6 +214,12 @@ const seedsIn = (directory: string, connectionOf: Engine['connectionOf']): Knex.
     return { seed: (writer) => writer.transaction((sql) => seed(connectionOf(sql))) }
   },
 })
+
+/** knex's own, which outlives a process that is killed. Here it guards nothing. */
+async function freeMigrationsLock(sql: Knex) {
+  if (!(await sql.schema.hasTable('knex_migrations_lock'))) return
+  await sql('knex_migrations_lock').where({ is_locked: 1 }).update({ is_locked: 0 })
+}
 
 async function ageOf(sql: Knex): Promise<SchemaAge> {
   if (!(await sql.schema.hasTable('knex_migrations'))) return 'older'

@@ -3,6 +3,8 @@ import { type Dialect, type Engine, unmigrated, usualPool } from '../dialect.ts'
 import { type Address, parseAddress } from './address.ts'
 import { openReader, openWriter } from './connections.ts'
 import { isConflict, isUnavailable, reasonOf } from './errors.ts'
+import { horizonOf } from './horizon.ts'
+import { copyTables } from './rehearse.ts'
 import { attempt, forUpdate, insertRows, jsonRows, rowsOf, select } from './rows.ts'
 import { schema } from './schema.ts'
 import { searchIndex } from './search.ts'
@@ -25,6 +27,9 @@ function widthsOf(pool: number): Engine['widths'] {
   const write = Math.max(1, Math.floor(pool / 3))
   return { cheap: Math.max(1, pool - 1 - dear - write), dear, write }
 }
+
+/** Any number that another program is not likely to lock in the same database. */
+const migrating = 7_203_948_116
 
 const oldest = 140_000
 
@@ -59,7 +64,7 @@ function openServer(address: Address, pool: number): Engine {
     }
   }
 
-  return {
+  const engine: Engine = {
     name: address.name,
     hindrance,
     unreadable: 'cannot be read',
@@ -92,27 +97,41 @@ function openServer(address: Address, pool: number): Engine {
       forUpdate,
       attempt: attempt(sql),
     }),
+    migration: (work) =>
+      writer.transaction(async (sql) => {
+        await sql.raw('set local lock_timeout = 0')
+        await sql.raw('select pg_advisory_xact_lock(?)', [migrating])
+        return work(sql)
+      }),
     schema,
 
     isUnavailable,
     isConflict,
     reasonOf,
 
-    horizon: async () => new Date(),
+    horizon: () => horizonOf(reader),
     version: teller.version,
     async copyTo() {
       throw new Refusal(
         `this is PostgreSQL's own to do: pg_dump --format=custom --no-owner --file=FILE, and to restore it into an empty database pg_restore --no-owner --exit-on-error --single-transaction`,
       )
     },
-    rehearse: () => {
-      throw new Refusal('not yet')
+    async rehearse(work) {
+      const only = openReader(address, 1)
+      const close = () => only.destroy()
+      try {
+        await copyTables(only)
+        return await work({ ...engine, reader: only, writer: only, widths: { cheap: 1, dear: 1, write: 1 }, close })
+      } finally {
+        await close()
+      }
     },
     async settle() {},
     async close() {
       await Promise.all([reader.destroy(), writer.destroy(), teller.close()])
     },
   }
+  return engine
 }
 
 const foreign = 'is a database of another program; DATABASE_URL has to name another one'
