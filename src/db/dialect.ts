@@ -82,6 +82,11 @@ export type Engine = Readonly<{
    * nothing of it remains: a copy, or a transaction that is rolled back. Throws a Refusal where there is no room for it.
    */
   rehearse: <T>(work: (engine: Engine) => Promise<T>) => Promise<T>
+  /**
+   * Gives work the database while nobody writes it, nor can until the work ends. Throws a Refusal where somebody has it open
+   * who might write it, as far as the engine can know.
+   */
+  still: <T>(work: (sql: Knex) => Promise<T>) => Promise<T>
   /** What the engine is the better for after much was written. Nobody waits for it. */
   settle: () => Promise<void>
   close: () => Promise<void>
@@ -102,6 +107,10 @@ export type Connection = Readonly<{
    * where one is named.
    */
   insertRows: (table: string, rows: NewRow[], by?: string) => Promise<Map<unknown, number>>
+  /** The id behind which the next row of a table gets its own. */
+  lastId: (table: string) => Promise<number>
+  /** In a transaction. Has a table, whose ids are no greater, give the next one behind an id. */
+  giveIdsBehind: (table: string, id: number) => Promise<void>
   /**
    * A subquery whose value is the rows that it finds, in an order: what belongs together comes in one statement, and costs less
    * than its values one by one. Columns are expressions by name; `rowsOf` reads the value.

@@ -85,7 +85,8 @@ type Seed = { seed: (connection: Connection) => Promise<void> }
 /** Takes an address that `isAddress` lets through. Touches nothing: the first read or write does. */
 export const openDatabase = (address: string, pool?: number): Database => databaseOf(engineOf(address, pool))
 
-function engineOf(address: string, pool?: number): Engine {
+/** What is beneath a database, for work on two of them. Touches nothing, either. */
+export function engineOf(address: string, pool?: number): Engine {
   const dialect = dialectOf(address)
   if (!dialect) throw new Error('no engine has such an address')
   return dialect.open(address, pool)
@@ -221,7 +222,7 @@ async function freeMigrationsLock(sql: Knex) {
   await sql('knex_migrations_lock').where({ is_locked: 1 }).update({ is_locked: 0 })
 }
 
-async function ageOf(sql: Knex): Promise<SchemaAge> {
+export async function ageOf(sql: Knex): Promise<SchemaAge> {
   if (!(await sql.schema.hasTable('knex_migrations'))) return 'older'
   const completed = new Set<string>(await sql('knex_migrations').pluck('name'))
   const known = new Set(await readdir(migrationsDirectory))
@@ -238,22 +239,37 @@ async function inspect(copy: Knex): Promise<{ apps: number }> {
 }
 
 /** The database as a running service needs it: there already, and migrated. Throws `unavailable` with what to do. */
-export async function openMigratedDatabase(address: string, pool?: number): Promise<Database> {
-  const engine = engineOf(address, pool)
+export const openMigratedDatabase = (address: string, pool?: number): Promise<Database> =>
+  openMigrated(engineOf(address, pool))
+
+/** The same of an engine, which it closes where it throws. */
+export async function openMigrated(engine: Engine): Promise<Database> {
   const database = databaseOf(engine)
-  const hindrance =
-    (await engine.hindrance()) ??
-    (await database.schemaAge().then(
-      (age) => meaningOf[age],
-      () => engine.unreadable,
-    ))
-  if (hindrance === undefined) return database
-  await database.close()
-  throw new ServiceError('unavailable', `the database ${engine.name} ${hindrance}`)
+  try {
+    await demandUsable(engine)
+    demandCurrent(engine, await database.schemaAge().catch(() => undefined))
+    return database
+  } catch (error) {
+    await database.close()
+    throw error
+  }
 }
 
+/** Throws `unavailable` where something is known against a database before it is touched. */
+export async function demandUsable(engine: Engine) {
+  const hindrance = await engine.hindrance()
+  if (hindrance !== undefined) throw hindered(engine, hindrance)
+}
+
+/** The same where its schema is not this program's, or could not be read. */
+export function demandCurrent(engine: Engine, age: SchemaAge | undefined) {
+  if (age !== 'current') throw hindered(engine, age === undefined ? engine.unreadable : meaningOf[age])
+}
+
+const hindered = ({ name }: Engine, hindrance: string) =>
+  new ServiceError('unavailable', `the database ${name} ${hindrance}`)
+
 const meaningOf = {
-  current: undefined,
   older: unmigrated,
   newer: 'was migrated by a newer version of this program; run that one',
 }

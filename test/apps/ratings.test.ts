@@ -2,9 +2,9 @@ import fc from 'fast-check'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { ratingColumns, ratingsOf } from '../../src/apps/ratings.ts'
 import { appStore } from '../../src/apps/store.ts'
-import { openDatabase } from '../../src/db/open.ts'
+import { engineOf, openDatabase } from '../../src/db/open.ts'
 import { importLines } from '../support/catalogue-file.ts'
-import { copyWorld, noDatabase, openEngine } from '../support/database.ts'
+import { copyWorld, noDatabase } from '../support/database.ts'
 import { startService } from '../support/service.ts'
 
 test.for<[what: string, sum: number, count: number, average: number, weighted: number]>([
@@ -102,7 +102,7 @@ test('each review counts at once, beside ratings that came without one', async (
 
 describe('migration 0002', () => {
   test('counts the reviews that are there as the program does, and keeps an average that none tells of', async () => {
-    const engine = openEngine(await noDatabase())
+    const engine = engineOf(await noDatabase())
     onTestFinished(() => engine.close())
     await engine.makePlace()
     const migrate = async (name: string) => {

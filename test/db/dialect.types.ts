@@ -27,6 +27,7 @@ const engine: Engine = {
   version: never,
   copyTo: never,
   rehearse: never,
+  still: never,
   settle: never,
   close: never,
 }

@@ -2,9 +2,6 @@ import { copyFileSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { inject, onTestFinished } from 'vitest'
-import type { Engine } from '../../src/db/dialect.ts'
-import { postgres } from '../../src/db/postgres/dialect.ts'
-import { sqlite } from '../../src/db/sqlite/dialect.ts'
 import { addressAt, administer, newName } from './postgres.ts'
 
 /** A path of its own for a test's files; removed when the test ends. */
@@ -25,9 +22,6 @@ export async function copyWorld(): Promise<string> {
 /** The same of a database that nothing was done with yet: `migrate` makes it. */
 export const noDatabase = async (): Promise<string> =>
   inject('engine') === 'sqlite' ? `sqlite:${temporaryFolder()}/apps.sqlite` : newPostgres(inject('world').address)
-
-/** What is beneath a database, for what `openDatabase` hides. */
-export const openEngine = (address: string): Engine => (inject('engine') === 'sqlite' ? sqlite : postgres).open(address)
 
 /** The file of a copy of SQLite's world. */
 export function copyWorldFile(): string {

@@ -113,11 +113,14 @@ const types: pg.CustomTypesConfig = {
     numbers.has(oid) ? Number : pg.types.getTypeParser(oid, format),
 }
 
+/** By which a server's sessions are known. */
+export const applicationName = 'apps-service'
+
 export const clientConfig = ({ connectionString, ssl }: Address): pg.ClientConfig => ({
   connectionString,
   ssl,
   types,
-  application_name: 'apps-service',
+  application_name: applicationName,
   connectionTimeoutMillis: timeouts.connect,
   keepAlive: true,
   keepAliveInitialDelayMillis: 10_000,

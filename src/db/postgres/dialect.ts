@@ -1,11 +1,13 @@
 import { Refusal } from '../../errors.ts'
 import { type Dialect, type Engine, unmigrated, usualPool } from '../dialect.ts'
 import { type Address, parseAddress } from './address.ts'
-import { openReader, openWriter } from './connections.ts'
+import { applicationName, openReader, openWriter } from './connections.ts'
 import { isConflict, isUnavailable, reasonOf } from './errors.ts'
+
 import { horizonOf } from './horizon.ts'
 import { copyTables } from './rehearse.ts'
-import { attempt, forUpdate, insertRows, jsonRows, rowsOf, select } from './rows.ts'
+import { attempt, forUpdate, giveIdsBehind, insertRows, jsonRows, lastId, rowsOf, select } from './rows.ts'
+
 import { schema } from './schema.ts'
 import { searchIndex } from './search.ts'
 import { versionTeller } from './version.ts'
@@ -92,6 +94,8 @@ function openServer(address: Address, pool: number): Engine {
       select: select(sql),
       search: searchIndex(sql),
       insertRows: insertRows(sql),
+      lastId: lastId(sql),
+      giveIdsBehind: giveIdsBehind(sql),
       jsonRows,
       rowsOf,
       forUpdate,
@@ -126,6 +130,21 @@ function openServer(address: Address, pool: number): Engine {
         await close()
       }
     },
+    still: (work) =>
+      writer.transaction(async (sql) => {
+        const { row: own } = await teller.ask<{ pid: number }>('select pg_backend_pid() as pid')
+        const { rows: others } = await sql.raw(
+          `select pid from pg_stat_activity
+           where datname = current_database() and application_name = ? and pid not in (pg_backend_pid(), ?)`,
+          [applicationName, own?.pid ?? 0],
+        )
+        if (others.length > 0) throw new Refusal(`${address.name} is in use; stop the servers that have it open`)
+        const { rows: tables } = await sql.raw(
+          'select tablename as name from pg_tables where schemaname = current_schema()',
+        )
+        await sql.raw(`lock table ${tables.map(({ name }: { name: string }) => name).join(', ')} in share mode`)
+        return work(sql)
+      }),
     async settle() {},
     async close() {
       await Promise.all([reader.destroy(), writer.destroy(), teller.close()])

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { spending } from '../../spent.ts'
-import type { Connection, NewRow } from '../dialect.ts'
+import type { Connection } from '../dialect.ts'
 import { type DriverConnection, disposeIfBroken } from './connections.ts'
 import { isStale, violatedUnique } from './errors.ts'
 
@@ -57,7 +57,10 @@ export const insertRows =
   async (table, rows, by) => {
     const columns = Object.keys(rows[0] ?? {}).filter((column) => column !== 'id')
     if (columns.length === 0) return new Map()
-    await passIds(sql, table, rows)
+    await giveIdsBehind(sql)(
+      table,
+      rows.reduce((most, { id = 0 }) => Math.max(most, id), 0),
+    )
     const { rows: inserted }: { rows: { id: number; value: unknown }[] } = await sql.raw(
       `insert into ${table} (id, ${columns.join(', ')})
        select coalesce(id, nextval('${table}_id_seq')), ${columns.join(', ')}
@@ -71,28 +74,33 @@ export const insertRows =
 /** Up to here ids that are passed over are taken one by one, which stops nobody. */
 const mostPassed = 100_000
 
-/**
- * Has the table's sequence go on behind the ids that rows name: it does not see them. To set it is safe only while nobody takes a
- * number from it: others who insert wait meanwhile, which happens where a catalogue's ids have a great gap.
- */
-async function passIds(sql: Knex, table: string, rows: NewRow[]) {
-  const named = rows.reduce((most, { id = 0 }) => Math.max(most, id), 0)
-  if (named === 0) return
-  const last = async (): Promise<number> => {
+export const lastId =
+  (sql: Knex): Connection['lastId'] =>
+  async (table) => {
     const { rows } = await sql.raw(
       `select case when is_called then last_value else last_value - 1 end as last from ${table}_id_seq`,
     )
     return rows[0].last
   }
-  const missing = named - (await last())
-  if (missing <= 0) return
-  if (missing <= mostPassed) {
-    await sql.raw(`select max(nextval('${table}_id_seq')) from generate_series(1, ?::bigint)`, [missing])
-  } else {
-    await sql.raw(`lock table ${table} in share row exclusive mode`)
-    if ((await last()) < named) await sql.raw(`select setval('${table}_id_seq', ?)`, [named])
+
+/**
+ * A sequence does not see the ids that rows name. To set it is safe only while nobody takes a number from it: others who insert
+ * wait meanwhile, which happens where a catalogue's ids have a great gap.
+ */
+export const giveIdsBehind =
+  (sql: Knex): Connection['giveIdsBehind'] =>
+  async (table, id) => {
+    if (id === 0) return
+    const last = () => lastId(sql)(table)
+    const missing = id - (await last())
+    if (missing <= 0) return
+    if (missing <= mostPassed) {
+      await sql.raw(`select max(nextval('${table}_id_seq')) from generate_series(1, ?::bigint)`, [missing])
+    } else {
+      await sql.raw(`lock table ${table} in share row exclusive mode`)
+      if ((await last()) < id) await sql.raw(`select setval('${table}_id_seq', ?)`, [id])
+    }
   }
-}
 
 export const jsonRows: Connection['jsonRows'] = (from, columns, order) => {
   const object = Object.entries(columns).map(([name, expression]) => `'${name}', ${expression}`)

@@ -4,11 +4,13 @@ import { dirname } from 'node:path'
 import { Refusal } from '../../errors.ts'
 import { type Dialect, type Engine, unmigrated } from '../dialect.ts'
 import { openReader, openWriter } from './connections.ts'
-import { copyTo, rehearse } from './copy.ts'
+
+import { copyTo, rehearse, still } from './copy.ts'
 import { ailmentIn, isBusy, isUnavailable, reasonOf, Unusable } from './errors.ts'
+
 import { databaseFile, examine } from './file.ts'
 import { makeListsIfDue } from './making-lists.ts'
-import { attempt, insertRows, jsonRows, rowsOf, select } from './rows.ts'
+import { attempt, giveIdsBehind, insertRows, jsonRows, lastId, rowsOf, select } from './rows.ts'
 import { schema } from './schema.ts'
 import { foundBefore, searchIndex } from './search.ts'
 import { versionTeller } from './version.ts'
@@ -87,6 +89,8 @@ function openFile(filename: string): Engine {
       select: select(sql),
       search: searchIndex(sql, before),
       insertRows: insertRows(sql),
+      lastId: lastId(sql),
+      giveIdsBehind: giveIdsBehind(sql),
       jsonRows,
       rowsOf,
       // Whoever writes is alone at it.
@@ -114,6 +118,7 @@ function openFile(filename: string): Engine {
     version: teller.version,
     copyTo: (target, inspect) => copyTo(openSource, filename, target, inspect),
     rehearse: (work) => rehearse(openSource, filename, openFile, work),
+    still: (work) => still(filename, work),
     async settle() {
       await makeListsIfDue({
         snapshot: (work) => reader.transaction(work),

@@ -34,14 +34,29 @@ export const insertRows =
     return new Map(by === undefined ? [] : sorted.map((row, index) => [row[by], ids[index] ?? 0]))
   }
 
+/** How SQLite keeps it: https://sqlite.org/autoinc.html */
+export const lastId =
+  (sql: Knex): Connection['lastId'] =>
+  async (table) => {
+    const [sequence] = await sql.raw('select seq from sqlite_sequence where name = ?', [table])
+    return sequence?.seq ?? 0
+  }
+
+export const giveIdsBehind =
+  (sql: Knex): Connection['giveIdsBehind'] =>
+  async (table, id) => {
+    // It has no unique key, and a row only of a table that has had one.
+    await sql.raw('delete from sqlite_sequence where name = ?', [table])
+    await sql.raw('insert into sqlite_sequence (name, seq) values (?, ?)', [table, id])
+  }
+
 /** An id that the table gives could be one that a later row names; one after the greatest that was ever there is not. */
 const namedIdsFirst = (rows: NewRow[]) =>
   rows.toSorted((a, b) => Number(a.id === undefined) - Number(b.id === undefined))
 
-/** The ids that the table gives: whoever writes is alone at it, so they need not be asked back (https://sqlite.org/autoinc.html). */
+/** The ids that the table gives: whoever writes is alone at it, so they need not be asked back. */
 async function idsOf(sql: Knex, table: string, namedFirst: NewRow[]): Promise<number[]> {
-  const [sequence] = await sql.raw('select seq from sqlite_sequence where name = ?', [table])
-  let last: number = sequence?.seq ?? 0
+  let last = await lastId(sql)(table)
   return namedFirst.map(({ id = last + 1 }) => {
     last = Math.max(last, id)
     return id
