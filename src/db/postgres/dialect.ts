@@ -9,7 +9,7 @@ import { copyTables } from './rehearse.ts'
 import { attempt, forUpdate, giveIdsBehind, insertRows, jsonRows, lastId, rowsOf, select } from './rows.ts'
 
 import { schema } from './schema.ts'
-import { searchIndex } from './search.ts'
+import { foundBefore, searchIndex } from './search.ts'
 import { versionTeller } from './version.ts'
 
 /** PostgreSQL, 14 or newer: a server that several servers of this program may use side by side. */
@@ -40,6 +40,7 @@ function openServer(address: Address, pool: number): Engine {
   const writer = openWriter(address, widths.write)
   const reader = openReader(address, widths.cheap + widths.dear)
   const teller = versionTeller(address)
+  const before = foundBefore()
 
   /** Whether there are tables, and whether they are this program's. */
   async function ownership(): Promise<'own' | 'empty' | 'foreign'> {
@@ -92,7 +93,7 @@ function openServer(address: Address, pool: number): Engine {
     connectionOf: (sql) => ({
       sql,
       select: select(sql),
-      search: searchIndex(sql),
+      search: searchIndex(sql, before),
       insertRows: insertRows(sql),
       lastId: lastId(sql),
       giveIdsBehind: giveIdsBehind(sql),
