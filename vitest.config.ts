@@ -1,5 +1,5 @@
 import { defineConfig } from 'vitest/config'
-import { hasPostgres } from './test/support/postgres.ts'
+import { givenServer, hasPostgres } from './test/support/postgres.ts'
 
 // As main.ts has it: each connection of a database has a thread of its own. The workers inherit it.
 process.env.UV_THREADPOOL_SIZE = '8'
@@ -20,11 +20,13 @@ export default defineConfig({
           // What is one engine's own says so in the file's name.
           exclude: engines.filter((other) => other !== name).map((other) => `test/**/*.${other}.test.ts`),
           globalSetup: ['test/support/world.ts'],
-          sequence: { groupOrder: 1 },
+          ...(name === 'postgres' && givenServer !== undefined
+            ? { fileParallelism: false, sequence: { groupOrder: 2 } }
+            : { sequence: { groupOrder: 1 } }),
         },
       })),
       // What looks back at all others.
-      { test: { name: 'last', include: ['test/**/*.last.ts'], sequence: { groupOrder: 2 } } },
+      { test: { name: 'last', include: ['test/**/*.last.ts'], sequence: { groupOrder: 3 } } },
     ],
     globalSetup: ['test/contract/coverage.ts'],
     reporters: [

@@ -48,7 +48,7 @@ test('a service whose file was replaced acknowledges nothing, is not ready, keep
   for (let times = 0; times < 3; times++) expect((await service.get('/apps')).status).toBe(200)
 
   renameSync(file, `${file}.away`)
-  copyFileSync(fileOf(world.address), file)
+  copyFileSync(world.source, file)
   expect((await service.get('/apps')).status).toBe(503)
   expect((await create()).status).toBe(503)
   const unready = await service.get('/readyz')
@@ -118,7 +118,7 @@ test('what is written while the file is being replaced is not acknowledged', asy
   const late = database.write(async ({ sql }) => {
     await sql('developers').insert({ name: 'Eve', created_at: '', changed_at: '' })
     renameSync(file, `${file}.away`)
-    copyFileSync(fileOf(inject('world').address), file)
+    copyFileSync(inject('world').source, file)
   })
   await expect(late).rejects.toMatchObject(unavailable)
 })
@@ -163,7 +163,7 @@ test.runIf(canMount)('a disk that is full is told, and what is read goes on', as
   const folder = temporaryFolder()
   mountSmallDisk(folder, 8)
   const file = join(folder, 'apps.sqlite')
-  copyFileSync(fileOf(inject('world').address), file)
+  copyFileSync(inject('world').source, file)
   const database = open(file)
   expect(await database.ailment()).toBeUndefined()
   expect(() => writeFileSync(join(folder, 'filler'), Buffer.alloc(8 * 2 ** 20))).toThrow('ENOSPC')
@@ -226,12 +226,12 @@ test.skipIf(isRoot && !canMount)('a folder that SQLite could not keep its log in
   const folder = join(temporaryFolder(), 'shut')
   mkdirSync(folder)
   const file = join(folder, 'apps.sqlite')
-  copyFileSync(fileOf(inject('world').address), file)
+  copyFileSync(inject('world').source, file)
   if (isRoot) {
     // Root may write to any folder but those of a disk that cannot be written to.
     mount(folder, '--bind', folder)
     const other = join(temporaryFolder(), 'apps.sqlite')
-    copyFileSync(fileOf(inject('world').address), other)
+    copyFileSync(inject('world').source, other)
     mount(file, '--bind', other)
     execFileSync('mount', ['-o', 'remount,bind,ro', folder])
   } else chmodSync(folder, 0o555)

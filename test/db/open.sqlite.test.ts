@@ -71,6 +71,16 @@ test('a database is made with the folders on its way', async () => {
   await database.close()
 })
 
+test('the version of the data stays where nothing was written in the end', async () => {
+  const database = openDatabase(await copyWorld())
+  const add = () =>
+    database.write(({ sql }) => sql('developers').insert({ name: 'Ada', created_at: '', changed_at: '' }))
+  const before = await database.version()
+  await expect(add()).rejects.toThrow(/unique/i)
+  expect(await database.version()).toBe(before)
+  await database.close()
+})
+
 describe('work that loses against another transaction', () => {
   const conflict = new Error('lost')
   const losing = async (times: number) => {

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { copyFileSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, inject, test } from 'vitest'
-import { fileOf, temporaryFolder } from '../support/database.ts'
+import { temporaryFolder } from '../support/database.ts'
 import { canMount, mountSmallDisk } from '../support/disk.ts'
 import { commandLine, type Served, serve } from '../support/process.ts'
 import { lossesIn, noDeeds } from './deeds.ts'
@@ -32,7 +32,7 @@ const faults: Fault[] = [
     name: 'replaced by another database',
     strike({ folder, file }) {
       renameSync(file, join(folder, 'away'))
-      copyFileSync(fileOf(inject('world').address), file)
+      copyFileSync(inject('world').source, file)
     },
     mend: ({ folder, file }) => renameSync(join(folder, 'away'), file),
     told: /was replaced/,
@@ -101,7 +101,7 @@ function place(): Place {
   mkdirSync(folder)
   if (canMount) mountSmallDisk(folder, 48)
   const file = join(folder, 'apps.sqlite')
-  copyFileSync(fileOf(inject('world').address), file)
+  copyFileSync(inject('world').source, file)
   return { folder, file }
 }
 

@@ -1,5 +1,5 @@
 import { connect } from 'node:net'
-import { expect, inject, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import document from '../../generated/openapi.json' with { type: 'json' }
 import { generateKey } from '../../src/accounts/keys.ts'
 import { Metrics } from '../../src/http/metrics.ts'
@@ -138,7 +138,7 @@ test('a port that is taken is told of by the name of its variable, and ends the 
     `apps-service: cannot listen on 127.0.0.1:${port}: the port is taken; set METRICS_PORT to another\n`,
   ])
   const other = {
-    DATABASE_URL: inject('world').address,
+    DATABASE_URL: await copyWorld(),
     PORT: String(port),
     METRICS_PORT: String(await freePort()),
   }

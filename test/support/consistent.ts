@@ -1,4 +1,4 @@
-import { expect, inject } from 'vitest'
+import { expect } from 'vitest'
 import { findApps } from '../../src/apps/catalogue.ts'
 import { ratingColumns, ratingsOf, together } from '../../src/apps/ratings.ts'
 import type { Connection } from '../../src/db/dialect.ts'
@@ -88,9 +88,12 @@ async function indexedAndDue(database: Database) {
 
 /** All that the index holds of each app. */
 async function indexedTokens(connection: Connection): Promise<Map<number, string>> {
-  const rows = await (inject('engine') === 'sqlite' ? sqliteTokens(connection) : postgresTokens(connection))
+  const rows = await (isSqlite(connection) ? sqliteTokens(connection) : postgresTokens(connection))
   return new Map(rows.map(({ id, tokens }) => [id, tokens]))
 }
+
+/** A test may have a database on either. */
+const isSqlite = ({ sql }: Connection) => sql.client.driverName === 'sqlite3'
 
 type Indexed = { id: number; tokens: string }
 
@@ -110,8 +113,9 @@ const postgresTokens = ({ select }: Connection): Promise<Indexed[]> =>
 
 /** What the engine itself can tell of its own soundness; PostgreSQL keeps to what it was told, or ends. */
 export async function expectSound(database: Database) {
-  if (inject('engine') !== 'sqlite') return
-  await database.read(async ({ sql }) => {
+  await database.read(async (connection) => {
+    if (!isSqlite(connection)) return
+    const { sql } = connection
     expect(await sql.raw('PRAGMA integrity_check')).toEqual([{ integrity_check: 'ok' }])
     expect(await sql.raw('PRAGMA foreign_key_check')).toEqual([])
   })

@@ -25,6 +25,8 @@ const isRoot = process.getuid?.() === 0
 const asItsAccount = isRoot ? ['--reuid=postgres', '--regid=postgres', '--clear-groups'] : []
 
 export type PostgresServer = Readonly<{
+  /** What another one can begin as, when this one was stopped by SIGINT. */
+  data: string
   /** Its database `postgres`, for a role that may make databases and nothing else that is special. */
   address: string
   start: () => Promise<void>
@@ -35,11 +37,12 @@ export type PostgresServer = Readonly<{
 }>
 
 /**
- * A throw-away PostgreSQL of its own, from Debian's package, which starts with it and is reached by a socket alone. It ends
- * with this process, whatever ends that. What is written need not survive a power cut, so nothing is flushed to the disk; by
- * itself it orders text as a dictionary does, which is not how the service wants it.
+ * Starts a throw-away PostgreSQL from Debian's package, which is reached by a socket alone, and ends with this process,
+ * whatever ends that. It is empty, or holds what another one held. What is written need not survive a power cut, so nothing is
+ * flushed to the disk; it writes nothing by itself, which would be another version of the data (autovacuum); and left to itself
+ * it orders text as a dictionary does, which is not how the service wants it.
  */
-export async function startPostgres(): Promise<PostgresServer> {
+export async function startPostgres(from?: string): Promise<PostgresServer> {
   if (version === undefined) throw new Error("PostgreSQL is not installed: on Debian, 'apt-get install postgresql'")
   const program = (name: string) => join(versions, version, 'bin', name)
   // As a dictionary orders: new in 15.
@@ -47,19 +50,19 @@ export async function startPostgres(): Promise<PostgresServer> {
   const folder = mkdtempSync(join(tmpdir(), 'apps-pg-'))
   const data = join(folder, 'data')
   if (isRoot) execFileSync('chown', ['postgres:', folder])
-  execFileSync(
-    'setpriv',
-    // biome-ignore format: a program, and its arguments
-    [...asItsAccount, program('initdb'), '--pgdata', data, '--no-sync', '--auth=trust', '--username=postgres',
-      '--encoding=UTF8', '--no-locale', ...locale],
-    { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] },
-  )
+  const make = from
+    ? ['cp', '--recursive', from, data]
+    : // biome-ignore format: a program, and its arguments
+      [program('initdb'), '--pgdata', data, '--no-sync', '--auth=trust', '--username=postgres', '--encoding=UTF8',
+        '--no-locale', ...locale, '--wal-segsize=1']
+  execFileSync('setpriv', [...asItsAccount, ...make], { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] })
 
   const addressFor = (user: string) => `postgres:///postgres?${new URLSearchParams({ host: folder, user })}`
   let stopRunning = async (_signal: NodeJS.Signals) => {}
 
   async function start() {
-    const settings = ['listen_addresses=', 'fsync=off', 'full_page_writes=off', 'max_connections=300']
+    // biome-ignore format: a line
+    const settings = ['listen_addresses=', 'fsync=off', 'full_page_writes=off', 'autovacuum=off', 'max_connections=300']
     const child = spawn(
       'setpriv',
       // biome-ignore format: a program, and its arguments
@@ -84,8 +87,9 @@ export async function startPostgres(): Promise<PostgresServer> {
   }
 
   await start()
-  await administer(addressFor('postgres'), 'create role apps login createdb')
+  if (!from) await administer(addressFor('postgres'), 'create role apps login createdb')
   return {
+    data,
     address: addressFor('apps'),
     start,
     stop: (signal) => stopRunning(signal),
@@ -95,6 +99,9 @@ export async function startPostgres(): Promise<PostgresServer> {
     },
   }
 }
+
+/** The database of the world, where the server is the tests' own. */
+export const worldName = 'world'
 
 /** For a database of the tests': others may have some on the same server. */
 export const newName = () => `apps_test_${randomBytes(8).toString('hex')}`

@@ -7,12 +7,15 @@ import { categoryStore } from '../../src/apps/categories.ts'
 import { appStore, type NewAppRow } from '../../src/apps/store.ts'
 import { openDatabase } from '../../src/db/open.ts'
 import { moderationStore } from '../../src/moderation/store.ts'
-import { addressAt, administer, givenServer, hasPostgres, newName, startPostgres } from './postgres.ts'
+import { addressAt, administer, givenServer, hasPostgres, newName, startPostgres, worldName } from './postgres.ts'
 
 /** A small world that every test begins in, each in a copy of its own. */
 export type World = {
-  /** As DATABASE_URL has it. Nobody has it open. */
-  address: string
+  /**
+   * What copies are made of, which nobody has open: SQLite's file, or the data of a stopped PostgreSQL; where one is given, the
+   * address of its database there.
+   */
+  source: string
   keys: Record<'ada' | 'bob' | 'expired' | 'revoked', string>
   categories: Record<'tools' | 'games' | 'empty', number>
   /** Ada's apps, one in each state, and one that Bob has. */
@@ -29,32 +32,40 @@ declare module 'vitest' {
 /** The projects of vitest.config.ts are named after the engine that their tests run on; where there are none, it is SQLite. */
 export default async function setup(project: TestProject) {
   const engine = project.name === 'postgres' ? 'postgres' : 'sqlite'
-  const { address, remove } = await (engine === 'postgres' ? placeOnPostgres() : placeInFile())
+  const make = engine === 'sqlite' ? inFile : givenServer === undefined ? onPostgres : onGiven(givenServer)
+  const { remove, ...world } = await make()
   project.provide('engine', engine)
-  project.provide('world', await createWorld(address))
+  project.provide('world', world)
   if (project.name === 'sqlite' && !hasPostgres) console.log(leftOut)
   return remove
 }
 
 const leftOut = 'Left out: the tests on PostgreSQL, which need Debian’s package postgresql or a TEST_POSTGRES_URL.'
 
-function placeInFile() {
+async function inFile() {
   const folder = mkdtempSync(join(tmpdir(), 'apps-world-'))
-  return { address: `sqlite:${folder}/world.sqlite`, remove: () => rmSync(folder, { recursive: true }) }
+  const source = join(folder, 'world.sqlite')
+  return { ...(await createWorld(`sqlite:${source}`)), source, remove: () => rmSync(folder, { recursive: true }) }
 }
 
-async function placeOnPostgres() {
-  const started = givenServer === undefined ? await startPostgres() : undefined
-  const server = started?.address ?? givenServer ?? ''
+async function onPostgres() {
+  const { address, data, stop, remove } = await startPostgres()
+  await administer(address, `create database ${worldName}`)
+  const world = await createWorld(addressAt(address, worldName))
+  await stop('SIGINT')
+  return { ...world, source: data, remove }
+}
+
+const onGiven = (server: string) => async () => {
   const name = newName()
   await administer(server, `create database ${name}`)
-  const remove = started?.remove ?? (() => administer(server, `drop database ${name}`))
-  return { address: addressAt(server, name), remove }
+  const source = addressAt(server, name)
+  return { ...(await createWorld(source)), source, remove: () => administer(server, `drop database ${name}`) }
 }
 
 const actor = { operator: 'world' }
 
-async function createWorld(address: string): Promise<World> {
+async function createWorld(address: string): Promise<Omit<World, 'source'>> {
   const database = openDatabase(address)
   await database.migrate()
   const world = await database.write(async (connection) => {
@@ -112,7 +123,6 @@ async function createWorld(address: string): Promise<World> {
     ])
 
     return {
-      address,
       keys: { ada: adas.key, bob: bobs.key, expired: expired.key, revoked: revoked.key },
       categories: { tools, games, empty },
       apps: { approved, pending, rejected, deleted, bobs: bobsApp, bobsPending },
