@@ -34,7 +34,7 @@ export type Database = Readonly<{
   /**
    * One transaction: all of the work happens or none. When it resolves, it survives a crash. An engine may have the work run
    * again from its beginning, so it has no effects but through its connection. What it reads in order to change it, it locks
-   * (`forUpdate`): another transaction may be at the same.
+   * (`lock`): another transaction may be at the same.
    */
   write: <T>(work: (connection: Connection) => Promise<T>, demand?: Omit<Demand, 'isDear'>) => Promise<T>
   /** Brings the schema up to date; returns the names of the migrations it ran. */

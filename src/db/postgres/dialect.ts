@@ -6,7 +6,7 @@ import { isConflict, isUnavailable, reasonOf } from './errors.ts'
 
 import { horizonOf } from './horizon.ts'
 import { copyTables } from './rehearse.ts'
-import { attempt, forUpdate, giveIdsBehind, insertRows, jsonRows, lastId, rowsOf, select } from './rows.ts'
+import { attempt, giveIdsBehind, insertRows, jsonRows, lastId, lock, rowsOf, select } from './rows.ts'
 
 import { schema } from './schema.ts'
 import { foundBefore, searchIndex } from './search.ts'
@@ -99,7 +99,7 @@ function openServer(address: Address, pool: number): Engine {
       giveIdsBehind: giveIdsBehind(sql),
       jsonRows,
       rowsOf,
-      forUpdate,
+      lock: lock(sql),
       attempt: attempt(sql),
     }),
     migration: (work) =>

@@ -94,7 +94,7 @@ function openFile(filename: string): Engine {
       jsonRows,
       rowsOf,
       // Whoever writes is alone at it.
-      forUpdate: () => '',
+      lock: async () => {},
       attempt,
     }),
     async migration(work) {
