@@ -180,7 +180,8 @@ export const appStore = (connection: Connection) => {
       id: number,
       { evenDeleted = false, toChange = false, seenBy }: FindOptions = {},
     ): Promise<FoundApp | undefined> {
-      const { select, jsonRows, forUpdate, rowsOf } = connection
+      const { select, lock, jsonRows, rowsOf } = connection
+      if (toChange) await lock('apps', 'id', [id])
       const owner = seenBy === undefined || seenBy === 'anyone' ? [] : [seenBy.developerId]
       const [row] = await select<NamedAppRow & { reviews: unknown }>(
         `select apps.*, developers.name as developer_name, categories.name as category_name,
@@ -189,8 +190,7 @@ export const appStore = (connection: Connection) => {
          join developers on developers.id = apps.developer_id
          join categories on categories.id = apps.category_id
          where apps.id = ? ${evenDeleted ? '' : 'and apps.deleted_at is null'}
-         ${seenBy === undefined ? '' : `and ${seenBy === 'anyone' ? seenByAnyone : seenByOwner}`}
-         ${toChange ? forUpdate('apps') : ''}`,
+         ${seenBy === undefined ? '' : `and ${seenBy === 'anyone' ? seenByAnyone : seenByOwner}`}`,
         [id, ...owner],
       )
       return row && { ...row, reviews: rowsOf(row.reviews) }

@@ -53,6 +53,8 @@ export type Engine = Readonly<{
   widths: Readonly<{ cheap: number; dear: number; write: number }>
   /** What a store works with, through the reader, the writer, or a transaction of one. */
   connectionOf: (sql: Knex) => Connection
+  /** A transaction of the writer's, for migrations: while another process is at some, whatever becomes of it, it waits. */
+  migration: <T>(work: (sql: Knex) => Promise<T>) => Promise<T>
   /** What a migration does in the engine's own words. */
   schema: SchemaHelpers
 
@@ -115,14 +117,21 @@ export type Connection = Readonly<{
    */
   jsonRows: (from: string, columns: Readonly<Record<string, string>>, order: string) => string
   rowsOf: <Row>(column: unknown) => Row[]
-  /** What a `select` ends with that keeps the rows of a table, which it is to change, from others. Knex has its own. */
-  forUpdate: (table: string) => string
+  /**
+   * In a transaction. Keeps the rows of a table that have one of the values from others, before they are read to be changed,
+   * with what is joined to them: a `select` that joins and locks at once can find what never was together. One that reads a
+   * table alone locks by knex's `forUpdate`.
+   */
+  lock: (table: string, columns: string | readonly string[], values: readonly Values[]) => Promise<void>
   /**
    * Runs a statement that a unique constraint may refuse, and throws what `meanings` says of the violated `table.column`.
    * The transaction goes on as if the statement had not been there.
    */
   attempt: <T>(statement: () => PromiseLike<T>, meanings: Record<string, () => Error>) => Promise<T>
 }>
+
+/** Of one column, or of several. */
+type Values = string | number | readonly (string | number)[]
 
 export type NewRow = { id?: number | undefined } & Record<string, string | number | null | undefined>
 

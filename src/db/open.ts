@@ -34,7 +34,7 @@ export type Database = Readonly<{
   /**
    * One transaction: all of the work happens or none. When it resolves, it survives a crash. An engine may have the work run
    * again from its beginning, so it has no effects but through its connection. What it reads in order to change it, it locks
-   * (`forUpdate`): another transaction may be at the same.
+   * (`lock`): another transaction may be at the same.
    */
   write: <T>(work: (connection: Connection) => Promise<T>, demand?: Omit<Demand, 'isDear'>) => Promise<T>
   /** Brings the schema up to date; returns the names of the migrations it ran. */
@@ -146,9 +146,12 @@ export function databaseOf(engine: Engine): Database {
     async migrate() {
       try {
         await engine.makePlace()
-        if ((await ageOf(writer)) === 'newer') throw new Refusal(meaningOf.newer)
-        const [, names] = await writer.migrate.latest({ migrationSource: migrationsIn(engine) })
-        return names
+        return await engine.migration(async (sql) => {
+          if ((await ageOf(sql)) === 'newer') throw new Refusal(meaningOf.newer)
+          await freeMigrationsLock(sql)
+          const [, names] = await sql.migrate.latest({ migrationSource: migrationsIn(engine) })
+          return names
+        })
       } catch (error) {
         const reason = error instanceof Refusal ? error.message : engine.reasonOf(error)
         throw reason ? new Refusal(`the database ${name} cannot be migrated: ${reason}`) : error
@@ -212,6 +215,12 @@ const seedsIn = (directory: string, connectionOf: Engine['connectionOf']): Knex.
     return { seed: (writer) => writer.transaction((sql) => seed(connectionOf(sql))) }
   },
 })
+
+/** knex's own, which outlives a process that is killed. Here it guards nothing. */
+async function freeMigrationsLock(sql: Knex) {
+  if (!(await sql.schema.hasTable('knex_migrations_lock'))) return
+  await sql('knex_migrations_lock').where({ is_locked: 1 }).update({ is_locked: 0 })
+}
 
 export async function ageOf(sql: Knex): Promise<SchemaAge> {
   if (!(await sql.schema.hasTable('knex_migrations'))) return 'older'

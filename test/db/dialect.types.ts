@@ -18,6 +18,7 @@ const engine: Engine = {
   writer: never(),
   widths: { cheap: 1, dear: 1, write: 1 },
   connectionOf: never,
+  migration: never,
   schema: { textType: 'text', createSearchIndex: never, improveSearchIndex: never, makeAppendOnly: never },
   isUnavailable: never,
   isConflict: never,

@@ -64,6 +64,8 @@ export type ServiceOptions = {
   metrics?: Metrics
   /** Other limits than those that a server has by itself. */
   limits?: Partial<LimitsConfig>
+  /** A database that another serves, too; a copy of the world where it is left out. */
+  databaseUrl?: string
   /** Wraps what the operations use, to make it fail. */
   database?: (database: Database) => Database
 }
@@ -81,8 +83,8 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     isDraining = () => false,
     cacheSize = 2 ** 20,
     limits = {},
+    databaseUrl = await copyWorld(),
   } = options
-  const databaseUrl = await copyWorld()
   const database = openDatabase(databaseUrl)
   const log: string[] = []
   const logger = createLogger('info', { write: (line: string) => log.push(line) })

@@ -4,9 +4,12 @@ import pg from 'pg'
 import { spending } from '../../spent.ts'
 import type { Address } from './address.ts'
 import { endsConnection } from './errors.ts'
+import { numbering } from './snapshots.ts'
 
 /** What of the driver's connections is used here. */
 export type DriverConnection = pg.Client & {
+  /** Of the server's process; the driver's types lack it. */
+  processID?: number
   /** knex replaces a connection that has it. */
   __knex__disposed?: unknown
 }
@@ -89,6 +92,7 @@ const clientWith = (settings: string): typeof PostgresClient =>
       const connection: DriverConnection = await super.acquireRawConnection()
       try {
         await connection.query(settings)
+        await connection.query(numbering(connection.processID))
       } catch (error) {
         await this.destroyRawConnection(connection)
         throw error

@@ -3,9 +3,13 @@ import { type Dialect, type Engine, unmigrated, usualPool } from '../dialect.ts'
 import { type Address, parseAddress } from './address.ts'
 import { applicationName, openReader, openWriter } from './connections.ts'
 import { isConflict, isUnavailable, reasonOf } from './errors.ts'
-import { attempt, forUpdate, giveIdsBehind, insertRows, jsonRows, lastId, rowsOf, select } from './rows.ts'
+
+import { horizonOf } from './horizon.ts'
+import { copyTables } from './rehearse.ts'
+import { attempt, giveIdsBehind, insertRows, jsonRows, lastId, lock, rowsOf, select } from './rows.ts'
+
 import { schema } from './schema.ts'
-import { searchIndex } from './search.ts'
+import { foundBefore, searchIndex } from './search.ts'
 import { versionTeller } from './version.ts'
 
 /** PostgreSQL, 14 or newer: a server that several servers of this program may use side by side. */
@@ -26,6 +30,9 @@ function widthsOf(pool: number): Engine['widths'] {
   return { cheap: Math.max(1, pool - 1 - dear - write), dear, write }
 }
 
+/** Any number that another program is not likely to lock in the same database. */
+const migrating = 7_203_948_116
+
 const oldest = 140_000
 
 function openServer(address: Address, pool: number): Engine {
@@ -33,6 +40,7 @@ function openServer(address: Address, pool: number): Engine {
   const writer = openWriter(address, widths.write)
   const reader = openReader(address, widths.cheap + widths.dear)
   const teller = versionTeller(address)
+  const before = foundBefore()
 
   /** Whether there are tables, and whether they are this program's. */
   async function ownership(): Promise<'own' | 'empty' | 'foreign'> {
@@ -59,7 +67,7 @@ function openServer(address: Address, pool: number): Engine {
     }
   }
 
-  return {
+  const engine: Engine = {
     name: address.name,
     hindrance,
     unreadable: 'cannot be read',
@@ -85,30 +93,43 @@ function openServer(address: Address, pool: number): Engine {
     connectionOf: (sql) => ({
       sql,
       select: select(sql),
-      search: searchIndex(sql),
+      search: searchIndex(sql, before),
       insertRows: insertRows(sql),
       lastId: lastId(sql),
       giveIdsBehind: giveIdsBehind(sql),
       jsonRows,
       rowsOf,
-      forUpdate,
+      lock: lock(sql),
       attempt: attempt(sql),
     }),
+    migration: (work) =>
+      writer.transaction(async (sql) => {
+        await sql.raw('set local lock_timeout = 0')
+        await sql.raw('select pg_advisory_xact_lock(?)', [migrating])
+        return work(sql)
+      }),
     schema,
 
     isUnavailable,
     isConflict,
     reasonOf,
 
-    horizon: async () => new Date(),
+    horizon: () => horizonOf(reader),
     version: teller.version,
     async copyTo() {
       throw new Refusal(
         `this is PostgreSQL's own to do: pg_dump --format=custom --no-owner --file=FILE, and to restore it into an empty database pg_restore --no-owner --exit-on-error --single-transaction`,
       )
     },
-    rehearse: () => {
-      throw new Refusal('not yet')
+    async rehearse(work) {
+      const only = openReader(address, 1)
+      const close = () => only.destroy()
+      try {
+        await copyTables(only)
+        return await work({ ...engine, reader: only, writer: only, widths: { cheap: 1, dear: 1, write: 1 }, close })
+      } finally {
+        await close()
+      }
     },
     still: (work) =>
       writer.transaction(async (sql) => {
@@ -130,6 +151,7 @@ function openServer(address: Address, pool: number): Engine {
       await Promise.all([reader.destroy(), writer.destroy(), teller.close()])
     },
   }
+  return engine
 }
 
 const foreign = 'is a database of another program; DATABASE_URL has to name another one'

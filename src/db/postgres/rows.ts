@@ -110,7 +110,18 @@ export const jsonRows: Connection['jsonRows'] = (from, columns, order) => {
 /** The driver has parsed it. */
 export const rowsOf: Connection['rowsOf'] = <Row>(column: unknown) => column as Row[]
 
-export const forUpdate = (table: string) => `for no key update of ${table}`
+/** A statement that waits for a lock has of the locked row what is there then, but of those joined to it what was there before. */
+export const lock =
+  (sql: Knex): Connection['lock'] =>
+  async (table, columns, values) => {
+    // knex types one column or several differently; both take a list of what they are compared with. In one order, so that
+    // of two who lock the same none waits for the other in a circle.
+    await sql(table)
+      .whereIn(columns as string, values as string[])
+      .orderBy('id')
+      .forUpdate()
+      .select('id')
+  }
 
 /** After an error nothing more can be done in a transaction, but from a savepoint on. */
 export const attempt =

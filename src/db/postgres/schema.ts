@@ -1,6 +1,6 @@
 import type { SchemaHelpers } from '../dialect.ts'
 import { textType } from './connections.ts'
-import { searchIndex } from './search.ts'
+import { foundBefore, searchIndex } from './search.ts'
 
 export const schema: SchemaHelpers = {
   textType,
@@ -20,7 +20,7 @@ export const schema: SchemaHelpers = {
     )
     await sql.raw('alter table app_search alter column tokens set statistics 0')
     await sql.raw('create index app_search_tokens on app_search using gin (tokens) with (fastupdate = off)')
-    return searchIndex(sql)
+    return searchIndex(sql, foundBefore())
   },
 
   async improveSearchIndex() {},

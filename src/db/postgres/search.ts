@@ -1,9 +1,11 @@
 import type { Knex } from 'knex'
+import { LRUCache } from 'lru-cache'
 import type { Form } from '../../search/terms.ts'
 import type { Connection, Order, SearchIndex, SearchQuestion } from '../dialect.ts'
 import { orderBy, type Slice, sliceOf } from '../page.ts'
 import { listed as isListed } from '../tables.ts'
 import { select as selectWith } from './rows.ts'
+import { connectionNumber, establishedSoFar } from './snapshots.ts'
 import { categoryToken, type Kind, keyToken, lexeme, marks, rowOf } from './tokens.ts'
 
 /** Up to so many are fetched, and sorted by rank and order, in one statement. */
@@ -12,11 +14,26 @@ const few = 2000
 /** To look at an app on the way costs some sixteen times as much as to fetch and sort a match. */
 const walkedForFetched = 16
 
+/** What is remembered of a question, while the data is what it was: to count what many have takes long. */
+type Found = {
+  snapshot: string
+  /** How many connections had been established before it was found: a crash would have ended these. */
+  established: number
+  /** How many apps each rank has that none before it has; of the last, which is counted first, how many are found in all. */
+  sizes: Map<string, number>
+  /** By order, the ids of all that is found, where they are few. */
+  ids: Map<string, number[]>
+}
+
+export type FoundBefore = LRUCache<string, Found>
+
+export const foundBefore = (): FoundBefore => new LRUCache({ max: 2000 })
+
 /**
  * The index: a row an app, in app_search, and all its tokens in a GIN index. What is asked for is a set of tokens, any or all of
  * them; where tokens have to stand one after the other, the rows that have all are looked at.
  */
-export const searchIndex = (sql: Knex): SearchIndex => {
+export const searchIndex = (sql: Knex, before: FoundBefore): SearchIndex => {
   const select = selectWith(sql)
 
   const count = async ({ where, values }: Condition): Promise<number> => {
@@ -24,12 +41,26 @@ export const searchIndex = (sql: Knex): SearchIndex => {
     return row?.count ?? 0
   }
 
-  async function listedIn(categoryId: number | undefined): Promise<number> {
-    const [row] = await select<{ listed: number }>(
-      `select coalesce(sum(listed_apps), 0) as listed from categories ${categoryId === undefined ? '' : 'where id = ?'}`,
+  /** What was found before of a question, or nothing yet; and how many apps are listed, in its category where there is one. */
+  async function foundOf(question: SearchQuestion, isRanked: boolean): Promise<{ listed: number; found: Found }> {
+    const established = establishedSoFar()
+    const { categoryId } = question
+    const [now] = await select<{ listed: number; number: number | null; snapshot: string }>(
+      `select coalesce(sum(listed_apps), 0) as listed, ${connectionNumber} as number,
+         cast(pg_current_snapshot() as text) as snapshot
+       from categories ${categoryId === undefined ? '' : 'where id = ?'}`,
       categoryId === undefined ? [] : [categoryId],
     )
-    return row?.listed ?? 0
+    const { listed, number, snapshot } = now ?? { listed: 0, number: null, snapshot: '' }
+    const key = JSON.stringify([question, isRanked])
+    const known = before.get(key)
+    if (known && known.snapshot === snapshot && number !== null && number <= known.established) {
+      return { listed, found: known }
+    }
+    const found: Found = { snapshot, established, sizes: new Map(), ids: new Map() }
+    // Outside of a snapshot what is counted later may be of a later one.
+    if (number !== null && sql.isTransaction) before.set(key, found)
+    return { listed, found }
   }
 
   /** All that is found, few, by rank: each app in the first of the conditions that it meets. */
@@ -48,11 +79,16 @@ export const searchIndex = (sql: Knex): SearchIndex => {
 
   /**
    * A part of many: those of a rank that are met on a walk through the order's own index. They may all stand far away: then
-   * this is given up when it has cost as much as to sort them.
+   * this is given up when it has passed so many that sorting them would have cost as much.
    */
-  async function walked({ rank, size, slice, passed }: Part, order: Order, categoryId: number | undefined) {
+  async function walked(
+    rank: Condition,
+    slice: Slice,
+    most: number,
+    order: Order,
+    categoryId: number | undefined,
+  ): Promise<number[] | undefined> {
     const inCategory = categoryId === undefined ? '' : 'and apps.category_id = ?'
-    const most = Math.max(4 * passed, Math.ceil(size / walkedForFetched))
     const found = await select<{ id: number }>(
       `select id from (
          select apps.id from apps where ${isListed} ${inCategory} ${orderBy(order, slice.direction)} limit ?
@@ -86,29 +122,37 @@ export const searchIndex = (sql: Knex): SearchIndex => {
       const ranks = ranksOf(question, isRanked)
       const all = ranks.at(-1)
       if (!all) return { ids: [], total: 0 }
-      const total = await count(all)
+      const { listed, found } = await foundOf(question, isRanked)
+      const sizeOf = (condition: Condition) => kept(found.sizes, JSON.stringify(condition), () => count(condition))
+      const total = await sizeOf(all)
       if (offset >= total) return { ids: [], total }
-      if (total <= few) return { ids: await sorted(ranks, order, limit, offset), total }
+      if (total <= few) {
+        const ids = await kept(found.ids, order.join(), () => sorted(ranks, order, total, 0))
+        return { ids: ids.slice(offset, offset + limit), total }
+      }
 
-      const { categoryId } = question
-      const listed = await listedIn(categoryId)
       const ids: number[] = []
       let before = 0
-      for (const [index] of ranks.entries()) {
+      for (const index of ranks.keys()) {
         const rank = aloneIn(ranks, index)
-        const size = ranks.length === 1 ? total : await count(rank)
+        const size = await sizeOf(rank)
         const skip = Math.max(0, offset - before)
         const take = Math.min(limit - ids.length, size - skip)
         before += size
-        if (take <= 0) continue
-        const slice = sliceOf(size, take, skip)
-        const passed = 20 + Math.ceil(((slice.skip + slice.take) * listed) / size)
-        const isWalk = passed * walkedForFetched < size
-        const met = isWalk ? await walked({ rank, size, slice, passed }, order, categoryId) : undefined
-        ids.push(...(met ?? (await sorted([rank], order, take, skip))))
+        if (take > 0) ids.push(...(await partOf({ rank, size, slice: sliceOf(size, take, skip) }, order)))
         if (ids.length === limit) break
       }
       return { ids, total }
+
+      async function partOf({ rank, size, slice }: Part, order: Order): Promise<number[]> {
+        const passed = 20 + Math.ceil(((slice.skip + slice.take) * listed) / size)
+        const most = Math.ceil(size / walkedForFetched)
+        const met = passed < most ? await walked(rank, slice, most, order, question.categoryId) : undefined
+        return (
+          met ??
+          sorted([rank], order, slice.take, slice.direction === 'desc' ? slice.skip : size - slice.skip - slice.take)
+        )
+      }
     },
 
     async has(words) {
@@ -155,8 +199,16 @@ const anywhereOf = (text: string, isBeginning: boolean) =>
 /** What of a row of app_search is to be, and the values of its placeholders. */
 type Condition = Readonly<{ where: string; values: string[] }>
 
-/** A page's part of a rank. `passed` is about how many apps a walk to its end passes. */
-type Part = { rank: Condition; size: number; slice: Slice; passed: number }
+/** A page's part of a rank. */
+type Part = { rank: Condition; size: number; slice: Slice }
+
+async function kept<T>(values: Map<string, T>, key: string, make: () => Promise<T>): Promise<T> {
+  const known = values.get(key)
+  if (known !== undefined) return known
+  const made = await make()
+  values.set(key, made)
+  return made
+}
 
 const anywhere: Kind[] = ['text', 'package']
 

@@ -1,6 +1,7 @@
 import pg from 'pg'
 import type { Address } from './address.ts'
-import { clientConfig } from './connections.ts'
+import { clientConfig, type DriverConnection } from './connections.ts'
+import { areTrue } from './snapshots.ts'
 
 /** A server that does not answer for so long is not there. Milliseconds. */
 const patience = 5000
@@ -8,8 +9,8 @@ const patience = 5000
 /**
  * Tells the data's version by a connection that does nothing else. Any commit changes the snapshot; but after a crash of a
  * backend ids of transactions are used again, and then equal snapshots show unequal data: so which connection it was is part of
- * the answer, since a crash breaks all. On a standby equal snapshots always may; through a pooler statements reach one backend
- * and another; and what is not PostgreSQL itself may have snapshots that say nothing. There each answer is another.
+ * the answer, since a crash breaks all. Where snapshots say nothing, or a pooler has statements reach one backend and another,
+ * each answer is another.
  */
 export function versionTeller(address: Address) {
   let connecting: Promise<pg.Client> | undefined
@@ -51,10 +52,10 @@ export function versionTeller(address: Address) {
     async version(): Promise<string> {
       const { row, client } = await ask<{ snapshot: string; is_known: boolean; pid: number }>(
         `select pg_current_snapshot()::text as snapshot, pg_backend_pid() as pid,
-           not pg_is_in_recovery() and version() ~ '^PostgreSQL [0-9.]+ ' and version() !~ '-YB-' as is_known`,
+           ${areTrue} as is_known`,
       )
       // A pooler tells a process of its own.
-      const { processID } = client as pg.Client & { processID?: number }
+      const { processID }: DriverConnection = client
       if (!row?.is_known || row.pid !== processID) return `none.${++answers}`
       return `${connections}.${row.snapshot}`
     },

@@ -4,8 +4,10 @@ import { dirname } from 'node:path'
 import { Refusal } from '../../errors.ts'
 import { type Dialect, type Engine, unmigrated } from '../dialect.ts'
 import { openReader, openWriter } from './connections.ts'
+
 import { copyTo, rehearse, still } from './copy.ts'
-import { ailmentIn, isUnavailable, reasonOf, Unusable } from './errors.ts'
+import { ailmentIn, isBusy, isUnavailable, reasonOf, Unusable } from './errors.ts'
+
 import { databaseFile, examine } from './file.ts'
 import { makeListsIfDue } from './making-lists.ts'
 import { attempt, giveIdsBehind, insertRows, jsonRows, lastId, rowsOf, select } from './rows.ts'
@@ -92,9 +94,18 @@ function openFile(filename: string): Engine {
       jsonRows,
       rowsOf,
       // Whoever writes is alone at it.
-      forUpdate: () => '',
+      lock: async () => {},
       attempt,
     }),
+    async migration(work) {
+      for (const begin = performance.now(); ; ) {
+        try {
+          return await writer.transaction(work)
+        } catch (error) {
+          if (!isBusy(error) || performance.now() - begin > longestMigration) throw error
+        }
+      }
+    },
     schema,
 
     isUnavailable,
@@ -122,6 +133,9 @@ function openFile(filename: string): Engine {
     },
   }
 }
+
+/** Milliseconds for which another process's migrations are waited for: the index of a million apps takes minutes. */
+const longestMigration = 30 * 60_000
 
 const unreadable = 'is no file that SQLite can read as a database'
 const foreign = 'is a database of another program; DATABASE_URL has to name another file'

@@ -1,0 +1,25 @@
+/**
+ * Whether equal snapshots mean equal data, while the backend that tells them lives: so it is on a primary of PostgreSQL
+ * itself. On a standby they do not; nor on what only speaks its language, or spreads a database over several servers.
+ */
+export const areTrue = `not pg_is_in_recovery() and version() ~ '^PostgreSQL [0-9.]+ '
+  and not exists (select from pg_extension where extname = 'citus')`
+
+/** How the connections of the pools tell which they are: the process that they were told, and their number. */
+const setting = 'apps.connection'
+
+let established = 0
+
+/** How many connections the pools of this process have established. */
+export const establishedSoFar = () => established
+
+/** Numbers a connection. To be called when it is established, and with what process it has been told. */
+export const numbering = (process: number | undefined) => `set ${setting} = '${process ?? 0} ${++established}'`
+
+/**
+ * The number of the connection that a statement runs on; null where it is not known, or its snapshots say nothing. A pooler
+ * tells a process of its own: through it a statement runs on this backend or that.
+ */
+export const connectionNumber = `case
+  when split_part(current_setting('${setting}', true), ' ', 1) = cast(pg_backend_pid() as text) and ${areTrue}
+  then cast(split_part(current_setting('${setting}', true), ' ', 2) as int) end`
