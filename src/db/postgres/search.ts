@@ -182,12 +182,12 @@ export const searchIndex = (sql: Knex, before: FoundBefore): SearchIndex => {
   }
 }
 
-/** Which of some queries any app meets, by place. */
+/** Which of some queries any app meets, by place. Counted, since for one alone the planner would look through the table. */
 async function thoseThere(select: Connection['select'], queries: string[]): Promise<number[]> {
   if (queries.length === 0) return []
   const found = await select<{ place: number }>(
     `select place from json_array_elements_text(cast(? as json)) with ordinality as asked (query, place)
-     where (select true from app_search where tokens @@ query::tsquery limit 1)`,
+     where (select count(*) from app_search where tokens @@ query::tsquery) > 0`,
     [JSON.stringify(queries)],
   )
   return found.map(({ place }) => place - 1)
