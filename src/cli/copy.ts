@@ -19,8 +19,7 @@ other, byte for byte. The other database is migrated first, and has nothing in
 it; it gets all in one moment, or nothing: a copy that was stopped is begun
 again. Stop the server before; while it lasts nobody writes to the first.
 
-Examples:
-  DATABASE_URL=postgres://apps@db.example/apps npx apps-service migrate
+Example:
   npx apps-service copy --to postgres://apps@db.example/apps
 
 A password in an argument is seen by who lists processes: put it into ~/.pgpass

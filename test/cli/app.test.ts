@@ -1,10 +1,8 @@
 import { describe, expect, inject, test } from 'vitest'
-import { openDatabase } from '../../src/db/open.ts'
 import type { AppState, Sought } from '../../src/moderation/sought.ts'
 import { moderationStore } from '../../src/moderation/store.ts'
 import { expectConsistentAt } from '../support/consistent.ts'
 import { copyWorld } from '../support/database.ts'
-import { plansOf } from '../support/plans.ts'
 import { commandLine, serve } from '../support/process.ts'
 import { startService } from '../support/service.ts'
 
@@ -81,25 +79,6 @@ describe('the list of apps', () => {
       stdout: '',
       stderr: 'No apps.\n',
     })
-  })
-
-  test.for<[state: AppState | undefined, sought: Sought, indexes: string[]]>([
-    ['pending', {}, ['apps_queue', 'apps_queue']],
-    ['rejected', {}, ['apps_rejected', 'apps_rejected']],
-    ['deleted', {}, ['apps_deleted', 'apps_deleted']],
-    ['pending', { category: 'tools' }, ['apps_queue', 'apps_queue']],
-    ['rejected', { category: 'tools' }, ['apps_rejected', 'apps_rejected']],
-    ['deleted', { category: 'tools', search: 'x' }, ['apps_deleted']],
-    ['deleted', { developer: 'Ada' }, ['apps_developer_name', 'apps_developer_name']],
-    [undefined, { developer: 'Ada', search: 'x' }, ['apps_developer_name']],
-    [undefined, { category: 'tools' }, ['apps_category_id_index', 'apps_category_id_index']],
-    [undefined, { category: 'tools', search: 'x' }, ['apps_queue', 'apps_rejected', 'apps_deleted']],
-    ['approved', { search: 'x' }, []],
-  ])('of %s, %j, passes no apps that an index can spare', async ([state, sought, indexes]) => {
-    const database = openDatabase(await copyWorld())
-    const { plans } = await plansOf(database, (connection) => moderationStore(connection).list(state, sought, 10, 0))
-    expect(plans).toEqual(indexes.map((index) => expect.stringMatching(`USING (COVERING )?INDEX ${index}\\b`)))
-    await database.close()
   })
 })
 

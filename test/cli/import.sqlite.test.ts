@@ -1,8 +1,10 @@
-import { copyFileSync, existsSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { copyFileSync, existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { copyWorldFile, temporaryFolder } from '../support/database.ts'
-import { commandLine, serve } from '../support/process.ts'
+import { commandLine, run, serve } from '../support/process.ts'
 
 const lineOf = (name: string) =>
   JSON.stringify({ name, description: 'The sky above you.', category: 'tools', developer_name: 'Ada' })
@@ -19,4 +21,22 @@ test('an import writes the log back into the database, with a server beside it o
   const copy = join(temporaryFolder(), 'copy.sqlite')
   copyFileSync(file, copy)
   expect((await commandLine(`sqlite:${copy}`).run('export')).stdout).toContain('Beside a server')
+})
+
+test('an import leaves nothing of a dry run behind, not even where it is stopped', async () => {
+  const folder = temporaryFolder()
+  const env = { DATABASE_URL: `sqlite:${copyWorldFile()}`, TMPDIR: folder }
+  expect((await run(['import', '-', '--dry-run'], env, lineOf('Star Map'))).code).toBe(0)
+  expect(readdirSync(folder)).toEqual([])
+  // Waits for standard input, in the midst of its work.
+  const main = `${import.meta.dirname}/../../src/main.ts`
+  const child = spawn(process.execPath, [main, 'import', '-', '--dry-run'], {
+    env: { PATH: process.env.PATH, ...env },
+    stdio: ['pipe', 'ignore', 'ignore'],
+  })
+  const ended = once(child, 'exit')
+  await expect.poll(() => readdirSync(folder), { interval: 20, timeout: 20_000 }).toHaveLength(1)
+  child.kill('SIGINT')
+  expect(await ended).toEqual([null, 'SIGINT'])
+  expect(readdirSync(folder)).toEqual([])
 })

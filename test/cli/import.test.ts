@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { gunzipSync, gzipSync } from 'node:zlib'
@@ -177,24 +176,6 @@ describe('import', () => {
     expect((await server.request('GET', '/apps?category=sky')).body.data.pagination.total_pages).toBe(0)
     expect(JSON.parse((await run(['import', file, '--json'], env)).stdout)).toMatchObject(counts)
   }, 60_000)
-
-  test('leaves nothing of a dry run behind, not even where it is stopped', async () => {
-    const folder = temporaryFolder()
-    const env = { DATABASE_URL: await copyWorld(), TMPDIR: folder }
-    expect((await run(['import', '-', '--dry-run'], env, textOf([app]))).code).toBe(0)
-    expect(readdirSync(folder)).toEqual([])
-    // Waits for standard input, in the midst of its work.
-    const main = `${import.meta.dirname}/../../src/main.ts`
-    const child = spawn(process.execPath, [main, 'import', '-', '--dry-run'], {
-      env: { PATH: process.env.PATH, ...env },
-      stdio: ['pipe', 'ignore', 'ignore'],
-    })
-    const ended = once(child, 'exit')
-    await expect.poll(() => readdirSync(folder), { interval: 20, timeout: 20_000 }).toHaveLength(1)
-    child.kill('SIGINT')
-    expect(await ended).toEqual([null, 'SIGINT'])
-    expect(readdirSync(folder)).toEqual([])
-  })
 
   test('never removes or overwrites a file that is not its own', async () => {
     const env = { DATABASE_URL: await copyWorld() }

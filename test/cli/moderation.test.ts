@@ -1,5 +1,4 @@
 import { describe, expect, inject, test } from 'vitest'
-import { accountStore } from '../../src/accounts/store.ts'
 import type { Decision } from '../../src/apps/policy.ts'
 import { appStore } from '../../src/apps/store.ts'
 import type { AppChanges } from '../../src/contract.ts'
@@ -9,7 +8,6 @@ import { type Change, moderationStore, type Queue } from '../../src/moderation/s
 import { holdClock } from '../support/clock.ts'
 import { expectConsistent } from '../support/consistent.ts'
 import { copyWorld } from '../support/database.ts'
-import { plansOf } from '../support/plans.ts'
 import { commandLine, serve } from '../support/process.ts'
 import { type Service, startService } from '../support/service.ts'
 
@@ -578,52 +576,4 @@ describe('a decision', () => {
       expect.objectContaining({ action: 'app approve', operator: 'test', before: {}, after: {} }),
     ])
   })
-})
-
-test.for<[name: Queue, index: string, sought: Sought]>([
-  ['pending', 'apps_queue', {}],
-  ['changed', 'apps_changed', {}],
-  ['pending', 'apps_queue', { category: 'tools' }],
-  ['changed', 'apps_changed', { category: 'tools' }],
-])('late in a long queue of %s apps, a page comes from its index %s, of %j', async ([name, index, sought]) => {
-  const database = openDatabase(await copyWorld())
-  await database.write(async (connection) => {
-    const { id } = await accountStore(connection).findOrAddDeveloper('Ada')
-    const state =
-      name === 'pending'
-        ? { status: 'pending' as const, approved_at: null }
-        : { status: 'approved' as const, approved_at: past }
-    const texts = {
-      short_description: null,
-      description: 'D',
-      version: '1',
-      package_name: null,
-      rejection_reason: null,
-    }
-    const row = { developer_id: id, category_id: 1, updated_at: past, total_downloads: 0, ...state, ...texts }
-    const app = (number: number) => ({
-      app: {
-        ...row,
-        name: `Queued ${number}`,
-        created_at: past,
-        unreviewed_since: new Date(Date.UTC(2021, 0, 1, 0, 0, -number)).toISOString(),
-      },
-      at: past,
-    })
-    await appStore(connection).insertAll(
-      'app import',
-      Array.from({ length: 120 }, (_, number) => app(number)),
-      actor,
-    )
-  })
-  const { result: page, plans } = await plansOf(database, (connection) =>
-    moderationStore(connection).queue(name, sought, 50, 100),
-  )
-  expect(plans).not.toEqual([])
-  for (const plan of plans) expect(plan).toContain(`USING INDEX ${index}`)
-  const waitingBefore = name === 'pending' ? 2 : 0
-  expect(page.total).toBe(120 + waitingBefore)
-  expect(page.apps.at(-1)?.name).toBe('Queued 0')
-  expect(page.apps).toHaveLength(20 + waitingBefore)
-  await database.close()
 })

@@ -5,7 +5,7 @@ import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { Client } from 'pg'
+import { Client, type QueryResultRow } from 'pg'
 
 /** Where Debian's package puts the programs of each version. */
 const versions = '/usr/lib/postgresql'
@@ -15,10 +15,12 @@ const version = (existsSync(versions) ? readdirSync(versions) : [])
   .toSorted((one, other) => Number(other) - Number(one))
   .find((name) => existsSync(join(versions, name, 'bin/initdb')))
 
+export const isInstalled = version !== undefined
+
 /** A server that is there already, on which the tests may make databases. */
 export const givenServer = process.env.TEST_POSTGRES_URL || undefined
 
-export const hasPostgres = givenServer !== undefined || version !== undefined
+export const hasPostgres = isInstalled || givenServer !== undefined
 
 /** PostgreSQL refuses to run as root; its package brings an account. */
 const isRoot = process.getuid?.() === 0
@@ -116,10 +118,17 @@ export function addressAt(address: string, database: string): string {
 
 /** Runs statements, each by itself, on a database that is there. */
 export async function administer(address: string, ...statements: string[]) {
+  for (const statement of statements) await ask(address, statement)
+}
+
+/** The rows of one statement. */
+export async function ask<Row extends QueryResultRow>(address: string, statement: string): Promise<Row[]> {
   const client = new Client(address)
+  // What breaks it is told to whoever asks.
+  client.on('error', () => {})
   await client.connect()
   try {
-    for (const statement of statements) await client.query(statement)
+    return (await client.query<Row>(statement)).rows
   } finally {
     await client.end()
   }

@@ -65,7 +65,7 @@ const onGiven = (server: string) => async () => {
 
 const actor = { operator: 'world' }
 
-async function createWorld(address: string): Promise<Omit<World, 'source'>> {
+export async function createWorld(address: string): Promise<Omit<World, 'source'>> {
   const database = openDatabase(address)
   await database.migrate()
   const world = await database.write(async (connection) => {
