@@ -59,7 +59,9 @@ export async function startPostgres(from?: string): Promise<PostgresServer> {
         '--no-locale', ...locale, '--wal-segsize=1']
   execFileSync('setpriv', [...asItsAccount, ...make], { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] })
 
-  const addressFor = (user: string) => `postgres:///postgres?${new URLSearchParams({ host: folder, user })}`
+  // On a busy machine the server takes its time to begin a session.
+  const addressFor = (user: string) =>
+    `postgres:///postgres?${new URLSearchParams({ host: folder, user, connect_timeout: '25' })}`
   let stopRunning = async (_signal: NodeJS.Signals) => {}
 
   async function start() {

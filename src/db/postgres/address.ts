@@ -8,7 +8,12 @@ export type Address = {
   /** For the driver: without what is decided here. */
   connectionString: string
   ssl: ConnectionOptions | false
+  /** Milliseconds that a connection may take to be made, or to come free. */
+  patience: number
 }
+
+/** Milliseconds, where the address does not say it in seconds, as libpq's does. */
+const usualPatience = 5000
 
 /** As libpq names them (https://www.postgresql.org/docs/current/libpq-ssl.html); `no-verify` is the driver's own. */
 const sslModes = ['disable', 'prefer', 'require', 'verify-ca', 'verify-full', 'no-verify']
@@ -19,10 +24,12 @@ export function parseAddress(text: string): Address | undefined {
   if (!url || !/^\/[^/]+$/.test(url.pathname)) return undefined
   const mode = url.searchParams.get('sslmode') ?? 'disable'
   if (!sslModes.includes(mode)) return undefined
+  const patience = url.searchParams.get('connect_timeout') ?? String(usualPatience / 1000)
+  if (!/^[1-9]\d{0,3}$/.test(patience)) return undefined
   const ca = url.searchParams.get('sslrootcert')
   const bare = new URL(url)
-  for (const decided of ['sslmode', 'sslrootcert']) bare.searchParams.delete(decided)
-  return { name: nameOf(url), connectionString: bare.href, ssl: sslOf(mode, ca) }
+  for (const decided of ['sslmode', 'sslrootcert', 'connect_timeout']) bare.searchParams.delete(decided)
+  return { name: nameOf(url), connectionString: bare.href, ssl: sslOf(mode, ca), patience: Number(patience) * 1000 }
 }
 
 /** A certificate is verified unless the address says otherwise: libpq's `require` takes any, and so whoever stands between. */

@@ -33,7 +33,7 @@ export const textType = 'text collate "C"'
  * How long what goes wrong may last. Milliseconds. Readers have no limit between statements: what an export has read may be
  * slow to be written.
  */
-const timeouts = { connect: 5000, statement: 30_000, lock: 5000, idle: 60_000 }
+const timeouts = { statement: 30_000, lock: 5000, idle: 60_000 }
 
 /** A server may be gone without a word. Somewhat longer than the server itself waits. */
 const noAnswer = timeouts.statement + 5000
@@ -120,18 +120,15 @@ const types: pg.CustomTypesConfig = {
 /** By which a server's sessions are known. */
 export const applicationName = 'apps-service'
 
-export const clientConfig = ({ connectionString, ssl }: Address): pg.ClientConfig => ({
+export const clientConfig = ({ connectionString, ssl, patience }: Address): pg.ClientConfig => ({
   connectionString,
   ssl,
   types,
   application_name: applicationName,
-  connectionTimeoutMillis: timeouts.connect,
+  connectionTimeoutMillis: patience,
   keepAlive: true,
   keepAliveInitialDelayMillis: 10_000,
 })
-
-/** How long a query waits for a free connection. */
-const acquireTimeout = 5000
 
 /** Milliseconds after which a connection that nobody uses is closed. */
 const idleTimeout = 5 * 60_000
@@ -142,7 +139,7 @@ const open = (address: Address, client: typeof Knex.Client, max: number, more: p
     connection: { ...clientConfig(address), ...more } as Knex.PgConnectionConfig,
     // Bound values, which are callers' data, stay out of error messages and so out of the log.
     compileSqlOnError: false,
-    acquireConnectionTimeout: acquireTimeout,
+    acquireConnectionTimeout: address.patience,
     // knex would write to standard output what it also throws.
     log: { warn: ignore, error: ignore, debug: ignore },
     pool: { min: 0, max, idleTimeoutMillis: idleTimeout },
