@@ -24,9 +24,17 @@ export const hasPostgres = isInstalled || givenServer !== undefined
 
 /** PostgreSQL refuses to run as root; its package brings an account. */
 const isRoot = process.getuid?.() === 0
-const asItsAccount = isRoot ? ['--reuid=postgres', '--regid=postgres', '--clear-groups'] : []
+export const asItsAccount = isRoot ? ['--reuid=postgres', '--regid=postgres', '--clear-groups'] : []
+
+/** A program of the package; throws where it is not installed. */
+export function program(name: string): string {
+  if (version === undefined) throw new Error("PostgreSQL is not installed: on Debian, 'apt-get install postgresql'")
+  return join(versions, version, 'bin', name)
+}
 
 export type PostgresServer = Readonly<{
+  /** Where its socket is. */
+  folder: string
   /** What another one can begin as, when this one was stopped by SIGINT. */
   data: string
   /** Its database `postgres`, for a role that may make databases and nothing else that is special. */
@@ -45,8 +53,6 @@ export type PostgresServer = Readonly<{
  * it orders text as a dictionary does, which is not how the service wants it.
  */
 export async function startPostgres(from?: string): Promise<PostgresServer> {
-  if (version === undefined) throw new Error("PostgreSQL is not installed: on Debian, 'apt-get install postgresql'")
-  const program = (name: string) => join(versions, version, 'bin', name)
   // As a dictionary orders: new in 15.
   const locale = Number(version) < 15 ? [] : ['--locale-provider=icu', '--icu-locale=en']
   const folder = mkdtempSync(join(tmpdir(), 'apps-pg-'))
@@ -94,6 +100,7 @@ export async function startPostgres(from?: string): Promise<PostgresServer> {
   await start()
   if (!from) await administer(addressFor('postgres'), 'create role apps login createdb')
   return {
+    folder,
     data,
     address: addressFor('apps'),
     start,

@@ -24,15 +24,17 @@ const unavailableCodes = new Set([
 const broken =
   /Connection terminated|Connection ended|timeout expired|Client was closed|Client has encountered|Query read timeout/
 
+/** Codes of SQL of a backend that ends, and of Node of a socket that does. */
 const isBroken = (error: unknown) =>
-  error instanceof Error && (broken.test(error.message) || ('syscall' in error && error.syscall === 'connect'))
+  error instanceof Error &&
+  (broken.test(error.message) || 'syscall' in error || ['57P01', '57P02', '57P03', '25P03'].includes(codeOf(error)))
 
 export function isUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   const code = codeOf(error)
   if (error instanceof Unusable || unavailableCodes.has(code)) return true
   if (code.length === 5 && unavailableClasses.has(code.slice(0, 2))) return true
-  if (isBroken(error) || isStale(error)) return true
+  if (isBroken(error) || isStale(error) || isStandbys(error)) return true
   // knex: no connection came free in time, or the pool is closed.
   return error.name === 'KnexTimeoutError' || error.message.startsWith('Unable to acquire a connection')
 }
@@ -47,6 +49,9 @@ export const isConflict = (error: unknown) => ['40001', '40P01', '23505'].includ
 export const isStale = (error: unknown) =>
   ['26000', '42P05'].includes(codeOf(error)) ||
   (codeOf(error) === '0A000' && textOf(error, 'routine') === 'RevalidateCachedQuery')
+
+/** That no transaction can be made to write says a standby, which the server that was the primary may be now. */
+const isStandbys = (error: unknown) => codeOf(error) === '0A000' && textOf(error, 'routine') === 'call_bool_check_hook'
 
 /** Whether no answer to a statement will come on a connection any more. */
 export const endsConnection = (error: unknown) => isBroken(error) || isStale(error)

@@ -1,10 +1,13 @@
 import pg from 'pg'
 import type { Address } from './address.ts'
 import { clientConfig, type DriverConnection } from './connections.ts'
+import { endsConnection } from './errors.ts'
 import { areTrue } from './snapshots.ts'
 
 /** A server that does not answer for so long is not there. Milliseconds. */
 const patience = 5000
+
+type Answer<Row> = { row: Row | undefined; client: pg.Client }
 
 /**
  * Tells the data's version by a connection that does nothing else. Any commit changes the snapshot; but after a crash of a
@@ -32,9 +35,7 @@ export function versionTeller(address: Address) {
     return made
   }
 
-  async function ask<Row extends pg.QueryResultRow>(
-    text: string,
-  ): Promise<{ row: Row | undefined; client: pg.Client }> {
+  async function askOnce<Row extends pg.QueryResultRow>(text: string): Promise<Answer<Row>> {
     const asked = connected()
     const client = await asked
     try {
@@ -45,6 +46,15 @@ export function versionTeller(address: Address) {
       client.end().catch(() => {})
       throw error
     }
+  }
+
+  /** A connection that nothing was asked of for long may be broken, and that is told when it is used. */
+  async function ask<Row extends pg.QueryResultRow>(text: string): Promise<Answer<Row>> {
+    const isOld = connecting !== undefined
+    return askOnce<Row>(text).catch((error: unknown) => {
+      if (!isOld || !endsConnection(error)) throw error
+      return askOnce<Row>(text)
+    })
   }
 
   return {
