@@ -118,7 +118,8 @@ function openServer(address: Address, pool: number): Engine {
     version: teller.version,
     async copyTo() {
       throw new Refusal(
-        `this is PostgreSQL's own to do: pg_dump --format=custom --no-owner --file=FILE, and to restore it into an empty database pg_restore --no-owner --exit-on-error --single-transaction`,
+        'PostgreSQL has its own: pg_dump --format=custom --no-owner --no-privileges --file=FILE, and into an empty database ' +
+          'pg_restore --no-owner --no-privileges --exit-on-error --single-transaction --dbname=ADDRESS FILE',
       )
     },
     async rehearse(work) {

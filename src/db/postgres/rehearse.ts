@@ -1,4 +1,6 @@
 import type { Knex } from 'knex'
+import { Refusal } from '../../errors.ts'
+import { isDirect } from './snapshots.ts'
 
 /**
  * Puts copies of all tables, as they are at one moment, before the tables themselves, on this connection alone: temporary ones,
@@ -9,6 +11,8 @@ export async function copyTables(sql: Knex) {
   await sql.raw('set statement_timeout = 0')
   await sql.transaction(
     async (copying) => {
+      const [connection] = await rowsFrom<{ is_direct: boolean }>(copying, `select ${isDirect} as is_direct`)
+      if (!connection?.is_direct) throw new Refusal('it takes a connection past the pooler, to PostgreSQL itself')
       await copying.raw('set transaction read write')
       const tables: { name: string; schema: string }[] = await rowsFrom(
         copying,

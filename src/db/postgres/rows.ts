@@ -1,10 +1,14 @@
+import { hash } from 'node:crypto'
 import type { Knex } from 'knex'
 import { spending } from '../../spent.ts'
 import type { Connection } from '../dialect.ts'
 import { type DriverConnection, disposeIfBroken } from './connections.ts'
 import { isStale, violatedUnique } from './errors.ts'
 
-/** A statement as the driver has it: its placeholders numbered, and the name that it is prepared by. */
+/**
+ * A statement as the driver has it: its placeholders numbered, and the name that it is prepared by. The name is of the text alone:
+ * through a pooler a backend can have what another process has prepared, which must not be another statement.
+ */
 type Prepared = { text: string; name?: string }
 
 /** How many have a name, and so stay prepared on each connection: more than a running service has. The others are planned each time. */
@@ -18,10 +22,12 @@ function preparedOf(statement: string): Prepared {
   let number = 0
   const text = statement.replaceAll('?', () => `$${++number}`)
   if (prepared.size >= mostPrepared) return { text }
-  const made = { text, name: `apps_${prepared.size}` }
+  const made = { text, name: nameOf(text) }
   prepared.set(statement, made)
   return made
 }
+
+export const nameOf = (text: string) => `apps_${hash('sha256', text).slice(0, 32)}`
 
 /** Past knex, which would build the statement anew and have it planned at each request. */
 export const select =

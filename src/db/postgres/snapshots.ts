@@ -16,10 +16,12 @@ export const establishedSoFar = () => established
 /** Numbers a connection. To be called when it is established, and with what process it has been told. */
 export const numbering = (process: number | undefined) => `set ${setting} = '${process ?? 0} ${++established}'`
 
+/** Whether a statement runs on the backend that the connection was told of: a pooler tells a process of its own. */
+export const isDirect = `coalesce(
+  split_part(current_setting('${setting}', true), ' ', 1) = cast(pg_backend_pid() as text), false)`
+
 /**
- * The number of the connection that a statement runs on; null where it is not known, or its snapshots say nothing. A pooler
- * tells a process of its own: through it a statement runs on this backend or that.
+ * The number of the connection that a statement runs on; null where it is not known, or its snapshots say nothing.
  */
-export const connectionNumber = `case
-  when split_part(current_setting('${setting}', true), ' ', 1) = cast(pg_backend_pid() as text) and ${areTrue}
+export const connectionNumber = `case when ${isDirect} and ${areTrue}
   then cast(split_part(current_setting('${setting}', true), ' ', 2) as int) end`

@@ -2,6 +2,7 @@ import pg from 'pg'
 import type { Address } from './address.ts'
 import { clientConfig, type DriverConnection } from './connections.ts'
 import { endsConnection } from './errors.ts'
+import { nameOf } from './rows.ts'
 import { areTrue } from './snapshots.ts'
 
 /** A server that does not answer for so long is not there. Milliseconds. */
@@ -39,7 +40,7 @@ export function versionTeller(address: Address) {
     const asked = connected()
     const client = await asked
     try {
-      const { rows } = await client.query<Row>({ name: text.slice(0, 60), text })
+      const { rows } = await client.query<Row>({ name: nameOf(text), text })
       return { row: rows[0], client }
     } catch (error) {
       if (connecting === asked) connecting = undefined
