@@ -147,7 +147,10 @@ function openServer(address: Address, pool: number): Engine {
         await sql.raw(`lock table ${tables.map(({ name }: { name: string }) => name).join(', ')} in share mode`)
         return work(sql)
       }),
-    async settle() {},
+    async settle() {
+      // The planner would know nothing of it before autovacuum comes.
+      await writer.raw('analyze')
+    },
     async close() {
       await Promise.all([reader.destroy(), writer.destroy(), teller.close()])
     },

@@ -13,6 +13,8 @@ type Prepared = { text: string; name?: string }
 
 /** How many have a name, and so stay prepared on each connection: more than a running service has. The others are planned each time. */
 const mostPrepared = 200
+/** Characters. What is longer is a search of many terms, and hardly asked twice. */
+const longestPrepared = 2000
 
 const prepared = new Map<string, Prepared>()
 
@@ -21,7 +23,7 @@ function preparedOf(statement: string): Prepared {
   if (known) return known
   let number = 0
   const text = statement.replaceAll('?', () => `$${++number}`)
-  if (prepared.size >= mostPrepared) return { text }
+  if (prepared.size >= mostPrepared || text.length > longestPrepared) return { text }
   const made = { text, name: nameOf(text) }
   prepared.set(statement, made)
   return made
