@@ -1,11 +1,16 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { accountStore } from '../../src/accounts/store.ts'
 import { appStore } from '../../src/apps/store.ts'
-import { type Database, openDatabase } from '../../src/db/open.ts'
+import { type Database, engineOf, openDatabase } from '../../src/db/open.ts'
 import { importLines } from '../support/catalogue-file.ts'
 import { expectConsistentAt } from '../support/consistent.ts'
 import { copyWorld, noDatabase, temporaryFolder } from '../support/database.ts'
 import { commandLine, expectRefusal, serve } from '../support/process.ts'
+
+const main = `${import.meta.dirname}/../../src/main.ts`
 
 const tables = ['developers', 'api_keys', 'categories', 'apps', 'slug_numbers', 'reviews', 'audit'] as const
 
@@ -131,4 +136,39 @@ test('is refused while a server has the database open', async () => {
   server.process.kill('SIGTERM')
   await server.exited
   expect((await run('copy', '--to', target)).code).toBe(0)
+})
+
+test('kill -9 of a copy, at any time: all has arrived or nothing, and then it is begun again', async () => {
+  const source = await livelyWorld()
+  const due = await using(source, contentOf)
+  const apps = (address: string) =>
+    using(address, (database) => database.read(async ({ sql }) => (await sql('apps').pluck('id')).length))
+  let killed = 0
+  for (let round = 0; round < 3; round++) {
+    const target = await migrated(await noDatabase())
+    const child = spawn(process.execPath, [main, 'copy', '--to', target], {
+      env: { PATH: process.env.PATH, DATABASE_URL: source },
+      stdio: ['ignore', 'ignore', 'inherit'],
+    })
+    const ended = once(child, 'exit')
+    await Promise.race([ended, delay(300 + 150 * round)])
+    child.kill('SIGKILL')
+    if ((await ended)[0] === null) killed++
+    const arrived = await apps(target)
+    expect([0, 1206]).toContain(arrived)
+    if (arrived === 0) expect((await commandLine(source).run('copy', '--to', target)).stderr).toBe('')
+    expect(await using(target, contentOf)).toEqual(due)
+  }
+  expect(killed).toBeGreaterThan(0)
+})
+
+test('nobody writes to a database while it is copied', async () => {
+  const address = await copyWorld()
+  const source = engineOf(address)
+  const write = (database: Database) => database.write(({ sql }) => sql('apps').update({ version: '2' }))
+  await source.still(async () => {
+    await expect(using(address, write)).rejects.toMatchObject({ code: 'unavailable' })
+  })
+  await source.close()
+  expect(await using(address, write)).toBe(6)
 })
