@@ -19,9 +19,9 @@ type Found = {
   snapshot: string
   /** How many connections had been established before it was found: a crash would have ended these. */
   established: number
-  /** How many apps each rank has that none before it has; of the last, which is counted first, how many are found in all. */
+  /** How many apps meet each condition that was counted. */
   sizes: Map<string, number>
-  /** By order, the ids of all that is found, where they are few. */
+  /** By order, and whether that is within ranks, the ids of all that is found, where they are few. */
   ids: Map<string, number[]>
 }
 
@@ -42,7 +42,7 @@ export const searchIndex = (sql: Knex, before: FoundBefore): SearchIndex => {
   }
 
   /** What was found before of a question, or nothing yet; and how many apps are listed, in its category where there is one. */
-  async function foundOf(question: SearchQuestion, isRanked: boolean): Promise<{ listed: number; found: Found }> {
+  async function foundOf(question: SearchQuestion): Promise<{ listed: number; found: Found }> {
     const established = establishedSoFar()
     const { categoryId } = question
     const [now] = await select<{ listed: number; number: number | null; snapshot: string }>(
@@ -52,7 +52,7 @@ export const searchIndex = (sql: Knex, before: FoundBefore): SearchIndex => {
       categoryId === undefined ? [] : [categoryId],
     )
     const { listed, number, snapshot } = now ?? { listed: 0, number: null, snapshot: '' }
-    const key = JSON.stringify([question, isRanked])
+    const key = JSON.stringify(question)
     const known = before.get(key)
     if (known && known.snapshot === snapshot && number !== null && number <= known.established) {
       return { listed, found: known }
@@ -122,12 +122,12 @@ export const searchIndex = (sql: Knex, before: FoundBefore): SearchIndex => {
       const ranks = ranksOf(question, isRanked)
       const all = ranks.at(-1)
       if (!all) return { ids: [], total: 0 }
-      const { listed, found } = await foundOf(question, isRanked)
+      const { listed, found } = await foundOf(question)
       const sizeOf = (condition: Condition) => kept(found.sizes, JSON.stringify(condition), () => count(condition))
       const total = await sizeOf(all)
       if (offset >= total) return { ids: [], total }
       if (total <= few) {
-        const ids = await kept(found.ids, order.join(), () => sorted(ranks, order, total, 0))
+        const ids = await kept(found.ids, `${isRanked} ${order}`, () => sorted(ranks, order, total, 0))
         return { ids: ids.slice(offset, offset + limit), total }
       }
 
