@@ -20,9 +20,12 @@ const unavailableCodes = new Set([
   ...['EHOSTUNREACH', 'ENETUNREACH', 'ENETDOWN', 'EHOSTDOWN'],
 ])
 
+/** What Node says of a server's certificate, and OpenSSL of it and of the protocol. */
+const certificateCodes = /CERT|^ERR_TLS|^ERR_SSL/
+
 /** What the driver says, without a code, of a connection that is not made or breaks. */
 const broken =
-  /Connection terminated|Connection ended|timeout expired|Client was closed|Client has encountered|Query read timeout/
+  /Connection terminated|Connection ended|timeout expired|Client was closed|Client has encountered|Query read timeout|not support SSL/
 
 /** Codes of SQL of a backend that ends, and of Node of a socket that does. */
 const isBroken = (error: unknown) =>
@@ -33,6 +36,7 @@ export function isUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   const code = codeOf(error)
   if (error instanceof Unusable || unavailableCodes.has(code)) return true
+  if (certificateCodes.test(code)) return true
   if (code.length === 5 && unavailableClasses.has(code.slice(0, 2))) return true
   if (isBroken(error) || isStale(error) || isStandbys(error)) return true
   // knex: no connection came free in time, or the pool is closed.
