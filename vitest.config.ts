@@ -23,6 +23,7 @@ export default defineConfig({
             ...engines.filter((other) => other !== name).map((other) => `test/**/*.${other}.test.ts`),
           ],
           globalSetup: ['test/support/world.ts'],
+          // All files share a server that is given: what one writes there is another version of the data to the others.
           ...(name === 'postgres' && givenServer !== undefined
             ? { fileParallelism: false, sequence: { groupOrder: 2 } }
             : { sequence: { groupOrder: 1 } }),

@@ -36,8 +36,10 @@ export default async function setup(project: TestProject) {
   const { remove, ...world } = await make()
   project.provide('engine', engine)
   project.provide('world', world)
-  if (project.name === 'sqlite' && !hasPostgres) console.log(leftOut)
-  return remove
+  return async () => {
+    await remove()
+    if (project.name === 'sqlite' && !hasPostgres) console.log(leftOut)
+  }
 }
 
 const leftOut = 'Left out: the tests on PostgreSQL, which need Debian’s package postgresql or a TEST_POSTGRES_URL.'
