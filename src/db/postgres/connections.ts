@@ -91,8 +91,7 @@ const clientWith = (settings: string): typeof PostgresClient =>
     override async acquireRawConnection() {
       const connection: DriverConnection = await super.acquireRawConnection()
       try {
-        await connection.query(settings)
-        await connection.query(numbering(connection.processID))
+        await connection.query(`${settings} ${numbering(connection.processID)}`)
       } catch (error) {
         await this.destroyRawConnection(connection)
         throw error

@@ -11,9 +11,10 @@ export async function copyTables(sql: Knex) {
   await sql.raw('set statement_timeout = 0')
   await sql.transaction(
     async (copying) => {
+      // Before anything else is asked in it.
+      await copying.raw('set transaction read write')
       const [connection] = await rowsFrom<{ is_direct: boolean }>(copying, `select ${isDirect} as is_direct`)
       if (!connection?.is_direct) throw new Refusal('it takes a connection past the pooler, to PostgreSQL itself')
-      await copying.raw('set transaction read write')
       const tables: { name: string; schema: string }[] = await rowsFrom(
         copying,
         'select tablename as name, schemaname as schema from pg_tables where schemaname = current_schema() order by tablename',

@@ -27,7 +27,8 @@ type Found = {
 
 export type FoundBefore = LRUCache<string, Found>
 
-export const foundBefore = (): FoundBefore => new LRUCache({ max: 2000 })
+/** At most some 100 KB each, where all orders were asked for. */
+export const foundBefore = (): FoundBefore => new LRUCache({ max: 300 })
 
 /**
  * The index: a row an app, in app_search, and all its tokens in a GIN index. What is asked for is a set of tokens, any or all of
