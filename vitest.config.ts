@@ -39,9 +39,9 @@ export default defineConfig({
     ],
     // Half of the cores would be left to do nothing: tests wait for processes of their own.
     maxWorkers: '100%',
-    testTimeout: 30_000,
-    hookTimeout: 30_000,
-    // What is waited for comes when it comes: on a busy machine, late.
+    // What is waited for comes when it comes: on a busy machine, where each of a test's processes waits for its turn, late.
+    testTimeout: 90_000,
+    hookTimeout: 90_000,
     expect: { poll: { timeout: 20_000 } },
   },
 })

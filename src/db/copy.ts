@@ -101,8 +101,8 @@ async function* batchesOf(sql: Knex, table: Table): AsyncGenerator<Row[]> {
   } while (last !== undefined)
 }
 
-async function insert({ sql, insertRows }: Connection, table: Table, rows: Row[]) {
-  if (numbered.includes(table)) await insertRows(table, rows as NewRow[])
+async function insert({ sql, insertion }: Connection, table: Table, rows: Row[]) {
+  if (numbered.includes(table)) await insertion(table, rows as NewRow[])()
   else for (const row of rows) await sql<Row>(table).insert(row)
 }
 
@@ -115,11 +115,12 @@ async function tellSearch({ sql, search }: Connection, apps: AppRow[]) {
   const names = new Map(
     developers.map(({ id, name, next_name }) => [id, next_name === null ? name : `${name}\n${next_name}`]),
   )
-  await search.put(
+  const entry = search.entry(
     shown.map((app) => ({
       id: app.id,
       categoryId: app.category_id,
       ...searchDocument(app, names.get(app.developer_id) ?? ''),
     })),
   )
+  await entry()
 }

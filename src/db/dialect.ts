@@ -87,8 +87,13 @@ export type Engine = Readonly<{
    * who might write it, as far as the engine can know.
    */
   still: <T>(work: (sql: Knex) => Promise<T>) => Promise<T>
-  /** What the engine is the better for after much was written. Nobody waits for it. */
+  /** What the engine is the better for when much has been written, and others may write meanwhile. */
   settle: () => Promise<void>
+  /**
+   * What keeps reading quick, where any of it is due: a server looks after it from time to time, and is not kept from its own work by
+   * it. What is cut short is begun again another time.
+   */
+  upkeep: (signal?: AbortSignal) => Promise<void>
   close: () => Promise<void>
 }>
 
@@ -102,11 +107,15 @@ export type Connection = Readonly<{
   select: <Row>(statement: string, values: (string | number)[]) => Promise<Row[]>
   search: SearchIndex
   /**
-   * In a transaction. Inserts rows that all have the same columns, but for `id`: a row without one is given one, which no other of the rows
-   * names, and no later row is given an id that one of these names. Returns each row's id by its value in the column `by`,
-   * where one is named.
+   * In a transaction, which then inserts rows with these ids: those that are wanted, and in the place of each undefined one that
+   * is free, and none of the others. No later row is given one of them.
    */
-  insertRows: (table: string, rows: NewRow[], by?: string) => Promise<Map<unknown, number>>
+  newIds: (table: string, wanted: (number | undefined)[]) => Promise<number[]>
+  /**
+   * In a transaction. Rows that all have the same columns, but for `id`: a row without one is given one, which no other of the
+   * rows names, and no later row is given an id that one of these names.
+   */
+  insertion: (table: string, rows: NewRow[]) => Statement
   /** The id behind which the next row of a table gets its own. */
   lastId: (table: string) => Promise<number>
   /** In a transaction. Has a table, whose ids are no greater, give the next one behind an id. */
@@ -133,6 +142,9 @@ export type Connection = Readonly<{
 /** Of one column, or of several. */
 type Values = string | number | readonly (string | number)[]
 
+/** What is made ready at once, and runs when it is called: see `pipelined` in pipeline.ts. */
+export type Statement = () => Promise<unknown>
+
 export type NewRow = { id?: number | undefined } & Record<string, string | number | null | undefined>
 
 /** All terms are asked for, each by any of its forms. */
@@ -149,7 +161,7 @@ export type Order = readonly (keyof AppRow)[]
 /** The full-text index. It holds the listed apps alone, and what a transaction tells it holds with that transaction. */
 export type SearchIndex = Readonly<{
   /** Takes the place of what was told of the same apps before. */
-  put: (documents: (SearchDocument & { id: number; categoryId: number })[]) => Promise<void>
+  entry: (documents: (SearchDocument & { id: number; categoryId: number })[]) => Statement
   remove: (ids: number[]) => Promise<void>
   /**
    * The ids of a page of what a question finds, and how much that is in all. Where it is ranked, apps come in these ranks,

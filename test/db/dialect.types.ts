@@ -29,6 +29,7 @@ const engine: Engine = {
   rehearse: never,
   still: never,
   settle: never,
+  upkeep: never,
   close: never,
 }
 

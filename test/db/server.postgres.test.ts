@@ -112,7 +112,7 @@ describe.skipIf(givenServer !== undefined)('what befalls a server', () => {
         database.write(({ search }) =>
           round % 2 === 0
             ? search.remove([inject('world').apps.approved])
-            : search.put([{ id: inject('world').apps.approved, categoryId: 1, ...tide }]),
+            : search.entry([{ id: inject('world').apps.approved, categoryId: 1, ...tide }])(),
         )
       await expect.poll(() => succeeds(turn())).toBe(true)
       expect(seen.has(await database.version())).toBe(false)

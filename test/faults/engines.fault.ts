@@ -84,7 +84,10 @@ test.skipIf(!isInstalled)(
     onTestFinished(postgres.remove)
     const [copied = '', imported = ''] = ['copied', 'imported'].map((name) => addressAt(postgres.address, name))
     await administer(postgres.address, 'create database copied', 'create database imported')
-    for (const address of [copied, imported]) expect((await commandLine(address).run('migrate')).code).toBe(0)
+    for (const address of [copied, imported]) {
+      const { code, stderr } = await commandLine(address).run('migrate')
+      expect([code, stderr]).toEqual([0, ''])
+    }
     const { seconds } = await commandLine(source).json('copy', '--to', copied)
     await pipe(source, imported)
     for (const address of [copied, imported]) await expectConsistentAt(address)

@@ -6,7 +6,7 @@ import { isConflict, isUnavailable, reasonOf } from './errors.ts'
 
 import { horizonOf } from './horizon.ts'
 import { copyTables } from './rehearse.ts'
-import { attempt, giveIdsBehind, insertRows, jsonRows, lastId, lock, rowsOf, select } from './rows.ts'
+import { attempt, giveIdsBehind, insertion, jsonRows, lastId, lock, newIds, rowsOf, select } from './rows.ts'
 
 import { schema } from './schema.ts'
 import { foundBefore, searchIndex } from './search.ts'
@@ -94,7 +94,8 @@ function openServer(address: Address, pool: number): Engine {
       sql,
       select: select(sql),
       search: searchIndex(sql, before),
-      insertRows: insertRows(sql),
+      newIds: newIds(sql),
+      insertion: insertion(sql),
       lastId: lastId(sql),
       giveIdsBehind: giveIdsBehind(sql),
       jsonRows,
@@ -151,6 +152,8 @@ function openServer(address: Address, pool: number): Engine {
       // The planner would know nothing of it before autovacuum comes.
       await writer.raw('analyze')
     },
+    // Autovacuum does it.
+    async upkeep() {},
     async close() {
       await Promise.all([reader.destroy(), writer.destroy(), teller.close()])
     },

@@ -60,23 +60,38 @@ async function selectOnce<Row>(sql: Knex, statement: Prepared, values: (string |
 }
 
 /** Rows go in as one JSON text, whose types are the table's: one statement, however many they are. */
-export const insertRows =
-  (sql: Knex): Connection['insertRows'] =>
-  async (table, rows, by) => {
+export const insertion =
+  (sql: Knex): Connection['insertion'] =>
+  (table, rows) => {
     const columns = Object.keys(rows[0] ?? {}).filter((column) => column !== 'id')
-    if (columns.length === 0) return new Map()
+    const greatest = rows.reduce((most, { id = 0 }) => Math.max(most, id), 0)
+    const json = JSON.stringify(rows)
+    return async () => {
+      if (rows.length === 0) return
+      await giveIdsBehind(sql)(table, greatest)
+      await sql.raw(
+        `insert into ${table} (id, ${columns.join(', ')})
+         select coalesce(id, nextval('${table}_id_seq')), ${columns.join(', ')}
+         from json_populate_recordset(null::${table}, ?::json)`,
+        [json],
+      )
+    }
+  }
+
+export const newIds =
+  (sql: Knex): Connection['newIds'] =>
+  async (table, wanted) => {
     await giveIdsBehind(sql)(
       table,
-      rows.reduce((most, { id = 0 }) => Math.max(most, id), 0),
+      wanted.reduce<number>((greatest, id = 0) => Math.max(greatest, id), 0),
     )
-    const { rows: inserted }: { rows: { id: number; value: unknown }[] } = await sql.raw(
-      `insert into ${table} (id, ${columns.join(', ')})
-       select coalesce(id, nextval('${table}_id_seq')), ${columns.join(', ')}
-       from json_populate_recordset(null::${table}, ?::json)
-       ${by === undefined ? '' : `returning id, ${by} as value`}`,
-      [JSON.stringify(rows)],
-    )
-    return new Map(inserted.map(({ id, value }) => [value, id]))
+    const count = wanted.filter((id) => id === undefined).length
+    if (count === 0) return wanted.map((id) => id ?? 0)
+    const { rows } = await sql.raw(`select nextval('${table}_id_seq') as id from generate_series(1, ?::bigint)`, [
+      count,
+    ])
+    const given: number[] = rows.map(({ id }: { id: number }) => id)
+    return wanted.map((id) => id ?? given.shift() ?? 0)
   }
 
 /** Up to here ids that are passed over are taken one by one, which stops nobody. */

@@ -103,16 +103,19 @@ export const searchIndex = (sql: Knex, before: FoundBefore): SearchIndex => {
   }
 
   return {
-    async put(documents) {
-      if (documents.length === 0) return
-      await sql.raw(
-        `insert into app_search (app_id, name, text, package, tokens)
-         select app_id, name, text, package, array_to_tsvector(array(select json_array_elements_text(tokens)))
-         from json_to_recordset(?::json) as document (app_id bigint, name text, text text, package text, tokens json)
-         on conflict (app_id) do update set
-           name = excluded.name, text = excluded.text, package = excluded.package, tokens = excluded.tokens`,
-        [JSON.stringify(documents.toSorted((a, b) => a.id - b.id).map(rowOf))],
-      )
+    entry(documents) {
+      const rows = JSON.stringify(documents.toSorted((a, b) => a.id - b.id).map(rowOf))
+      return async () => {
+        if (documents.length === 0) return
+        await sql.raw(
+          `insert into app_search (app_id, name, text, package, tokens)
+           select app_id, name, text, package, array_to_tsvector(array(select json_array_elements_text(tokens)))
+           from json_to_recordset(?::json) as document (app_id bigint, name text, text text, package text, tokens json)
+           on conflict (app_id) do update set
+             name = excluded.name, text = excluded.text, package = excluded.package, tokens = excluded.tokens`,
+          [rows],
+        )
+      }
     },
 
     async remove(ids) {

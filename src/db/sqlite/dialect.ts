@@ -4,15 +4,13 @@ import { dirname } from 'node:path'
 import { Refusal } from '../../errors.ts'
 import { type Dialect, type Engine, unmigrated } from '../dialect.ts'
 import { openReader, openWriter } from './connections.ts'
-
 import { copyTo, rehearse, still } from './copy.ts'
 import { ailmentIn, isBusy, isUnavailable, reasonOf, Unusable } from './errors.ts'
-
 import { databaseFile, examine } from './file.ts'
-import { makeListsIfDue } from './making-lists.ts'
-import { attempt, giveIdsBehind, insertRows, jsonRows, lastId, rowsOf, select } from './rows.ts'
+import { attempt, giveIdsBehind, insertion, jsonRows, lastId, newIds, rowsOf, select } from './rows.ts'
 import { schema } from './schema.ts'
 import { foundBefore, searchIndex } from './search.ts'
+import { upkeepOf } from './upkeep.ts'
 import { versionTeller } from './version.ts'
 
 /** SQLite: a database in one file, with one writer at a time and readers beside it. */
@@ -88,7 +86,8 @@ function openFile(filename: string): Engine {
       sql,
       select: select(sql),
       search: searchIndex(sql, before),
-      insertRows: insertRows(sql),
+      newIds: newIds(sql),
+      insertion: insertion(sql),
       lastId: lastId(sql),
       giveIdsBehind: giveIdsBehind(sql),
       jsonRows,
@@ -120,13 +119,10 @@ function openFile(filename: string): Engine {
     rehearse: (work) => rehearse(openSource, filename, openFile, work),
     still: (work) => still(filename, work),
     async settle() {
-      await makeListsIfDue({
-        snapshot: (work) => reader.transaction(work),
-        write: (work) => writer.transaction(work),
-      })
       // Not TRUNCATE, which would keep writers waiting until the last reader has ended (https://sqlite.org/pragma.html).
       await writer.raw('pragma wal_checkpoint(passive)')
     },
+    upkeep: upkeepOf(filename, reader),
     async close() {
       await file.settled()
       await closeAll()
