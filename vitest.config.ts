@@ -1,7 +1,11 @@
-import { defineConfig } from 'vitest/config'
+import { configDefaults, defineConfig } from 'vitest/config'
+import { givenServer, hasPostgres } from './test/support/postgres.ts'
 
 // As main.ts has it: each connection of a database has a thread of its own. The workers inherit it.
 process.env.UV_THREADPOOL_SIZE = '8'
+
+/** All tests run on each of them. */
+const engines = ['sqlite', 'postgres']
 
 const summary = process.env.TEST_SUMMARY
 
@@ -9,20 +13,35 @@ export default defineConfig({
   test: {
     // One group after the other. To vitest, 0 is no order: where there is one worker, such files come last.
     projects: [
-      { test: { name: 'tests', include: ['test/**/*.test.ts'], sequence: { groupOrder: 1 } } },
+      ...(hasPostgres ? engines : engines.slice(0, 1)).map((name) => ({
+        test: {
+          name,
+          include: ['test/**/*.test.ts'],
+          // What is one engine's own says so in the file's name.
+          exclude: [
+            ...configDefaults.exclude,
+            ...engines.filter((other) => other !== name).map((other) => `test/**/*.${other}.test.ts`),
+          ],
+          globalSetup: ['test/support/world.ts'],
+          // All files share a server that is given: what one writes there is another version of the data to the others.
+          ...(name === 'postgres' && givenServer !== undefined
+            ? { fileParallelism: false, sequence: { groupOrder: 2 } }
+            : { sequence: { groupOrder: 1 } }),
+        },
+      })),
       // What looks back at all others.
-      { test: { name: 'last', include: ['test/**/*.last.ts'], sequence: { groupOrder: 2 } } },
+      { test: { name: 'last', include: ['test/**/*.last.ts'], sequence: { groupOrder: 3 } } },
     ],
-    globalSetup: ['test/support/world.ts', 'test/contract/coverage.ts'],
+    globalSetup: ['test/contract/coverage.ts'],
     reporters: [
       'default',
       ...(summary ? [['./test/support/summary.ts', { file: summary }] as [string, Record<string, unknown>]] : []),
     ],
     // Half of the cores would be left to do nothing: tests wait for processes of their own.
     maxWorkers: '100%',
-    testTimeout: 30_000,
-    hookTimeout: 30_000,
-    // What is waited for comes when it comes: on a busy machine, late.
+    // What is waited for comes when it comes: on a busy machine, where each of a test's processes waits for its turn, late.
+    testTimeout: 90_000,
+    hookTimeout: 90_000,
     expect: { poll: { timeout: 20_000 } },
   },
 })

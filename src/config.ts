@@ -1,4 +1,5 @@
 import proxyaddr from 'proxy-addr'
+import { usualPool } from './db/dialect.ts'
 import { addressForms, isAddress } from './db/open.ts'
 
 export type Config = Readonly<{
@@ -10,6 +11,8 @@ export type Config = Readonly<{
   prefix: string
   /** Which db/ reads; it may hold a password. */
   databaseUrl: string
+  /** How many connections to the database a process has at most, where that is a server's. */
+  databasePool: number
   logLevel: string
   /** Bytes that kept answers may take; 0 for none. */
   cacheSize: number
@@ -52,7 +55,13 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     'DATABASE_URL',
     'sqlite:data/apps.sqlite',
     (text) => (isAddress(text) ? text : undefined),
-    `${addressForms} (postgres:// is not supported yet)`,
+    addressForms,
+  )
+  const databasePool = variable(
+    'DATABASE_POOL',
+    String(usualPool),
+    (text) => (/^\d{1,4}$/.test(text) && Number(text) >= 4 ? Number(text) : undefined),
+    'a whole number of connections from 4 to 9999',
   )
   const logLevel = variable(
     'LOG_LEVEL',
@@ -99,6 +108,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     port === undefined ||
     !baseUrl ||
     databaseUrl === undefined ||
+    databasePool === undefined ||
     logLevel === undefined ||
     cacheSize === undefined ||
     trustProxy === undefined ||
@@ -110,7 +120,17 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     throw new ConfigError(`bad environment: ${problems.join('; ')}`)
   }
   const limits = { trustProxy, writeLimit, refusedKeyLimit, readLimit }
-  return Object.freeze({ host, port, ...baseUrl, databaseUrl, logLevel, cacheSize, ...limits, metricsPort })
+  return Object.freeze({
+    host,
+    port,
+    ...baseUrl,
+    databaseUrl,
+    databasePool,
+    logLevel,
+    cacheSize,
+    ...limits,
+    metricsPort,
+  })
 }
 
 const parsePort = (text: string) => (/^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : undefined)

@@ -31,7 +31,7 @@ export const reviewColumns: Record<keyof AppReview, string> = {
   created_at: 'created_at',
 }
 const newestFirst = 'order by created_at desc, id desc'
-const newestReviews = `(select * from reviews where app_id = apps.id ${newestFirst} limit 100)`
+const newestReviews = `(select * from reviews where app_id = apps.id ${newestFirst} limit 100) as newest`
 
 /** How many apps there are in each state; a deleted one counts as that alone. */
 export type StateCounts = Readonly<Record<AppStatus | 'deleted', number>>
@@ -201,7 +201,8 @@ export const appStore = (connection: Connection) => {
       id: number,
       { evenDeleted = false, toChange = false, seenBy }: FindOptions = {},
     ): Promise<FoundApp | undefined> {
-      const { select, jsonRows, forUpdate, rowsOf } = connection
+      const { select, lock, jsonRows, rowsOf } = connection
+      if (toChange) await lock('apps', 'id', [id])
       const owner = seenBy === undefined || seenBy === 'anyone' ? [] : [seenBy.developerId]
       const [row] = await select<NamedAppRow & { reviews: unknown }>(
         `select apps.*, developers.name as developer_name, categories.name as category_name,
@@ -210,8 +211,7 @@ export const appStore = (connection: Connection) => {
          join developers on developers.id = apps.developer_id
          join categories on categories.id = apps.category_id
          where apps.id = ? ${evenDeleted ? '' : 'and apps.deleted_at is null'}
-         ${seenBy === undefined ? '' : `and ${seenBy === 'anyone' ? seenByAnyone : seenByOwner}`}
-         ${toChange ? forUpdate('apps') : ''}`,
+         ${seenBy === undefined ? '' : `and ${seenBy === 'anyone' ? seenByAnyone : seenByOwner}`}`,
         [id, ...owner],
       )
       return row && { ...row, reviews: rowsOf(row.reviews) }

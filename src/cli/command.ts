@@ -8,7 +8,8 @@ import { safe, tableLines, terminalWidth } from './text.ts'
 
 /** Opens the database that `DATABASE_URL` names, and closes it whatever happens. */
 export async function withDatabase<T>(work: (database: Database) => Promise<T>): Promise<T> {
-  const database = await openMigratedDatabase(readConfig(process.env).databaseUrl)
+  const { databaseUrl, databasePool } = readConfig(process.env)
+  const database = await openMigratedDatabase(databaseUrl, databasePool)
   try {
     return await work(database)
   } finally {

@@ -16,7 +16,8 @@ export const seedCommand = () =>
     .action(seed)
 
 async function migrate() {
-  const database = openDatabase(readConfig(process.env).databaseUrl)
+  const { databaseUrl, databasePool } = readConfig(process.env)
+  const database = openDatabase(databaseUrl, databasePool)
   try {
     const names = await database.migrate()
     print(names.length === 0 ? 'The database is up to date.' : `Migrated: ${names.join(', ')}.`)

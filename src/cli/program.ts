@@ -18,6 +18,7 @@ const commands: Record<string, () => Promise<Command>> = {
   import: async () => (await import('./import.ts')).importCommand(),
   export: async () => (await import('./export.ts')).exportCommand(),
   backup: async () => (await import('./backup.ts')).backupCommand(),
+  copy: async () => (await import('./copy.ts')).copyCommand(),
 }
 
 /** Runs the command that the arguments name. Exit codes: 0 done, 1 failed, 2 misused. */

@@ -15,9 +15,12 @@ export type Dialect = Readonly<{
   addressForm: string
   /** Whether a DATABASE_URL names one. */
   accepts: (address: string) => boolean
-  /** Touches nothing yet: the first statement does. */
-  open: (address: string) => Engine
+  /** Touches nothing yet: the first statement does. With so many connections at most, where they are a server's. */
+  open: (address: string, pool?: number) => Engine
 }>
+
+/** How many connections a process has to a database that is a server's, unless told otherwise. */
+export const usualPool = 12
 
 /**
  * One database of an engine. Text compares, and so is ordered, by code point: an engine that does otherwise by itself gives
@@ -50,6 +53,8 @@ export type Engine = Readonly<{
   widths: Readonly<{ cheap: number; dear: number; write: number }>
   /** What a store works with, through the reader, the writer, or a transaction of one. */
   connectionOf: (sql: Knex) => Connection
+  /** A transaction of the writer's, for migrations: while another process is at some, whatever becomes of it, it waits. */
+  migration: <T>(work: (sql: Knex) => Promise<T>) => Promise<T>
   /** What a migration does in the engine's own words. */
   schema: SchemaHelpers
 
@@ -77,6 +82,11 @@ export type Engine = Readonly<{
    * nothing of it remains: a copy, or a transaction that is rolled back. Throws a Refusal where there is no room for it.
    */
   rehearse: <T>(work: (engine: Engine) => Promise<T>) => Promise<T>
+  /**
+   * Gives work the database while nobody writes it, nor can until the work ends. Throws a Refusal where somebody has it open
+   * who might write it, as far as the engine can know.
+   */
+  still: <T>(work: (sql: Knex) => Promise<T>) => Promise<T>
   /** What the engine is the better for when much has been written, and others may write meanwhile. */
   settle: () => Promise<void>
   /**
@@ -106,20 +116,31 @@ export type Connection = Readonly<{
    * rows names, and no later row is given an id that one of these names.
    */
   insertion: (table: string, rows: NewRow[]) => Statement
+  /** The id behind which the next row of a table gets its own. */
+  lastId: (table: string) => Promise<number>
+  /** In a transaction. Has a table, whose ids are no greater, give the next one behind an id. */
+  giveIdsBehind: (table: string, id: number) => Promise<void>
   /**
    * A subquery whose value is the rows that it finds, in an order: what belongs together comes in one statement, and costs less
    * than its values one by one. Columns are expressions by name; `rowsOf` reads the value.
    */
   jsonRows: (from: string, columns: Readonly<Record<string, string>>, order: string) => string
   rowsOf: <Row>(column: unknown) => Row[]
-  /** What a `select` ends with that keeps the rows of a table, which it is to change, from others. Knex has its own. */
-  forUpdate: (table: string) => string
+  /**
+   * In a transaction. Keeps the rows of a table that have one of the values from others, before they are read to be changed,
+   * with what is joined to them: a `select` that joins and locks at once can find what never was together. One that reads a
+   * table alone locks by knex's `forUpdate`.
+   */
+  lock: (table: string, columns: string | readonly string[], values: readonly Values[]) => Promise<void>
   /**
    * Runs a statement that a unique constraint may refuse, and throws what `meanings` says of the violated `table.column`.
    * The transaction goes on as if the statement had not been there.
    */
   attempt: <T>(statement: () => PromiseLike<T>, meanings: Record<string, () => Error>) => Promise<T>
 }>
+
+/** Of one column, or of several. */
+type Values = string | number | readonly (string | number)[]
 
 /** What is made ready at once, and runs when it is called: see `pipelined` in pipeline.ts. */
 export type Statement = () => Promise<unknown>
@@ -166,8 +187,10 @@ export type SearchIndex = Readonly<{
   has: (words: readonly { text: string; isBeginning: boolean }[]) => Promise<boolean[]>
 }>
 
-/** Each takes the migration's own transaction. */
+/** What is called takes the migration's own transaction. */
 export type SchemaHelpers = Readonly<{
+  /** Text that compares by code point; `text` in knex's own words is this, too. */
+  textType: string
   /** The full-text index of this version, empty, in the place of any that is there. */
   createSearchIndex: (sql: Knex) => Promise<SearchIndex>
   /** What the index has since it was first made, of what it holds: no document is told it again. */

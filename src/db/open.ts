@@ -4,10 +4,11 @@ import type { Knex } from 'knex'
 import { Refusal, ServiceError } from '../errors.ts'
 import { type Connection, type Dialect, type Engine, type SchemaHelpers, unmigrated } from './dialect.ts'
 import { Lane } from './lane.ts'
+import { postgres } from './postgres/dialect.ts'
 import { sqlite } from './sqlite/dialect.ts'
 
 /** A new engine is a line here. */
-const dialects: readonly Dialect[] = [sqlite]
+const dialects: readonly Dialect[] = [sqlite, postgres]
 
 /** How DATABASE_URL can name a database, in words. */
 export const addressForms = dialects.map(({ addressForm }) => addressForm).join(', or ')
@@ -33,7 +34,7 @@ export type Database = Readonly<{
   /**
    * One transaction: all of the work happens or none. When it resolves, it survives a crash. An engine may have the work run
    * again from its beginning, so it has no effects but through its connection. What it reads in order to change it, it locks
-   * (`forUpdate`): another transaction may be at the same.
+   * (`lock`): another transaction may be at the same.
    */
   write: <T>(work: (connection: Connection) => Promise<T>, demand?: Omit<Demand, 'isDear'>) => Promise<T>
   /** Brings the schema up to date; returns the names of the migrations it ran. */
@@ -84,12 +85,13 @@ type Migration = { up: (sql: Knex, schema: SchemaHelpers) => Promise<void>; down
 type Seed = { seed: (connection: Connection) => Promise<void> }
 
 /** Takes an address that `isAddress` lets through. Touches nothing: the first read or write does. */
-export const openDatabase = (address: string): Database => databaseOf(engineOf(address))
+export const openDatabase = (address: string, pool?: number): Database => databaseOf(engineOf(address, pool))
 
-function engineOf(address: string): Engine {
+/** What is beneath a database, for work on two of them. Touches nothing, either. */
+export function engineOf(address: string, pool?: number): Engine {
   const dialect = dialectOf(address)
   if (!dialect) throw new Error('no engine has such an address')
-  return dialect.open(address)
+  return dialect.open(address, pool)
 }
 
 /**
@@ -146,9 +148,12 @@ export function databaseOf(engine: Engine): Database {
     async migrate() {
       try {
         await engine.makePlace()
-        if ((await ageOf(writer)) === 'newer') throw new Refusal(meaningOf.newer)
-        const [, names] = await writer.migrate.latest({ migrationSource: migrationsIn(engine) })
-        return names
+        return await engine.migration(async (sql) => {
+          if ((await ageOf(sql)) === 'newer') throw new Refusal(meaningOf.newer)
+          await freeMigrationsLock(sql)
+          const [, names] = await sql.migrate.latest({ migrationSource: migrationsIn(engine) })
+          return names
+        })
       } catch (error) {
         const reason = error instanceof Refusal ? error.message : engine.reasonOf(error)
         throw reason ? new Refusal(`the database ${name} cannot be migrated: ${reason}`) : error
@@ -214,7 +219,13 @@ const seedsIn = (directory: string, connectionOf: Engine['connectionOf']): Knex.
   },
 })
 
-async function ageOf(sql: Knex): Promise<SchemaAge> {
+/** knex's own, which outlives a process that is killed. Here it guards nothing. */
+async function freeMigrationsLock(sql: Knex) {
+  if (!(await sql.schema.hasTable('knex_migrations_lock'))) return
+  await sql('knex_migrations_lock').where({ is_locked: 1 }).update({ is_locked: 0 })
+}
+
+export async function ageOf(sql: Knex): Promise<SchemaAge> {
   if (!(await sql.schema.hasTable('knex_migrations'))) return 'older'
   const completed = new Set<string>(await sql('knex_migrations').pluck('name'))
   const known = new Set(await readdir(migrationsDirectory))
@@ -231,22 +242,37 @@ async function inspect(copy: Knex): Promise<{ apps: number }> {
 }
 
 /** The database as a running service needs it: there already, and migrated. Throws `unavailable` with what to do. */
-export async function openMigratedDatabase(address: string): Promise<Database> {
-  const engine = engineOf(address)
+export const openMigratedDatabase = (address: string, pool?: number): Promise<Database> =>
+  openMigrated(engineOf(address, pool))
+
+/** The same of an engine, which it closes where it throws. */
+export async function openMigrated(engine: Engine): Promise<Database> {
   const database = databaseOf(engine)
-  const hindrance =
-    (await engine.hindrance()) ??
-    (await database.schemaAge().then(
-      (age) => meaningOf[age],
-      () => engine.unreadable,
-    ))
-  if (hindrance === undefined) return database
-  await database.close()
-  throw new ServiceError('unavailable', `the database ${engine.name} ${hindrance}`)
+  try {
+    await demandUsable(engine)
+    demandCurrent(engine, await database.schemaAge().catch(() => undefined))
+    return database
+  } catch (error) {
+    await database.close()
+    throw error
+  }
 }
 
+/** Throws `unavailable` where something is known against a database before it is touched. */
+export async function demandUsable(engine: Engine) {
+  const hindrance = await engine.hindrance()
+  if (hindrance !== undefined) throw hindered(engine, hindrance)
+}
+
+/** The same where its schema is not this program's, or could not be read. */
+export function demandCurrent(engine: Engine, age: SchemaAge | undefined) {
+  if (age !== 'current') throw hindered(engine, age === undefined ? engine.unreadable : meaningOf[age])
+}
+
+const hindered = ({ name }: Engine, hindrance: string) =>
+  new ServiceError('unavailable', `the database ${name} ${hindrance}`)
+
 const meaningOf = {
-  current: undefined,
   older: unmigrated,
   newer: 'was migrated by a newer version of this program; run that one',
 }

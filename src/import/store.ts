@@ -39,7 +39,7 @@ type Owners = Map<string, { id: number; hasOneName: boolean }>
 type Terms = { actor: Actor; onlyNew: boolean; now: string }
 
 export const importStore = (connection: Connection) => {
-  const { sql, newIds, insertion } = connection
+  const { sql, newIds, insertion, lock } = connection
   const apps = appStore(connection)
   // Found before in this transaction, which keeps them as they are.
   const developers: Owners = new Map()
@@ -171,15 +171,17 @@ export const importStore = (connection: Connection) => {
     const slugs = lines.flatMap(({ slug }) => slug ?? [])
     const unnamed = lines.filter(({ package_name, slug }) => package_name === undefined && slug === undefined)
     const names = await ownersAnd('name', unnamed)
-    const found = (columns: string | string[], values: readonly (string | readonly (string | number)[])[]) =>
-      values.length === 0
-        ? []
-        : sql('apps')
-            .join('developers', 'developers.id', 'apps.developer_id')
-            // knex types one column or several differently; both take a list of what they are compared with.
-            .whereIn(columns as string, values as string[])
-            .forUpdate('apps')
-            .select('apps.*', 'developers.name as developer_name')
+    const found = async (columns: string | string[], values: readonly (string | readonly (string | number)[])[]) => {
+      if (values.length === 0) return []
+      await lock('apps', columns, values)
+      return (
+        sql('apps')
+          .join('developers', 'developers.id', 'apps.developer_id')
+          // knex types one column or several differently; both take a list of what they are compared with.
+          .whereIn(columns as string, values as string[])
+          .select('apps.*', 'developers.name as developer_name')
+      )
+    }
     const known = new Map<string, KnownApp[]>()
     for (const app of await found('apps.package_key', packages))
       known.set(packageIdentity(app.package_key ?? ''), [app])

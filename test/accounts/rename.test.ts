@@ -7,7 +7,7 @@ import { type Database, openDatabase } from '../../src/db/open.ts'
 import { moderationStore } from '../../src/moderation/store.ts'
 import { importLines } from '../support/catalogue-file.ts'
 import { expectConsistent, found } from '../support/consistent.ts'
-import { copyWorld } from '../support/service.ts'
+import { copyWorld } from '../support/database.ts'
 
 const actor = { operator: 'test' }
 const past = '2020-01-01T00:00:00.000Z'
@@ -17,8 +17,8 @@ const count = 241
 
 /** A database with a developer of many apps, and another connection to it, as another process has. */
 async function prolific() {
-  const file = copyWorld()
-  const [database, other] = [openDatabase(`sqlite:${file}`), openDatabase(`sqlite:${file}`)]
+  const address = await copyWorld()
+  const [database, other] = [openDatabase(address), openDatabase(address)]
   onTestFinished(async () => {
     await database.close()
     await other.close()

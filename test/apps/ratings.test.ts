@@ -2,10 +2,10 @@ import fc from 'fast-check'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { ratingColumns, ratingsOf } from '../../src/apps/ratings.ts'
 import { appStore } from '../../src/apps/store.ts'
-import { openDatabase } from '../../src/db/open.ts'
-import { sqlite } from '../../src/db/sqlite/dialect.ts'
+import { engineOf, openDatabase } from '../../src/db/open.ts'
 import { importLines } from '../support/catalogue-file.ts'
-import { copyWorld, startService, temporaryFolder } from '../support/service.ts'
+import { copyWorld, noDatabase } from '../support/database.ts'
+import { startService } from '../support/service.ts'
 
 test.for<[what: string, sum: number, count: number, average: number, weighted: number]>([
   ['no ratings', 0, 0, 0, 0],
@@ -75,7 +75,7 @@ test('each review counts at once, beside ratings that came without one', async (
       fc.array(fc.array(fc.integer({ min: 1, max: 5 }), { minLength: 1, maxLength: 4 }), { maxLength: 8 }),
       fc.option(fc.tuple(fc.integer({ min: 100, max: 500 }), fc.integer({ min: 1, max: 1_000_000 }))),
       async (turns, other) => {
-        const database = openDatabase(`sqlite:${copyWorld()}`)
+        const database = openDatabase(await copyWorld())
         const imported = other && { average_rating: other[0] / 100, rating_count: other[1] }
         await importLines(database, [line('Stars', { slug: 'stars', ...imported })])
         const stored = () => database.read(({ sql }) => sql('apps').where({ slug: 'stars' }).first())
@@ -102,7 +102,7 @@ test('each review counts at once, beside ratings that came without one', async (
 
 describe('migration 0002', () => {
   test('counts the reviews that are there as the program does, and keeps an average that none tells of', async () => {
-    const engine = sqlite.open(`sqlite:${temporaryFolder()}/old.sqlite`)
+    const engine = engineOf(await noDatabase())
     onTestFinished(() => engine.close())
     await engine.makePlace()
     const migrate = async (name: string) => {

@@ -5,7 +5,7 @@ import { type Database, openDatabase } from '../../src/db/open.ts'
 import { nameKey, queryTerms } from '../../src/search/terms.ts'
 import { playSampleLines } from '../play-sample-lines.ts'
 import { importLines } from '../support/catalogue-file.ts'
-import { temporaryFolder } from '../support/service.ts'
+import { noDatabase } from '../support/database.ts'
 
 /** What must come first, by what is searched for, in the demo catalogue: names in their order. Two apps are named Compass. */
 const queries: Record<string, [search: string, ...first: string[]][]> = {
@@ -318,7 +318,7 @@ describe.skipIf(!existsSync(`${folder}/apps.json`))('of real listings (skipped w
 })
 
 async function openEmpty(): Promise<Database> {
-  const database = openDatabase(`sqlite:${temporaryFolder()}/relevance.sqlite`)
+  const database = openDatabase(await noDatabase())
   onTestFinished(() => database.close())
   await database.migrate()
   return database

@@ -1,11 +1,10 @@
 import { describe, expect, inject, test } from 'vitest'
-import { openDatabase } from '../../src/db/open.ts'
 import type { AppState, Sought } from '../../src/moderation/sought.ts'
 import { moderationStore } from '../../src/moderation/store.ts'
-import { expectConsistentFile } from '../support/consistent.ts'
-import { plansOf } from '../support/plans.ts'
+import { expectConsistentAt } from '../support/consistent.ts'
+import { copyWorld } from '../support/database.ts'
 import { commandLine, serve } from '../support/process.ts'
-import { copyWorld, startService } from '../support/service.ts'
+import { startService } from '../support/service.ts'
 
 describe('the list of apps', () => {
   const all = ['Night Train', 'Bird Song', 'Gone', 'Broken Compass', 'Cloud Atlas', 'Tide Clock']
@@ -53,7 +52,7 @@ describe('the list of apps', () => {
   })
 
   test('for programs and for people', async () => {
-    const cli = commandLine(copyWorld())
+    const cli = commandLine(await copyWorld())
     const gone = {
       id: 4,
       name: 'Gone',
@@ -81,31 +80,12 @@ describe('the list of apps', () => {
       stderr: 'No apps.\n',
     })
   })
-
-  test.for<[state: AppState | undefined, sought: Sought, indexes: string[]]>([
-    ['pending', {}, ['apps_queue', 'apps_queue']],
-    ['rejected', {}, ['apps_rejected', 'apps_rejected']],
-    ['deleted', {}, ['apps_deleted', 'apps_deleted']],
-    ['pending', { category: 'tools' }, ['apps_queue', 'apps_queue']],
-    ['rejected', { category: 'tools' }, ['apps_rejected', 'apps_rejected']],
-    ['deleted', { category: 'tools', search: 'x' }, ['apps_deleted']],
-    ['deleted', { developer: 'Ada' }, ['apps_developer_name', 'apps_developer_name']],
-    [undefined, { developer: 'Ada', search: 'x' }, ['apps_developer_name']],
-    [undefined, { category: 'tools' }, ['apps_category_id_index', 'apps_category_id_index']],
-    [undefined, { category: 'tools', search: 'x' }, ['apps_queue', 'apps_rejected', 'apps_deleted']],
-    ['approved', { search: 'x' }, []],
-  ])('of %s, %j, passes no apps that an index can spare', async ([state, sought, indexes]) => {
-    const database = openDatabase(`sqlite:${copyWorld()}`)
-    const { plans } = await plansOf(database, (connection) => moderationStore(connection).list(state, sought, 10, 0))
-    expect(plans).toEqual(indexes.map((index) => expect.stringMatching(`USING (COVERING )?INDEX ${index}\\b`)))
-    await database.close()
-  })
 })
 
 test('a deleted app comes back as it was, in a running server at once', async () => {
-  const file = copyWorld()
-  const server = await serve(file)
-  const cli = commandLine(file)
+  const address = await copyWorld()
+  const server = await serve(address)
+  const cli = commandLine(address)
   const { keys, apps } = inject('world')
   const found = async (search: string) =>
     (await server.request('GET', `/apps?search=${search}`)).body.data.apps.map(({ id }: { id: number }) => id)
@@ -140,13 +120,13 @@ test('a deleted app comes back as it was, in a running server at once', async ()
   })
   expect((await server.request('GET', `/apps/${apps.pending}`)).status).toBe(404)
   expect((await server.request('GET', `/apps/${apps.pending}`, { key: keys.ada })).status).toBe(200)
-  await expectConsistentFile(file)
+  await expectConsistentAt(address)
 })
 
 test('an app handed over is the new owner’s at once, in a running server', async () => {
-  const file = copyWorld()
-  const server = await serve(file)
-  const cli = commandLine(file)
+  const address = await copyWorld()
+  const server = await serve(address)
+  const cli = commandLine(address)
   const { keys, apps } = inject('world')
   const path = `/apps/${apps.approved}`
   const found = async (search: string) =>
@@ -177,7 +157,7 @@ test('an app handed over is the new owner’s at once, in a running server', asy
   )
   expect((await server.request('GET', `/apps/${apps.pending}`, { key: keys.ada })).status).toBe(404)
   expect((await server.request('GET', `/apps/${apps.pending}`, { key: keys.bob })).status).toBe(200)
-  await expectConsistentFile(file)
+  await expectConsistentAt(address)
 })
 
 test.for<[what: string, message: string]>([

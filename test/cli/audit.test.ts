@@ -1,15 +1,16 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
+import { copyWorld } from '../support/database.ts'
 import { commandLine } from '../support/process.ts'
-import { copyWorld, startService } from '../support/service.ts'
+import { startService } from '../support/service.ts'
 
 test('the newest entries, oldest first, of an app, a developer or since a time', async () => {
   const service = await startService()
   const { keys, apps } = service.world
   await service.request('PUT', `/apps/${apps.approved}`, { key: keys.ada, json: { name: 'Tide Table' } })
   await service.request('DELETE', `/apps/${apps.bobs}`, { key: keys.bob })
-  const cli = commandLine(service.databaseFile)
+  const cli = commandLine(service.databaseUrl)
   type Entry = { id: number; action: string; app_id: number | null; developer_name: string; at: string }
   const audit = async (...options: string[]): Promise<Entry[]> => cli.json('audit', ...options)
 
@@ -56,7 +57,7 @@ test('for people', async () => {
   const { keys, apps } = service.world
   const texts = { name: 'Tide Table', description: `Tide Clock is here. ${'Very '.repeat(100)}`, version: '2' }
   await service.request('PUT', `/apps/${apps.approved}`, { key: keys.ada, json: texts })
-  const cli = commandLine(service.databaseFile)
+  const cli = commandLine(service.databaseUrl)
   const shown = await cli.run('audit', '--limit', '1')
   expect(shown.code).toBe(0)
   expect(shown.stdout.split('\n')).toEqual([
@@ -81,7 +82,7 @@ test('for people', async () => {
 
 test('ends without a word where its reader has seen enough', async () => {
   const main = `${import.meta.dirname}/../../src/main.ts`
-  const env = { PATH: process.env.PATH, DATABASE_URL: `sqlite:${copyWorld()}` }
+  const env = { PATH: process.env.PATH, DATABASE_URL: await copyWorld() }
   const piped = promisify(execFile)('sh', ['-c', `"${process.execPath}" "${main}" audit --json | true`], { env })
   expect(await piped).toEqual({ stdout: '', stderr: '' })
 })

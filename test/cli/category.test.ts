@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest'
 import { categoryStore } from '../../src/apps/categories.ts'
 import { openDatabase } from '../../src/db/open.ts'
-import { expectConsistentFile } from '../support/consistent.ts'
+import { expectConsistentAt } from '../support/consistent.ts'
+import { copyWorld } from '../support/database.ts'
 import { commandLine, serve } from '../support/process.ts'
-import { copyWorld } from '../support/service.ts'
 
 test('categories with how many apps are in each, and under other names at once in a running server', async () => {
-  const file = copyWorld()
-  const server = await serve(file)
-  const cli = commandLine(file)
+  const address = await copyWorld()
+  const server = await serve(address)
+  const cli = commandLine(address)
   const listed = async (slug: string) =>
     (await server.request('GET', `/apps?category=${slug}`)).body.data.apps.map(
       (app: { category_name: string }) => app.category_name,
@@ -40,11 +40,11 @@ test('categories with how many apps are in each, and under other names at once i
     { action: 'category rename', category_id: 1, before: { name: 'Tools' }, after: { name: 'Useful Things' } },
     { action: 'category rename', category_slug: 'useful', before: { slug: 'tools' }, after: { slug: 'useful' } },
   ])
-  await expectConsistentFile(file)
+  await expectConsistentAt(address)
 })
 
 test('categories are in the order of their names, whatever their slugs', async () => {
-  const database = openDatabase(`sqlite:${copyWorld()}`)
+  const database = openDatabase(await copyWorld())
   await database.write((connection) => categoryStore(connection).add('atlas', 'Maps', { operator: 'test' }))
   const [all, overview] = await database.read(async (connection) => {
     const categories = categoryStore(connection)
@@ -57,7 +57,7 @@ test('categories are in the order of their names, whatever their slugs', async (
 })
 
 test('a slug is 80 characters at most', async () => {
-  const database = openDatabase(`sqlite:${copyWorld()}`)
+  const database = openDatabase(await copyWorld())
   const add = (slug: string) =>
     database.write((connection) => categoryStore(connection).add(slug, slug, { operator: 'test' }))
   expect((await add('x'.repeat(80))).slug).toHaveLength(80)
@@ -81,15 +81,15 @@ test.for<[slug: string, to: { name: string; slug?: string }, message: string]>([
     'the slug must be lower-case letters and digits with single hyphens between, not "Bad Slug"',
   ],
 ])('%s cannot become %j', async ([slug, to, message]) => {
-  const database = openDatabase(`sqlite:${copyWorld()}`)
+  const database = openDatabase(await copyWorld())
   const renamed = database.write((connection) => categoryStore(connection).rename(slug, to, { operator: 'test' }))
   await expect(renamed).rejects.toMatchObject({ name: 'Refusal', message })
   await database.close()
 })
 
 test('there are no more categories than an answer can list', async () => {
-  const file = copyWorld()
-  const database = openDatabase(`sqlite:${file}`)
+  const address = await copyWorld()
+  const database = openDatabase(address)
   await database.write(async (connection) => {
     for (let number = 4; number <= 1000; number++) {
       await categoryStore(connection).add(`category-${number}`, `Category ${number}`, { operator: 'test' })
@@ -97,7 +97,7 @@ test('there are no more categories than an answer can list', async () => {
   })
   await database.close()
 
-  const { code, stdout, stderr } = await commandLine(file).run('category', 'add', '--slug', 'more', '--name', 'More')
+  const { code, stdout, stderr } = await commandLine(address).run('category', 'add', '--slug', 'more', '--name', 'More')
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
   expect(stderr).toBe(
     'apps-service: there are 1000 categories, and there can be no more; rename one that is not needed\n',

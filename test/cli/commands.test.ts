@@ -1,12 +1,10 @@
-import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
-import { join } from 'node:path'
 import { describe, expect, inject, test } from 'vitest'
 import { appStore } from '../../src/apps/store.ts'
 import { unreviewedAfter } from '../../src/apps/unreviewed.ts'
 import { openDatabase } from '../../src/db/open.ts'
-import { run } from '../support/process.ts'
-import { copyWorld, temporaryFolder } from '../support/service.ts'
+import { copyWorld, noDatabase } from '../support/database.ts'
+import { expectRefusal, run } from '../support/process.ts'
 
 type Invocation = { name: string; args: string[]; code: number; stdout?: RegExp; stderr?: RegExp; json?: unknown }
 
@@ -90,7 +88,7 @@ describe('on a copy of the world', () => {
       stderr: /lower-case letters and digits/,
     },
   ])('$name', async ({ args, code, stdout, stderr, json }) => {
-    const reply = await run(args, { DATABASE_URL: `sqlite:${copyWorld()}` })
+    const reply = await run(args, { DATABASE_URL: await copyWorld() })
     expect(reply.code, reply.stderr).toBe(code)
     if (stdout) expect(reply.stdout).toMatch(stdout)
     if (stderr) expect(reply.stderr).toMatch(stderr)
@@ -124,7 +122,7 @@ describe('on a copy of the world', () => {
       ['developer rename Ada', /required option '--to <name>'/],
       ['category rename tools --slug utilities', /required option '--name <name>'/],
     ]
-    const env = { DATABASE_URL: `sqlite:${copyWorld()}` }
+    const env = { DATABASE_URL: await copyWorld() }
     const complain = async ([command, complaint]: (typeof cases)[number]) => {
       const { code, stdout, stderr } = await run(command.split(' '), env)
       expect(stderr).toMatch(complaint)
@@ -162,8 +160,8 @@ describe('nothing that others have written deceives a reader at a terminal:', ()
 
   /** A copy of the world in which every text that is not of a fixed form ends so. */
   async function trappedWorld(): Promise<string> {
-    const filename = copyWorld()
-    const database = openDatabase(`sqlite:${filename}`)
+    const address = await copyWorld()
+    const database = openDatabase(address)
     await database.write(async (connection) => {
       const { sql } = connection
       const ending = async (table: string, ...columns: string[]) => {
@@ -189,7 +187,7 @@ describe('nothing that others have written deceives a reader at a terminal:', ()
       await apps.save('app update', app, changes, { operator: `root${trap}` })
     })
     await database.close()
-    return filename
+    return address
   }
 
   test.for<[command: string, texts: string[]]>([
@@ -227,14 +225,14 @@ describe('nothing that others have written deceives a reader at a terminal:', ()
     ['developer list', ['Ada', 'Bob']],
     ['category list', ['Empty', 'Games', 'Tools']],
   ])('%s', async ([command, texts]) => {
-    const { code, stdout, stderr } = await run(command.split(' '), { DATABASE_URL: `sqlite:${await trappedWorld()}` })
+    const { code, stdout, stderr } = await run(command.split(' '), { DATABASE_URL: await trappedWorld() })
     expect(code, stderr).toBe(0)
     expect(stdout + stderr).not.toMatch(/[^\P{Cc}\n]|[\u202A-\u202E\u2066-\u2069]/u)
     for (const text of texts) expect(stdout).toContain(text + shown)
   })
 
   test('what a command has done, and why it has not', async () => {
-    const env = { DATABASE_URL: `sqlite:${await trappedWorld()}` }
+    const env = { DATABASE_URL: await trappedWorld() }
     const revoked = await run(['key', 'revoke', inject('world').keys.bob], env)
     expect(revoked.stdout).toContain(`Bob${shown}`)
     const transferred = await run(['app', 'transfer', '1', '--to', `Bob${trap}`], env)
@@ -251,7 +249,7 @@ describe('nothing that others have written deceives a reader at a terminal:', ()
 })
 
 test('an empty machine: migrate, seed, and everything is there', async () => {
-  const env = { DATABASE_URL: `sqlite:${join(temporaryFolder(), 'new/apps.sqlite')}` }
+  const env = { DATABASE_URL: await noDatabase() }
   expect(await run(['migrate'], env)).toMatchObject({
     code: 0,
     stdout: expect.stringMatching(/^Migrated: 0001-catalogue\.ts, .*\.\n$/),
@@ -264,40 +262,9 @@ test('an empty machine: migrate, seed, and everything is there', async () => {
 })
 
 describe('one clear line, and exit 1', () => {
-  const folder = () => temporaryFolder()
   test.for<
     [what: string, args: string[], env: () => Record<string, string> | Promise<Record<string, string>>, line: RegExp]
   >([
-    [
-      'for a database that is not there',
-      ['serve'],
-      () => ({ DATABASE_URL: `sqlite:${join(folder(), 'none.sqlite')}` }),
-      /none\.sqlite does not exist; npx apps-service migrate creates it/,
-    ],
-    [
-      'for a file that is no database',
-      ['serve'],
-      () => ({ DATABASE_URL: `sqlite:${garbage()}` }),
-      /is no file that SQLite can read as a database/,
-    ],
-    [
-      'for migrating a file that is no database',
-      ['migrate'],
-      () => ({ DATABASE_URL: `sqlite:${garbage()}` }),
-      /file is not a database/,
-    ],
-    [
-      'for migrating where no file can be',
-      ['migrate'],
-      () => ({ DATABASE_URL: 'sqlite:/dev/null/x/apps.sqlite' }),
-      /\/dev\/null/,
-    ],
-    [
-      'for a key on a database that is not migrated',
-      ['key', 'issue', '--developer', 'A'],
-      () => ({ DATABASE_URL: `sqlite:${join(folder(), 'none.sqlite')}` }),
-      /migrate creates it/,
-    ],
     [
       'for a port that is taken',
       ['serve'],
@@ -307,7 +274,7 @@ describe('one clear line, and exit 1', () => {
     [
       'for a host that is not here',
       ['serve'],
-      () => ({ DATABASE_URL: `sqlite:${copyWorld()}`, HOST: '192.0.2.1' }),
+      async () => ({ DATABASE_URL: await copyWorld(), HOST: '192.0.2.1' }),
       /HOST is not an address of this machine/,
     ],
     [
@@ -317,22 +284,13 @@ describe('one clear line, and exit 1', () => {
       /PORT must be [^;]*; BASE_URL must be [^;]*; DATABASE_URL must be [^;]*; LOG_LEVEL must be /,
     ],
   ])('%s', async ([, args, env, line]) => {
-    const { code, stdout, stderr } = await run(args, await env())
-    expect(stderr).toMatch(line)
-    expect(stderr.trimEnd().split('\n')).toHaveLength(1)
-    expect([code, stdout]).toEqual([1, ''])
+    expectRefusal(await run(args, await env()), line)
   })
-
-  function garbage() {
-    const file = join(temporaryFolder(), 'garbage.sqlite')
-    writeFileSync(file, 'not a database '.repeat(500))
-    return file
-  }
 
   async function takenPort() {
     const server = createServer().listen(0, '127.0.0.1').unref()
     await new Promise((resolve) => server.on('listening', resolve))
     const address = server.address()
-    return { DATABASE_URL: `sqlite:${copyWorld()}`, PORT: String(typeof address === 'object' ? address?.port : '') }
+    return { DATABASE_URL: await copyWorld(), PORT: String(typeof address === 'object' ? address?.port : '') }
   }
 })

@@ -1,14 +1,14 @@
 import { expect, inject, test } from 'vitest'
 import { renameDeveloper } from '../../src/accounts/rename.ts'
 import { openDatabase } from '../../src/db/open.ts'
-import { expectConsistentFile, found } from '../support/consistent.ts'
+import { expectConsistentAt, found } from '../support/consistent.ts'
+import { copyWorld } from '../support/database.ts'
 import { commandLine, serve } from '../support/process.ts'
-import { copyWorld } from '../support/service.ts'
 
 const actor = { operator: 'test' }
 
 test('developers with what is theirs', async () => {
-  const cli = commandLine(copyWorld())
+  const cli = commandLine(await copyWorld())
   const created_at = expect.stringMatching(/Z$/)
   const ada = {
     id: 1,
@@ -29,9 +29,9 @@ test('developers with what is theirs', async () => {
 })
 
 test('a new name is shown and found at once in a running server, and the keys stay', async () => {
-  const file = copyWorld()
-  const server = await serve(file)
-  const cli = commandLine(file)
+  const address = await copyWorld()
+  const server = await serve(address)
+  const cli = commandLine(address)
   const { keys, apps } = inject('world')
   const names = async (search: string) =>
     (await server.request('GET', `/apps?search=${search}`)).body.data.apps.map(
@@ -57,7 +57,7 @@ test('a new name is shown and found at once in a running server, and the keys st
     before: { name: 'Ada' },
     after: { name: 'Lovelace & Co' },
   })
-  await expectConsistentFile(file)
+  await expectConsistentAt(address)
 })
 
 const refusal = expect.stringMatching(
@@ -74,7 +74,7 @@ test.for<[from: string, to: string, message: string]>([
   ['Ada', 'a\u202eb', refusal],
   ['Ada', 'Ada\u{e0041}', refusal],
 ])('%j cannot become %j', async ([from, to, message]) => {
-  const database = openDatabase(`sqlite:${copyWorld()}`)
+  const database = openDatabase(await copyWorld())
   await expect(renameDeveloper(database, from, to, actor)).rejects.toMatchObject({ name: 'Refusal', message })
   expect(await found(database, 'ada')).toEqual(['Tide Clock'])
   await database.close()

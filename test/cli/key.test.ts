@@ -1,12 +1,12 @@
 import { expect, inject, test } from 'vitest'
+import { copyWorld } from '../support/database.ts'
 import { commandLine, serve } from '../support/process.ts'
-import { copyWorld } from '../support/service.ts'
 
 const time = expect.stringMatching(/^\d{4}-.*Z$/)
 const idOf = (key: string) => key.slice(5, 17)
 
 test('keys are told of by their beginning, never by their secret', async () => {
-  const cli = commandLine(copyWorld())
+  const cli = commandLine(await copyWorld())
   const { keys } = inject('world')
   const key = { name: null, developer_name: 'Ada', created_at: time, expires_at: time, last_used_at: null }
   const listed = await cli.json('key', 'list')
@@ -30,8 +30,8 @@ test('keys are told of by their beginning, never by their secret', async () => {
 })
 
 test('a key with a name and an end of its own', async () => {
-  const file = copyWorld()
-  const cli = commandLine(file)
+  const address = await copyWorld()
+  const cli = commandLine(address)
   const issued = await cli.json('key', 'issue', '--developer', 'Bob', '--name', ' nightly upload ', '--expires', '12h')
   expect(issued).toEqual({
     id: idOf(issued.key),
@@ -46,7 +46,7 @@ test('a key with a name and an end of its own', async () => {
   expect(expires_at).toBe('2999-01-31T00:00:00.000Z')
   const brief = await cli.json('key', 'issue', '--developer', 'Bob', '--expires', '2s')
 
-  const server = await serve(file)
+  const server = await serve(address)
   const read = async (key: string) => (await server.request('GET', '/apps', { key })).status
   expect(await read(issued.key)).toBe(200)
   await expect.poll(() => read(brief.key)).toBe(401)
@@ -58,9 +58,9 @@ test('a key with a name and an end of its own', async () => {
 })
 
 test('a revoked key fails at the next request to a running server', async () => {
-  const file = copyWorld()
-  const server = await serve(file)
-  const cli = commandLine(file)
+  const address = await copyWorld()
+  const server = await serve(address)
+  const cli = commandLine(address)
   const { keys } = inject('world')
   const update = async (key: string) =>
     (await server.request('PUT', '/apps/1', { key, json: { version: String(Math.random()) } })).status

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { expect, test } from 'vitest'
+import { temporaryFolder } from '../support/database.ts'
 import { listening } from '../support/process.ts'
-import { temporaryFolder } from '../support/service.ts'
 
 test('the mock says what it is, answers and ends without a database, and writes no file', async () => {
   const folder = temporaryFolder()

@@ -1,5 +1,4 @@
 import { describe, expect, inject, test } from 'vitest'
-import { accountStore } from '../../src/accounts/store.ts'
 import type { Decision } from '../../src/apps/policy.ts'
 import { appStore } from '../../src/apps/store.ts'
 import type { AppChanges } from '../../src/contract.ts'
@@ -8,9 +7,9 @@ import type { Sought } from '../../src/moderation/sought.ts'
 import { type Change, moderationStore, type Queue } from '../../src/moderation/store.ts'
 import { holdClock } from '../support/clock.ts'
 import { expectConsistent } from '../support/consistent.ts'
-import { plansOf } from '../support/plans.ts'
+import { copyWorld } from '../support/database.ts'
 import { commandLine, serve } from '../support/process.ts'
-import { copyWorld, type Service, startService } from '../support/service.ts'
+import { type Service, startService } from '../support/service.ts'
 
 const past = '2020-01-01T00:00:00.000Z'
 const recent = expect.stringMatching(/^20[2-9]\d-.*Z$/)
@@ -39,7 +38,7 @@ describe('the queue', () => {
   const nightTrain = { ...cloudAtlas, id: 6, name: 'Night Train', slug: 'night-train', developer_name: 'Bob' }
 
   test('for programs and for people, a page at a time', async () => {
-    const cli = commandLine(copyWorld())
+    const cli = commandLine(await copyWorld())
     expect(await cli.json('moderation', 'queue')).toEqual({
       apps: [cloudAtlas, nightTrain],
       as_of: past,
@@ -70,7 +69,7 @@ describe('the queue', () => {
   test('as of the newest update on the page, for programs as for people', async () => {
     const service = await startService()
     await put(service, service.world.apps.pending, { short_description: 'Seen from above' })
-    const cli = commandLine(service.databaseFile)
+    const cli = commandLine(service.databaseUrl)
     const { apps, as_of } = await cli.json('moderation', 'queue')
     expect(as_of).toBe(apps[0].updated_at)
     expect([apps[0].updated_at > past, apps[1].updated_at]).toEqual([true, past])
@@ -81,7 +80,7 @@ describe('the queue', () => {
   test('with the apps in short where there is room', async () => {
     const service = await startService()
     await put(service, service.world.apps.pending, { short_description: 'Seen from above, in all weathers' })
-    const cli = commandLine(service.databaseFile)
+    const cli = commandLine(service.databaseUrl)
     expect((await cli.run('moderation', 'queue')).stdout.split('\n')).toEqual([
       expect.stringMatching(/ {2}UPDATED {2}IN SHORT$/),
       expect.stringMatching(/^2 .* {2}Seen from above[^…]*…$/),
@@ -116,7 +115,7 @@ describe('the queue', () => {
     const { apps, keys } = service.world
     await put(service, apps.approved, { name: 'Moon Dial' })
     await service.request('PUT', `/apps/${apps.bobs}`, { key: keys.bob, json: { name: 'Moon Song' } })
-    const cli = commandLine(service.databaseFile)
+    const cli = commandLine(service.databaseUrl)
     const found = async (...options: string[]) => {
       const { apps, pagination } = await cli.json('moderation', 'queue', '--changed', ...options)
       return [apps.map(({ name }: { name: string }) => name), pagination.total]
@@ -127,7 +126,7 @@ describe('the queue', () => {
   })
 
   test('of a developer or category that is not there is refused', async () => {
-    const cli = commandLine(copyWorld())
+    const cli = commandLine(await copyWorld())
     const refused = { code: 1, stdout: '' }
     expect(await cli.run('moderation', 'queue', '--developer', 'Eve')).toEqual({
       ...refused,
@@ -150,7 +149,7 @@ describe('the queue', () => {
     await service.database.write(({ sql }) =>
       sql('apps').where({ id: apps.bobsPending }).update({ updated_at: newest }),
     )
-    const { stdout, stderr } = await commandLine(service.databaseFile).run('moderation', 'queue')
+    const { stdout, stderr } = await commandLine(service.databaseUrl).run('moderation', 'queue')
     expect(stdout).toMatch(/Cloud Atlas[^\n]*\n[^\n]*Night Train[^\n]*\n[^\n]*Star Map/)
     expect(stderr).toMatch(`As of ${newest}, which`)
   })
@@ -292,17 +291,17 @@ describe('the queue', () => {
   )
 
   test('changes are shown from where they begin, whole for programs', async () => {
-    const file = copyWorld()
-    const server = await serve(file)
+    const address = await copyWorld()
+    const server = await serve(address)
     const { keys, apps } = inject('world')
     const before = `Tide Clock is here.${' It shows the water.'.repeat(20)}`
     const write = (json: object) => server.request('PUT', `/apps/${apps.approved}`, { key: keys.ada, json })
-    const cli = commandLine(file)
+    const cli = commandLine(address)
     await write({ description: before })
     await cli.run('moderation', 'approve', '1')
     await write({ description: `${before} And ads.`, name: 'Tide Clock!' })
     // What turns the direction of reading in a terminal would let a name pass for another; there are such from before.
-    const database = openDatabase(`sqlite:${file}`)
+    const database = openDatabase(address)
     const name = 'Tide \u202eClock\u2066'
     await database.write(({ sql }) => sql('apps').where({ id: apps.approved }).update({ name }))
     await database.close()
@@ -322,7 +321,7 @@ describe('the queue', () => {
 
 describe('all that is known of an app', () => {
   test('for programs', async () => {
-    const cli = commandLine(copyWorld())
+    const cli = commandLine(await copyWorld())
     const entry = { key_id: null, app_slug: 'tide-clock', category_id: null, category_slug: null }
     const subject = { app_id: 1, developer_id: 1, developer_name: 'Ada', operator: 'world' }
     expect(await cli.json('moderation', 'show', '1')).toEqual({
@@ -377,7 +376,7 @@ describe('all that is known of an app', () => {
   })
 
   test('for people, of a deleted app and a rejected one too', async () => {
-    const cli = commandLine(copyWorld())
+    const cli = commandLine(await copyWorld())
     const shown = await cli.run('moderation', 'show', '3')
     expect(shown.stderr).toBe('')
     expect(shown.stdout).toMatch(/^App +3 \(broken-compass\)\nStatus +rejected\nReason +It points south\.\n/)
@@ -393,7 +392,7 @@ describe('all that is known of an app', () => {
   })
 
   test('of several, each once, and the others where one is not there', async () => {
-    const cli = commandLine(copyWorld())
+    const cli = commandLine(await copyWorld())
     const shown = await cli.run('moderation', 'show', '2', '99', '3', '2')
     expect(shown).toMatchObject({ code: 1, stderr: 'apps-service: there is no app 99\n' })
     expect(shown.stdout.match(/^App .*$/gm)).toEqual([
@@ -420,7 +419,7 @@ describe('all that is known of an app', () => {
   test('with what has changed, whole', async () => {
     const service = await startService()
     await put(service, service.world.apps.approved, { description: 'One.\nTwo.', short_description: '' })
-    const shown = await commandLine(service.databaseFile).run('moderation', 'show', '1')
+    const shown = await commandLine(service.databaseUrl).run('moderation', 'show', '1')
     expect(shown.stdout).toContain(`
 Changed since the last decision
 
@@ -450,7 +449,7 @@ describe('a decision', () => {
     ['reject', 'rejected', 'app 3 is rejected already'],
     ['reject', 'deleted', 'app 4 is deleted now; it must be restored first'],
   ])('%s, where the app is %s', async ([decision, app, refusal]) => {
-    const database = openDatabase(`sqlite:${copyWorld()}`)
+    const database = openDatabase(await copyWorld())
     const id = worldApps()[app]
     const decided = database.write((connection) =>
       moderationStore(connection).decide(decision, id, actor, { reason: 'Because.' }),
@@ -468,7 +467,7 @@ describe('a decision', () => {
     ['with line breaks and tabs', 'One.\r\n\tTwo.', true],
     ['with half a surrogate pair', 'x\ud83d', false],
   ])('a rejection with a reason %s', async ([, reason, isTaken]) => {
-    const database = openDatabase(`sqlite:${copyWorld()}`)
+    const database = openDatabase(await copyWorld())
     const decided = database.write((connection) =>
       moderationStore(connection).decide('reject', worldApps().pending, actor, { reason }),
     )
@@ -481,7 +480,7 @@ describe('a decision', () => {
   })
 
   test('on several apps: each by itself, in order, once', async () => {
-    const cli = commandLine(copyWorld())
+    const cli = commandLine(await copyWorld())
     const approved = await cli.run('moderation', 'approve', '6', '99', '2', '6', '1')
     expect(approved).toEqual({
       code: 1,
@@ -498,7 +497,7 @@ describe('a decision', () => {
   })
 
   test('without a reason is a misuse, said once, and nothing is done', async () => {
-    const cli = commandLine(copyWorld())
+    const cli = commandLine(await copyWorld())
     for (const reason of ['', ' \n ', '\u200b', 'x'.repeat(1001), 'No.\u001b[2J']) {
       const { code, stdout, stderr } = await cli.run('moderation', 'reject', '2', '6', '99', '--reason', reason)
       expect([code, stdout]).toEqual([2, ''])
@@ -508,7 +507,7 @@ describe('a decision', () => {
   })
 
   test('on ids from standard input; none where a line is not an id', async () => {
-    const cli = commandLine(copyWorld())
+    const cli = commandLine(await copyWorld())
     const bad = await cli.runWith('2\n\n0x6\n6 7\n-1\n', 'moderation', 'approve', '-')
     expect(bad).toMatchObject({ code: 2, stdout: '' })
     expect(bad.stderr).toMatch(/lines that are not ids: line 3 \(0x6\), line 4 \(6 7\), line 5 \(-1\)\n/)
@@ -530,7 +529,7 @@ describe('a decision', () => {
   test('as of a time is refused where the owner has updated the app since', async () => {
     const service = await startService()
     const { apps } = service.world
-    const cli = commandLine(service.databaseFile)
+    const cli = commandLine(service.databaseUrl)
     const { updated_at: seen } = await cli.json('moderation', 'show', '2')
     await put(service, apps.pending, { description: 'Buy my other app.' })
     const { updated_at: now } = await cli.json('moderation', 'show', '2')
@@ -577,52 +576,4 @@ describe('a decision', () => {
       expect.objectContaining({ action: 'app approve', operator: 'test', before: {}, after: {} }),
     ])
   })
-})
-
-test.for<[name: Queue, index: string, sought: Sought]>([
-  ['pending', 'apps_queue', {}],
-  ['changed', 'apps_changed', {}],
-  ['pending', 'apps_queue', { category: 'tools' }],
-  ['changed', 'apps_changed', { category: 'tools' }],
-])('late in a long queue of %s apps, a page comes from its index %s, of %j', async ([name, index, sought]) => {
-  const database = openDatabase(`sqlite:${copyWorld()}`)
-  await database.write(async (connection) => {
-    const { id } = await accountStore(connection).findOrAddDeveloper('Ada')
-    const state =
-      name === 'pending'
-        ? { status: 'pending' as const, approved_at: null }
-        : { status: 'approved' as const, approved_at: past }
-    const texts = {
-      short_description: null,
-      description: 'D',
-      version: '1',
-      package_name: null,
-      rejection_reason: null,
-    }
-    const row = { developer_id: id, category_id: 1, updated_at: past, total_downloads: 0, ...state, ...texts }
-    const app = (number: number) => ({
-      app: {
-        ...row,
-        name: `Queued ${number}`,
-        created_at: past,
-        unreviewed_since: new Date(Date.UTC(2021, 0, 1, 0, 0, -number)).toISOString(),
-      },
-      at: past,
-    })
-    await appStore(connection).insertAll(
-      'app import',
-      Array.from({ length: 120 }, (_, number) => app(number)),
-      actor,
-    )
-  })
-  const { result: page, plans } = await plansOf(database, (connection) =>
-    moderationStore(connection).queue(name, sought, 50, 100),
-  )
-  expect(plans).not.toEqual([])
-  for (const plan of plans) expect(plan).toContain(`USING INDEX ${index}`)
-  const waitingBefore = name === 'pending' ? 2 : 0
-  expect(page.total).toBe(120 + waitingBefore)
-  expect(page.apps.at(-1)?.name).toBe('Queued 0')
-  expect(page.apps).toHaveLength(20 + waitingBefore)
-  await database.close()
 })

@@ -5,13 +5,14 @@ import { connect } from 'node:net'
 import { createInterface } from 'node:readline'
 import { expect, inject, onTestFinished, test } from 'vitest'
 import { openDatabase } from '../../src/db/open.ts'
+import { expectSound } from '../support/consistent.ts'
+import { copyWorld } from '../support/database.ts'
 import { run, serve } from '../support/process.ts'
-import { copyWorld } from '../support/service.ts'
 
 test('decisions and keys of the command line show in a running server at once', async () => {
-  const file = copyWorld()
-  const env = { DATABASE_URL: `sqlite:${file}` }
-  const server = await serve(file)
+  const address = await copyWorld()
+  const env = { DATABASE_URL: address }
+  const server = await serve(address)
   const key = (await run(['key', 'issue', '--developer', 'Grace'], env)).stdout.trim()
   const json = { name: 'Star Map', description: 'The sky.', category_id: 1 }
   const created = await server.request('POST', '/apps', { key, json })
@@ -25,18 +26,8 @@ test('decisions and keys of the command line show in a running server at once', 
   expect((await server.request('GET', `/apps/${id}`, { key })).body.data.app.rejection_reason).toBe('Dark.')
 })
 
-test('a server makes the lists that search keeps of many apps, by a process of its own', async () => {
-  const file = copyWorld()
-  const database = openDatabase(`sqlite:${file}`)
-  onTestFinished(() => database.close())
-  await database.write(({ sql }) => sql('categories').where({ id: 1 }).update({ listed_apps: 20_000 }))
-  await serve(file)
-  const listed = () => database.read(({ sql }) => sql('app_search_state').pluck('listed'))
-  await expect.poll(listed, { timeout: 20_000 }).toEqual([expect.toSatisfy((count) => count >= 20_000)])
-})
-
 test('SIGTERM under keep-alive load: not ready, requests in flight are answered, none is broken, and it ends', async () => {
-  const server = await serve(copyWorld())
+  const server = await serve(await copyWorld())
   const agent = new Agent({ keepAlive: true, maxSockets: 20 })
   onTestFinished(() => agent.destroy())
   let answered = 0
@@ -69,7 +60,7 @@ test('under npx it ends with it', async () => {
   // As npm starts it: by a shell, which a signal to npx ends, and by which it is orphaned. Not npm itself, which may first
   // ask the registry for this or that.
   const main = `${import.meta.dirname}/../../src/main.ts`
-  const env = { npm_execpath: 'npm', PORT: '0', DATABASE_URL: `sqlite:${copyWorld()}` }
+  const env = { npm_execpath: 'npm', PORT: '0', DATABASE_URL: await copyWorld() }
   const command = `'${process.execPath}' '${main}' serve; exit`
   const shell = spawn('sh', ['-c', command], { env, stdio: ['ignore', 'pipe', 'inherit'] })
   const lines = createInterface({ input: shell.stdout })[Symbol.asyncIterator]()
@@ -99,14 +90,14 @@ function isRunning(pid: number): boolean {
 }
 
 test('a client that never finishes its request does not keep the process from ending', async () => {
-  const server = await serve(copyWorld())
+  const server = await serve(await copyWorld())
   await beginCreate(server.port, inject('world').keys.ada)
   server.process.kill('SIGTERM')
   expect((await server.exited)[0]).toBe(0)
 })
 
 test('a second signal does not cut what is in flight', async () => {
-  const server = await serve(copyWorld())
+  const server = await serve(await copyWorld())
   const inFlight = await beginCreate(server.port, inject('world').keys.ada)
   server.process.kill('SIGTERM')
   await expect.poll(() => server.log.filter((line) => line.includes('SIGTERM'))).toHaveLength(1)
@@ -180,9 +171,9 @@ async function beginCreate(port: number, key: string) {
 }
 
 test('kill -9 during creates: what was acknowledged is there, whole, and nothing is half there', async () => {
-  const file = copyWorld()
+  const address = await copyWorld()
   const { keys } = inject('world')
-  const server = await serve(file)
+  const server = await serve(address)
   const acknowledged = new Map<number, string>()
   let next = 0
   const publish = async () => {
@@ -199,10 +190,9 @@ test('kill -9 during creates: what was acknowledged is there, whole, and nothing
   expect(acknowledged.size).toBeGreaterThanOrEqual(300)
   expect(acknowledged.size).toBeLessThan(1000)
 
-  const database = openDatabase(`sqlite:${file}`)
+  const database = openDatabase(address)
+  await expectSound(database)
   await database.write(async ({ sql }) => {
-    expect(await sql.raw('PRAGMA integrity_check')).toEqual([{ integrity_check: 'ok' }])
-    expect(await sql.raw('PRAGMA foreign_key_check')).toEqual([])
     const apps = await sql('apps').whereLike('name', 'Crash %')
     const stored = new Map(apps.map(({ id, name }) => [id, name]))
     for (const [id, name] of acknowledged) expect(stored.get(id)).toBe(name)
@@ -214,7 +204,7 @@ test('kill -9 during creates: what was acknowledged is there, whole, and nothing
   })
   await database.close()
 
-  const again = await serve(file)
+  const again = await serve(address)
   expect((await again.request('GET', '/readyz')).status).toBe(200)
   expect(
     (

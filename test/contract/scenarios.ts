@@ -43,7 +43,7 @@ export function hold(
 }
 
 const placeholder: World = {
-  file: '',
+  source: '',
   keys: { ada: '', bob: '', expired: '', revoked: '' },
   categories: { tools: 0, games: 0, empty: 0 },
   apps: { approved: 0, pending: 0, rejected: 0, deleted: 0, bobs: 0, bobsPending: 0 },

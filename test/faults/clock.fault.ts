@@ -1,8 +1,8 @@
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, inject, test } from 'vitest'
+import { copyWorldFile, temporaryFolder } from '../support/database.ts'
 import { commandLine, serve } from '../support/process.ts'
-import { copyWorld, temporaryFolder } from '../support/service.ts'
 import { lossesIn, noDeeds } from './deeds.ts'
 
 /** Debian's package libfaketime. */
@@ -12,10 +12,10 @@ const library = ['x86_64', 'aarch64']
 
 test('a clock that jumps back and forth: what is written stays, in an order, and stale tags are refused', async (context) => {
   if (!library) return context.skip('needs libfaketime: apt-get install libfaketime')
-  const file = copyWorld()
+  const file = copyWorldFile()
   const clock = join(temporaryFolder(), 'clock')
   writeFileSync(clock, '+0')
-  const server = await serve(file, {
+  const server = await serve(`sqlite:${file}`, {
     LD_PRELOAD: library,
     FAKETIME_TIMESTAMP_FILE: clock,
     FAKETIME_NO_CACHE: '1',
@@ -40,7 +40,7 @@ test('a clock that jumps back and forth: what is written stays, in an order, and
     expect((await change('2')).status).toBe(200)
     expect((await change('3')).status).toBe(412)
     // By a process with the machine's clock: at another time than the server's.
-    expect((await commandLine(file).run('moderation', 'approve', String(id))).code).toBe(0)
+    expect((await commandLine(`sqlite:${file}`).run('moderation', 'approve', String(id))).code).toBe(0)
     const page = await server.request('GET', '/apps?limit=100')
     expect(page.body.data.apps.map((app: { id: number }) => app.id)).toContain(id)
     expect((await server.request('GET', '/readyz')).status).toBe(200)

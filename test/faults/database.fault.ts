@@ -3,9 +3,9 @@ import { once } from 'node:events'
 import { copyFileSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, inject, test } from 'vitest'
+import { temporaryFolder } from '../support/database.ts'
 import { canMount, mountSmallDisk } from '../support/disk.ts'
 import { commandLine, type Served, serve } from '../support/process.ts'
-import { temporaryFolder } from '../support/service.ts'
 import { lossesIn, noDeeds } from './deeds.ts'
 
 type Place = { folder: string; file: string }
@@ -32,7 +32,7 @@ const faults: Fault[] = [
     name: 'replaced by another database',
     strike({ folder, file }) {
       renameSync(file, join(folder, 'away'))
-      copyFileSync(inject('world').file, file)
+      copyFileSync(inject('world').source, file)
     },
     mend: ({ folder, file }) => renameSync(join(folder, 'away'), file),
     told: /was replaced/,
@@ -101,7 +101,7 @@ function place(): Place {
   mkdirSync(folder)
   if (canMount) mountSmallDisk(folder, 48)
   const file = join(folder, 'apps.sqlite')
-  copyFileSync(inject('world').file, file)
+  copyFileSync(inject('world').source, file)
   return { folder, file }
 }
 
@@ -112,7 +112,7 @@ test.for(faults.filter(({ name }) => canMount || !name.includes('full')))(
   'a database that is $name is told, no write is lost, nothing is an error of the inside, and all comes back by itself',
   async ({ strike, mend, told, writes, reads }) => {
     const { folder, file } = place()
-    const server = await serve(file)
+    const server = await serve(`sqlite:${file}`)
     const deeds = noDeeds()
     let number = 0
     const create = async () => {
@@ -150,7 +150,7 @@ test.for(faults.filter(({ name }) => canMount || !name.includes('full')))(
 test('a command on a database that is gone makes none', async () => {
   const { folder, file } = place()
   renameSync(file, join(folder, 'away'))
-  const { code, stderr } = await commandLine(file).run('category', 'add', '--slug', 'new', '--name', 'New')
+  const { code, stderr } = await commandLine(`sqlite:${file}`).run('category', 'add', '--slug', 'new', '--name', 'New')
   expect([code, stderr]).toEqual([1, expect.stringMatching(/does not exist/)])
   renameSync(join(folder, 'away'), file)
 })

@@ -3,9 +3,8 @@ import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { expect, inject } from 'vitest'
-import type { Database } from '../../src/db/open.ts'
 import { openDatabase } from '../../src/db/open.ts'
-import { expectConsistent } from '../support/consistent.ts'
+import { expectConsistent, expectSound } from '../support/consistent.ts'
 import { type Served, serve } from '../support/process.ts'
 
 /** All that was acknowledged to those who wrote. */
@@ -41,7 +40,7 @@ const sources = `${import.meta.dirname}/../..`
  * once by SIGKILL, and tells which were at work.
  */
 export async function beginDeeds(file: string, deeds: Deeds, round: number, env: Record<string, string> = {}) {
-  const server = await serve(file, env)
+  const server = await serve(`sqlite:${file}`, env)
   const processes: ChildProcess[] = []
   let isOver = false
   let count = 0
@@ -158,7 +157,7 @@ const catalogueLines = (round: number) =>
 export async function lossesIn(file: string, deeds: Deeds): Promise<string[]> {
   const database = openDatabase(`sqlite:${file}`)
   try {
-    await expectWhole(database)
+    await expectSound(database)
     return await database.snapshot(async ({ sql }) => {
       const rows: {
         id: number
@@ -197,18 +196,11 @@ export async function lossesIn(file: string, deeds: Deeds): Promise<string[]> {
   }
 }
 
-async function expectWhole(database: Database) {
-  await database.read(async ({ sql }) => {
-    expect(await sql.raw('PRAGMA integrity_check')).toEqual([{ integrity_check: 'ok' }])
-    expect(await sql.raw('PRAGMA foreign_key_check')).toEqual([])
-  })
-}
-
 /** The search index, counters and ratings too, and each of the backups. */
 export async function expectAllWhole(file: string, deeds: Deeds) {
   for (const path of [file, ...deeds.backups.slice(-1)]) {
     const database = openDatabase(`sqlite:${path}`)
-    await expectWhole(database)
+    await expectSound(database)
       .then(() => expectConsistent(database))
       .finally(() => database.close())
   }

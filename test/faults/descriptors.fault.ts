@@ -1,16 +1,16 @@
 import { execFileSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { expect, inject, test } from 'vitest'
+import { copyWorldFile } from '../support/database.ts'
 import { serve } from '../support/process.ts'
-import { copyWorld } from '../support/service.ts'
 import { lossesIn, noDeeds } from './deeds.ts'
 import { connected } from './sockets.ts'
 
 test.runIf(process.platform === 'linux')(
   'where file descriptors are used up, nothing fails inside, and all goes on when there are some again',
   async () => {
-    const file = copyWorld()
-    const server = await serve(file)
+    const file = copyWorldFile()
+    const server = await serve(`sqlite:${file}`)
     const pid = String(server.process.pid)
     const used = () => readdirSync(`/proc/${pid}/fd`).length
     // The database has not been used yet: with the connections below it would open its own.

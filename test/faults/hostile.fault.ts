@@ -1,6 +1,6 @@
 import { expect, inject, test } from 'vitest'
+import { copyWorldFile } from '../support/database.ts'
 import { type Served, serve } from '../support/process.ts'
-import { copyWorld } from '../support/service.ts'
 import { between } from './deeds.ts'
 import { exchange } from './sockets.ts'
 
@@ -270,7 +270,7 @@ const attacks = [...paths, ...heads, ...bodies]
 
 test(`${attacks.length} hostile heads, paths and bodies: each is answered once or not at all, none fails inside, and others go on`, async () => {
   expect(attacks.length).toBeGreaterThanOrEqual(300)
-  const server = await serve(copyWorld())
+  const server = await serve(`sqlite:${copyWorldFile()}`)
   const statuses = new Map<string, number>()
   for (const [name, bytes] of attacks) {
     const text = await exchange(server.port, bytes)
@@ -286,7 +286,7 @@ test(`${attacks.length} hostile heads, paths and bodies: each is answered once o
 })
 
 test('1,000 mutilations of a key, wherever they stand: none of them is in the log', async () => {
-  const server = await serve(copyWorld())
+  const server = await serve(`sqlite:${copyWorldFile()}`)
   const key = inject('world').keys.ada
   const secret = key.slice(key.lastIndexOf('_') + 1)
   const places = [

@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { copyWorld } from '../support/service.ts'
+import { copyWorldFile } from '../support/database.ts'
 import { isCut } from './cut.ts'
 import { addTo, beginDeeds, between, expectAllWhole, lossesIn, noDeeds, noTotals } from './deeds.ts'
 
@@ -11,7 +11,7 @@ const rounds = 5
 test(`kill -9, ${kills} times, amid creates, changes, decisions, import and backup: nothing that was acknowledged is lost`, async () => {
   const totals = { ...noTotals(), amidImport: 0, amidBackup: 0 }
   for (let kill = 0; kill < kills; kill += rounds) {
-    const file = copyWorld()
+    const file = copyWorldFile()
     const deeds = noDeeds()
     for (let round = kill; round < Math.min(kill + rounds, kills); round++) {
       const { acknowledged, kill: killAll } = await beginDeeds(file, deeds, round)

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { copyFileSync, cpSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, expect, inject, test } from 'vitest'
-import { temporaryFolder } from '../support/service.ts'
+import { temporaryFolder } from '../support/database.ts'
 import { isCut } from './cut.ts'
 import { addTo, beginDeeds, between, expectAllWhole, lossesIn, noDeeds, noTotals } from './deeds.ts'
 
@@ -10,7 +10,7 @@ const cuts = isCut ? 2 : 20
 
 let library = ''
 beforeAll(() => {
-  library = join(inject('world').file, '../power-cut.so')
+  library = join(inject('world').source, '../power-cut.so')
   const source = `${import.meta.dirname}/power-cut.c`
   execFileSync('cc', ['-shared', '-fPIC', '-O2', '-o', library, source, '-ldl', '-lpthread'])
 })
@@ -21,7 +21,7 @@ function disk() {
   const [from, to, notes] = [join(folder, 'seen'), join(folder, 'flushed'), join(folder, 'notes')]
   mkdirSync(from)
   mkdirSync(notes)
-  copyFileSync(inject('world').file, join(from, 'apps.sqlite'))
+  copyFileSync(inject('world').source, join(from, 'apps.sqlite'))
   cpSync(from, to, { recursive: true })
   return {
     file: join(from, 'apps.sqlite'),

@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { expect, onTestFinished, test } from 'vitest'
+import { copyWorldFile } from '../support/database.ts'
 import { freePort } from '../support/free-port.ts'
-import { copyWorld } from '../support/service.ts'
 import { connected } from './sockets.ts'
 
 /** Under keep-alive, and by the shell that npm starts: test/cli/serve.test.ts. */
@@ -17,7 +17,7 @@ test('SIGTERM to npx itself ends the server, answers what is under way, and free
       npm_config_offline: 'true',
       npm_config_update_notifier: 'false',
       PORT: String(port),
-      DATABASE_URL: `sqlite:${copyWorld()}`,
+      DATABASE_URL: `sqlite:${copyWorldFile()}`,
     },
     stdio: ['ignore', 'pipe', 'inherit'],
   })

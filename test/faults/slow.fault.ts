@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { expect, inject, test } from 'vitest'
+import { copyWorldFile } from '../support/database.ts'
 import { serve } from '../support/process.ts'
-import { copyWorld } from '../support/service.ts'
 import { connected, ended } from './sockets.ts'
 
 const each = 500
@@ -31,7 +31,7 @@ async function slow(port: number, beginning: string, reads: boolean) {
 }
 
 test(`${each} slow heads, ${each} slow bodies and ${each} readers who do not read: others are answered, and the slow are cut`, async () => {
-  const server = await serve(copyWorld())
+  const server = await serve(`sqlite:${copyWorldFile()}`)
   const beginnings = [slowHead, slowBody()].flatMap((beginning) => Array.from({ length: each }, () => beginning))
   const senders = await Promise.all(beginnings.map((beginning) => slow(server.port, beginning, true)))
   const readers = await Promise.all(Array.from({ length: each }, () => slow(server.port, unread, false)))

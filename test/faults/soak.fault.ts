@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, inject, test } from 'vitest'
+import { copyWorldFile } from '../support/database.ts'
 import { serve } from '../support/process.ts'
-import { copyWorld } from '../support/service.ts'
 import { between } from './deeds.ts'
 import { connected } from './sockets.ts'
 
@@ -13,7 +13,7 @@ const minutes = 10
 test.runIf(process.env.SOAK)(
   `${minutes} minutes of reads, searches, writes, bad keys and broken connections: memory is flat`,
   async () => {
-    const server = await serve(copyWorld())
+    const server = await serve(`sqlite:${copyWorldFile()}`)
     const { pid } = server.process
     const megabytes = () =>
       Math.round(Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024)

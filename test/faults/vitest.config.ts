@@ -1,12 +1,13 @@
 import { defineConfig } from 'vitest/config'
 import base from '../../vitest.config.ts'
 
-const { projects: _, ...shared } = base.test ?? {}
+const { projects: _, globalSetup = [], ...shared } = base.test ?? {}
 
 /** The faults: what the service survives, by real processes, sockets and disks. One after the other, since each wants the machine. */
 export default defineConfig({
   test: {
     ...shared,
+    globalSetup: ['test/support/world.ts', ...globalSetup],
     include: ['test/faults/**/*.fault.ts'],
     // Their figures are for whoever runs them.
     disableConsoleIntercept: true,

@@ -65,14 +65,13 @@ describe.for<[prefix: string]>([[''], ['/store.v1']])('under the prefix "%s"', (
 })
 
 test('what GET has kept answers HEAD, and 304 to whoever has it', async () => {
+  const keepsNone = await startService({ cacheSize: 0 })
   const { service, reads } = await counting()
   const [first] = await askTimes(service, 2, 'GET', '/apps/1')
   const etag = String(first?.headers.etag)
   const head = await service.request('HEAD', '/apps/1')
   expect([head.status, head.text, head.headers['content-length']]).toEqual([200, '', first?.headers['content-length']])
-  const uncached = (await startService({ cacheSize: 0 })).request('GET', '/apps/1', {
-    headers: { 'If-None-Match': '*' },
-  })
+  const uncached = keepsNone.request('GET', '/apps/1', { headers: { 'If-None-Match': '*' } })
   for (const tag of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
     const answer = await service.request('GET', '/apps/1', { headers: { 'If-None-Match': tag } })
     expect(wire(answer), tag).toEqual(wire(await uncached))
@@ -300,7 +299,7 @@ describe('a read that begins after a write was acknowledged sees it', () => {
   test('by the command line', async () => {
     const { service } = await counting()
     const { apps } = service.world
-    const cli = commandLine(service.databaseFile)
+    const cli = commandLine(service.databaseUrl)
     await askTimes(service, 3, 'GET', '/apps')
     for (const [decision, status] of [
       ['reject', 404],
@@ -319,7 +318,7 @@ describe('a read that begins after a write was acknowledged sees it', () => {
     const { service, reads } = await counting()
     const { apps } = service.world
     const writer = `${import.meta.dirname}/../support/writer.ts`
-    const child = spawn(process.execPath, [writer, service.databaseFile, String(apps.approved), '500'])
+    const child = spawn(process.execPath, [writer, service.databaseUrl, String(apps.approved), '500'])
     let acknowledged = 0
     createInterface({ input: child.stdout }).on('line', (line) => {
       acknowledged = Number(line)
@@ -348,14 +347,14 @@ test('a kept answer does not wait for a database that is busy on all its connect
   const { service } = await counting()
   await askTimes(service, 3, 'GET', '/apps')
   const done: string[] = []
-  const { database, databaseFile } = service
+  const { database, databaseUrl } = service
   const slow =
     'with recursive numbers (n) as (select 1 union all select n + 1 from numbers where n < 3e6) select count(*) from numbers'
   const readers = [{}, {}, { isDear: true }].map((demand) =>
     database.read(({ sql }) => sql.raw(slow), demand).then(() => done.push('read')),
   )
   await database.write(({ sql }) => sql('apps').first('id'))
-  const other = openDatabase(`sqlite:${databaseFile}`)
+  const other = openDatabase(databaseUrl)
   await other.write(async ({ sql }) => {
     await sql('apps').where({ id: 1 }).update({ version: '2' })
     const write = database.write(({ sql }) => sql('apps').where({ id: 1 }).update({ version: '3' }))

@@ -7,9 +7,10 @@ import { keyId } from '../../src/accounts/keys.ts'
 import { openDatabase } from '../../src/db/open.ts'
 import { type Call, newApp, validRequests } from '../contract/valid-requests.ts'
 import { holdUptime } from '../support/clock.ts'
+import { copyWorld } from '../support/database.ts'
 import { freePort } from '../support/free-port.ts'
 import { serve } from '../support/process.ts'
-import { copyWorld, type RequestOptions, type Service, startService } from '../support/service.ts'
+import { type RequestOptions, type Service, startService } from '../support/service.ts'
 
 const linesOf = ({ log }: Service) => log.map((line) => JSON.parse(line))
 
@@ -83,7 +84,7 @@ describe('a request of more than a second says what took it', () => {
   test('waiting for whoever writes', async () => {
     const wait = holdUptime()
     const service = await startService()
-    const other = openDatabase(`sqlite:${service.databaseFile}`)
+    const other = openDatabase(service.databaseUrl)
     const { promise: isWaiting, resolve } = Promise.withResolvers<void>()
     let answer: Promise<unknown> | undefined
     await other.write(async ({ sql }) => {
@@ -168,7 +169,7 @@ describe('readiness that is refused', () => {
 
 test('on a healthy day LOG_LEVEL=warn says nothing', async () => {
   const port = await freePort()
-  const server = await serve(copyWorld(), { PORT: String(port), LOG_LEVEL: 'warn', WRITE_LIMIT: '2' })
+  const server = await serve(await copyWorld(), { PORT: String(port), LOG_LEVEL: 'warn', WRITE_LIMIT: '2' })
   const { keys, apps } = inject('world')
   const calls: Call[] = [
     ['GET', '/apps'],
@@ -197,7 +198,7 @@ test('on a healthy day LOG_LEVEL=warn says nothing', async () => {
 })
 
 test('a log that nobody reads keeps no answer waiting, and is whole when it is read', async () => {
-  const server = await serve(copyWorld())
+  const server = await serve(await copyWorld())
   server.process.stdout?.pause()
   const agent = new Agent({ keepAlive: true, maxSockets: 20 })
   onTestFinished(() => agent.destroy())

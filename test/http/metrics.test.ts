@@ -1,12 +1,13 @@
 import { connect } from 'node:net'
-import { expect, inject, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import document from '../../generated/openapi.json' with { type: 'json' }
 import { generateKey } from '../../src/accounts/keys.ts'
 import { Metrics } from '../../src/http/metrics.ts'
 import { type Call, newApp, validRequests } from '../contract/valid-requests.ts'
+import { copyWorld } from '../support/database.ts'
 import { freePort } from '../support/free-port.ts'
 import { run, serve } from '../support/process.ts'
-import { copyWorld, type ServiceOptions, startService } from '../support/service.ts'
+import { type ServiceOptions, startService } from '../support/service.ts'
 
 /** A service whose metrics are read, as Prometheus' text format has them: a line each. */
 async function measured(options: ServiceOptions = {}) {
@@ -109,7 +110,7 @@ test('tells how busy the connections are, what this is, and how the process does
 
 test('are on a port of their own, and nowhere else', async () => {
   const metricsPort = await freePort()
-  const server = await serve(copyWorld(), { METRICS_PORT: String(metricsPort) })
+  const server = await serve(await copyWorld(), { METRICS_PORT: String(metricsPort) })
   await server.request('GET', '/apps')
   const read = (path: string, method = 'GET') => fetch(`http://127.0.0.1:${metricsPort}${path}`, { method })
   const answer = await read('/metrics')
@@ -129,15 +130,15 @@ test('are on a port of their own, and nowhere else', async () => {
 })
 
 test('a port that is taken is told of by the name of its variable, and ends the start', async () => {
-  const { port } = await serve(copyWorld())
-  const env = { DATABASE_URL: `sqlite:${copyWorld()}`, PORT: '0', METRICS_PORT: String(port) }
+  const { port } = await serve(await copyWorld())
+  const env = { DATABASE_URL: await copyWorld(), PORT: '0', METRICS_PORT: String(port) }
   const { code, stderr } = await run(['serve'], env)
   expect([code, stderr]).toEqual([
     1,
     `apps-service: cannot listen on 127.0.0.1:${port}: the port is taken; set METRICS_PORT to another\n`,
   ])
   const other = {
-    DATABASE_URL: `sqlite:${inject('world').file}`,
+    DATABASE_URL: await copyWorld(),
     PORT: String(port),
     METRICS_PORT: String(await freePort()),
   }

@@ -1,8 +1,10 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, inject, test } from 'vitest'
 import type { Connection } from '../../src/db/dialect.ts'
-import type { Database } from '../../src/db/open.ts'
-import { widths } from '../../src/db/sqlite/dialect.ts'
+import { type Database, engineOf } from '../../src/db/open.ts'
 import { type Service, startService } from '../support/service.ts'
+
+/** Of any database of the engine: nothing is opened. */
+const { widths } = engineOf(inject('engine') === 'sqlite' ? 'sqlite:none' : 'postgres://none/none')
 
 /** Work of a kind that takes all its room, and ends when it is let go. */
 async function hold(begin: (work: () => Promise<void>) => Promise<unknown>, width: number) {

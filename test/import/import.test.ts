@@ -8,7 +8,8 @@ import { moderationStore } from '../../src/moderation/store.ts'
 import { exportLines, importLines } from '../support/catalogue-file.ts'
 import { holdClock } from '../support/clock.ts'
 import { expectConsistent } from '../support/consistent.ts'
-import { startService, temporaryFolder } from '../support/service.ts'
+import { noDatabase } from '../support/database.ts'
+import { startService } from '../support/service.ts'
 
 const app = { name: 'Star Map', description: 'The sky above you.', category: 'tools', developer_name: 'Ada' }
 const review = (rating: number, seconds = 0) => ({
@@ -19,7 +20,7 @@ const review = (rating: number, seconds = 0) => ({
 })
 
 async function emptyDatabase() {
-  const database = openDatabase(`sqlite:${temporaryFolder()}/empty.sqlite`)
+  const database = openDatabase(await noDatabase())
   await database.migrate()
   onTestFinished(() => database.close())
   return database
@@ -781,7 +782,7 @@ test('an export into an empty database gives the same public answers, byte for b
   ])
   const lines = await exportLines(source.database)
 
-  const empty = openDatabase(`sqlite:${temporaryFolder()}/empty.sqlite`)
+  const empty = openDatabase(await noDatabase())
   await empty.migrate()
   expect(countsOf(await importLines(empty, lines))).toEqual([lines.length, 0, 0, 0])
   await expectConsistent(empty)
@@ -814,8 +815,8 @@ test('an export into an empty database gives the same public answers, byte for b
 })
 
 test('others write while an import waits for its file', async () => {
-  const { database, databaseFile } = await startService()
-  const other = openDatabase(`sqlite:${databaseFile}`)
+  const { database, databaseUrl } = await startService()
+  const other = openDatabase(databaseUrl)
   onTestFinished(() => other.close())
   const lines = (from: number) =>
     Buffer.from(

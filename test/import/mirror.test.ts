@@ -7,7 +7,8 @@ import { Refusal } from '../../src/errors.ts'
 import { moderationStore } from '../../src/moderation/store.ts'
 import { exportLines, importLines } from '../support/catalogue-file.ts'
 import { expectConsistent } from '../support/consistent.ts'
-import { type Service, startService, temporaryFolder } from '../support/service.ts'
+import { noDatabase } from '../support/database.ts'
+import { type Service, startService } from '../support/service.ts'
 
 /** How many changes are made, and the number that they follow from: `MIRROR_CHANGES=500 make test`. */
 const changes = Number(process.env.MIRROR_CHANGES ?? 150)
@@ -45,7 +46,7 @@ test(`a mirror that is fed what has changed is its source, byte for byte (MIRROR
 }, 300_000)
 
 async function emptyService(): Promise<Service> {
-  const database = openDatabase(`sqlite:${temporaryFolder()}/mirror.sqlite`)
+  const database = openDatabase(await noDatabase())
   await database.migrate()
   onTestFinished(() => database.close())
   return { ...(await startService({ database: () => database })), database }

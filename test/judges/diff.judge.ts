@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import document from '../../generated/openapi.json' with { type: 'json' }
-import { temporaryFolder } from '../support/service.ts'
+import { temporaryFolder } from '../support/database.ts'
 import type { Bump } from './changes.ts'
 
 const root = `${import.meta.dirname}/../..`

@@ -1,14 +1,14 @@
 import { expect, inject } from 'vitest'
 import { newApp } from '../contract/valid-requests.ts'
+import { copyWorld } from '../support/database.ts'
 import { commandLine, serve } from '../support/process.ts'
-import { copyWorld } from '../support/service.ts'
 import type { Connect } from './clients/contract.ts'
 
 /** The life of an app, through a client and against a running server whose base address has a path. */
 export async function lifeCycle(connect: Connect) {
   const { keys, categories } = inject('world')
-  const databaseFile = copyWorld()
-  const { port } = await serve(databaseFile, { BASE_URL: 'http://apps.test/catalogue' })
+  const address = await copyWorld()
+  const { port } = await serve(address, { BASE_URL: 'http://apps.test/catalogue' })
   const baseUrl = `http://127.0.0.1:${port}/catalogue`
   const ada = await connect(baseUrl, keys.ada)
   const anyone = await connect(baseUrl)
@@ -41,7 +41,7 @@ export async function lifeCycle(connect: Connect) {
   expect(errorOf(await anyone.getApp(app_id), 404)).toEqual({ code: 'not_found' })
 
   // Approved: everyone's.
-  expect((await commandLine(databaseFile).run('moderation', 'approve', String(app_id))).code).toBe(0)
+  expect((await commandLine(address).run('moderation', 'approve', String(app_id))).code).toBe(0)
   const read = await anyone.getApp(app_id)
   expect(dataOf(read, 200)).toEqual({ app: { ...pending, status: 'approved', approved_at: time } })
   const listed = dataOf(await anyone.listApps({ sort: 'latest', page: 1, limit: 2 }), 200)

@@ -7,9 +7,9 @@ import { type Document, OpenAPIBackend } from 'openapi-backend'
 import { type Browser, chromium, type Locator, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest'
 import document from '../../generated/openapi.json' with { type: 'json' }
+import { copyWorld } from '../support/database.ts'
 import { freePort } from '../support/free-port.ts'
 import { serve } from '../support/process.ts'
-import { copyWorld } from '../support/service.ts'
 
 /** What a reader of /docs sees, in Chromium, held against the document. */
 
@@ -141,7 +141,7 @@ test('the introduction has the code of every error, with its status, and no othe
 })
 
 test('pages of another origin may read, with a key too, and not write', async () => {
-  const { port } = await serve(copyWorld())
+  const { port } = await serve(await copyWorld())
   const { keys, apps } = inject('world')
   const page = await browser.newPage()
   onTestFinished(() => page.close())
@@ -167,7 +167,7 @@ test('pages of another origin may read, with a key too, and not write', async ()
 async function openDocs(width: number, prefix: string): Promise<{ page: Page; baseUrl: string }> {
   const port = await freePort()
   const baseUrl = `http://localhost:${port}${prefix}`
-  await serve(copyWorld(), { PORT: String(port), BASE_URL: baseUrl })
+  await serve(await copyWorld(), { PORT: String(port), BASE_URL: baseUrl })
   // Redoc draws what is in the window, so it is tall enough for any operation.
   const context = await browser.newContext({ viewport: { width, height: 8000 } })
   await context.grantPermissions(['clipboard-read', 'clipboard-write'])

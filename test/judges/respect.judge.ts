@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { expect, inject, test } from 'vitest'
 import { parse } from 'yaml'
+import { copyWorld, temporaryFolder } from '../support/database.ts'
 import { commandLine, serve } from '../support/process.ts'
-import { copyWorld, temporaryFolder } from '../support/service.ts'
 
 const root = `${import.meta.dirname}/../..`
 const example = `${root}/openapi/life-cycle.arazzo.yaml`
@@ -20,9 +20,9 @@ type Report = { files: Record<string, { executedWorkflows: { workflowId: string;
 const described: Workflow[] = parse(readFileSync(example, 'utf8')).workflows
 
 test('every step of the worked example holds against a running server', async () => {
-  const database = copyWorld()
+  const address = await copyWorld()
   const { keys, apps } = inject('world')
-  const { port } = await serve(database)
+  const { port } = await serve(address)
   const report = join(temporaryFolder(), 'report.json')
   const server = `apps=http://127.0.0.1:${port}`
   const args = ['respect', example, '--server', server, '--input', `key=${keys.ada}`, '--json-output', report]
@@ -38,7 +38,7 @@ test('every step of the worked example holds against a running server', async ()
       output += `${line}\n`
       // It has asked once and been told 404: now the operator decides.
       if (line.includes('Retrying step waitForApproval')) {
-        approval ??= commandLine(database).run('moderation', 'approve', String(apps.bobsPending + 1))
+        approval ??= commandLine(address).run('moderation', 'approve', String(apps.bobsPending + 1))
       }
     })
   }

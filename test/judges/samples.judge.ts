@@ -10,9 +10,9 @@ import { categoryStore } from '../../src/apps/categories.ts'
 import type { OperationId } from '../../src/contract.ts'
 import { openDatabase } from '../../src/db/open.ts'
 import { importLines } from '../support/catalogue-file.ts'
+import { temporaryFolder } from '../support/database.ts'
 import { freePort } from '../support/free-port.ts'
 import { type Run, type Served, serve } from '../support/process.ts'
-import { temporaryFolder } from '../support/service.ts'
 
 /** The samples that readers of the document see, run as they are copied from it. */
 

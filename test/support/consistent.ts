@@ -88,20 +88,44 @@ async function indexedAndDue(database: Database) {
   return { indexed, due, renaming }
 }
 
-/** Each token that the index holds of an app, with its column and place (https://sqlite.org/fts5.html#the_fts5vocab_virtual_table_module). */
-async function indexedTokens({ sql }: Connection): Promise<Map<number, string>> {
+/** All that the index holds of each app. */
+async function indexedTokens(connection: Connection): Promise<Map<number, string>> {
+  const rows = await (isSqlite(connection) ? sqliteTokens(connection) : postgresTokens(connection))
+  return new Map(rows.map(({ id, tokens }) => [id, tokens]))
+}
+
+/** A test may have a database on either. */
+const isSqlite = ({ sql }: Connection) => sql.client.driverName === 'sqlite3'
+
+type Indexed = { id: number; tokens: string }
+
+/** With the column and place of each (https://sqlite.org/fts5.html#the_fts5vocab_virtual_table_module). */
+async function sqliteTokens({ sql }: Connection): Promise<Indexed[]> {
   await sql.raw("create virtual table temp.indexed_tokens using fts5vocab('main', 'app_search', 'instance')")
-  const rows: { id: number; tokens: string }[] = await sql.raw(
+  const rows: Indexed[] = await sql.raw(
     `select doc as id, group_concat(col || ' ' || offset || ' ' || term, ', ' order by col, offset) as tokens
      from temp.indexed_tokens group by doc`,
   )
   await sql.raw('drop table temp.indexed_tokens')
-  return new Map(rows.map(({ id, tokens }) => [id, tokens]))
+  return rows
 }
 
-/** The same of a file that others have open too. */
-export async function expectConsistentFile(filename: string) {
-  const database = openDatabase(`sqlite:${filename}`)
+const postgresTokens = ({ select }: Connection): Promise<Indexed[]> =>
+  select("select app_id as id, concat_ws('|', name, text, package, tokens) as tokens from app_search", [])
+
+/** What the engine itself can tell of its own soundness; PostgreSQL keeps to what it was told, or ends. */
+export async function expectSound(database: Database) {
+  await database.read(async (connection) => {
+    if (!isSqlite(connection)) return
+    const { sql } = connection
+    expect(await sql.raw('PRAGMA integrity_check')).toEqual([{ integrity_check: 'ok' }])
+    expect(await sql.raw('PRAGMA foreign_key_check')).toEqual([])
+  })
+}
+
+/** The same of a database that others have open too. */
+export async function expectConsistentAt(address: string) {
+  const database = openDatabase(address)
   await expectConsistent(database).finally(() => database.close())
 }
 

@@ -31,9 +31,16 @@ export function run(args: string[], env: Record<string, string> = {}, input = ''
   })
 }
 
+/** It ended with one line that says why. */
+export function expectRefusal({ code, stdout, stderr }: Run, line: RegExp) {
+  expect(stderr).toMatch(line)
+  expect(stderr.trimEnd().split('\n')).toHaveLength(1)
+  expect([code, stdout]).toEqual([1, ''])
+}
+
 /** The command line on one database. `json` is what a command prints for programs. */
-export function commandLine(databaseFile: string) {
-  const env = { DATABASE_URL: `sqlite:${databaseFile}` }
+export function commandLine(databaseUrl: string) {
+  const env = { DATABASE_URL: databaseUrl }
   return {
     run: (...args: string[]) => run(args, env),
     runWith: (input: string, ...args: string[]) => run(args, env, input),
@@ -66,8 +73,8 @@ async function answering(port: number): Promise<number> {
 }
 
 /** The server in a process of its own; where the environment has a LOG_LEVEL, it has the PORT, too. */
-export const serve = (databaseFile: string, env: Record<string, string> = {}): Promise<Served> =>
-  listening('serve', { DATABASE_URL: `sqlite:${databaseFile}`, ...env })
+export const serve = (databaseUrl: string, env: Record<string, string> = {}): Promise<Served> =>
+  listening('serve', { DATABASE_URL: databaseUrl, ...env })
 
 /** A command that listens, on a free port; killed when the test ends, if it still runs. */
 export async function listening(command: string, env: Record<string, string>, folder = '.'): Promise<Served> {

@@ -1,6 +1,3 @@
-import { copyFileSync, mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import supertest from 'supertest'
 import { expect, inject, onTestFinished } from 'vitest'
 import type { Decision } from '../../src/apps/policy.ts'
@@ -19,6 +16,7 @@ import { defaultConnectionLimits, defaultTimeouts, listen, type Timeouts } from 
 import { moderationStore } from '../../src/moderation/store.ts'
 import { type Answer, ResponseChecker } from '../contract/checker.ts'
 import { recordSeen } from '../contract/coverage.ts'
+import { copyWorld } from './database.ts'
 import type { World } from './world.ts'
 
 export type RequestOptions = {
@@ -37,7 +35,8 @@ export type CheckedAnswer = Answer & { body: Body }
 export type Service = {
   world: World
   database: Database
-  databaseFile: string
+  /** As DATABASE_URL has it. */
+  databaseUrl: string
   port: number
   /** Lines that were logged so far. */
   log: string[]
@@ -65,25 +64,13 @@ export type ServiceOptions = {
   metrics?: Metrics
   /** Other limits than those that a server has by itself. */
   limits?: Partial<LimitsConfig>
+  /** A database that another serves, too; a copy of the world where it is left out. */
+  databaseUrl?: string
   /** Wraps what the operations use, to make it fail. */
   database?: (database: Database) => Database
 }
 
 const checker = new ResponseChecker()
-
-/** A path of its own for a test's files; removed when the test ends. */
-export function temporaryFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'apps-test-'))
-  onTestFinished(() => rmSync(folder, { recursive: true }))
-  return folder
-}
-
-/** A copy of the world's database, for this test alone. */
-export function copyWorld(): string {
-  const file = join(temporaryFolder(), 'apps.sqlite')
-  copyFileSync(inject('world').file, file)
-  return file
-}
 
 /** The real app on a real database, listening; it stops when the test ends. */
 export async function startService(options: ServiceOptions = {}): Promise<Service> {
@@ -96,9 +83,9 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     isDraining = () => false,
     cacheSize = 2 ** 20,
     limits = {},
+    databaseUrl = await copyWorld(),
   } = options
-  const databaseFile = copyWorld()
-  const database = openDatabase(`sqlite:${databaseFile}`)
+  const database = openDatabase(databaseUrl)
   const log: string[] = []
   const logger = createLogger('info', { write: (line: string) => log.push(line) })
   const baseUrl = origin + prefix
@@ -130,7 +117,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
   return {
     world: inject('world'),
     database,
-    databaseFile,
+    databaseUrl,
     port,
     log,
     drain,

@@ -7,10 +7,15 @@ import { categoryStore } from '../../src/apps/categories.ts'
 import { appStore, type NewAppRow } from '../../src/apps/store.ts'
 import { openDatabase } from '../../src/db/open.ts'
 import { moderationStore } from '../../src/moderation/store.ts'
+import { addressAt, administer, givenServer, hasPostgres, newName, startPostgres, worldName } from './postgres.ts'
 
 /** A small world that every test begins in, each in a copy of its own. */
 export type World = {
-  file: string
+  /**
+   * What copies are made of, which nobody has open: SQLite's file, or the data of a stopped PostgreSQL; where one is given, the
+   * address of its database there.
+   */
+  source: string
   keys: Record<'ada' | 'bob' | 'expired' | 'revoked', string>
   categories: Record<'tools' | 'games' | 'empty', number>
   /** Ada's apps, one in each state, and one that Bob has. */
@@ -19,20 +24,51 @@ export type World = {
 
 declare module 'vitest' {
   interface ProvidedContext {
+    engine: 'sqlite' | 'postgres'
     world: World
   }
 }
 
+/** The projects of vitest.config.ts are named after the engine that their tests run on; where there are none, it is SQLite. */
 export default async function setup(project: TestProject) {
+  const engine = project.name === 'postgres' ? 'postgres' : 'sqlite'
+  const make = engine === 'sqlite' ? inFile : givenServer === undefined ? onPostgres : onGiven(givenServer)
+  const { remove, ...world } = await make()
+  project.provide('engine', engine)
+  project.provide('world', world)
+  return async () => {
+    await remove()
+    if (project.name === 'sqlite' && !hasPostgres) console.log(leftOut)
+  }
+}
+
+const leftOut = 'Left out: the tests on PostgreSQL, which need Debian’s package postgresql or a TEST_POSTGRES_URL.'
+
+async function inFile() {
   const folder = mkdtempSync(join(tmpdir(), 'apps-world-'))
-  project.provide('world', await createWorld(join(folder, 'world.sqlite')))
-  return () => rmSync(folder, { recursive: true })
+  const source = join(folder, 'world.sqlite')
+  return { ...(await createWorld(`sqlite:${source}`)), source, remove: () => rmSync(folder, { recursive: true }) }
+}
+
+async function onPostgres() {
+  const { address, data, stop, remove } = await startPostgres()
+  await administer(address, `create database ${worldName}`)
+  const world = await createWorld(addressAt(address, worldName))
+  await stop('SIGINT')
+  return { ...world, source: data, remove }
+}
+
+const onGiven = (server: string) => async () => {
+  const name = newName()
+  await administer(server, `create database ${name}`)
+  const source = addressAt(server, name)
+  return { ...(await createWorld(source)), source, remove: () => administer(server, `drop database ${name}`) }
 }
 
 const actor = { operator: 'world' }
 
-async function createWorld(file: string): Promise<World> {
-  const database = openDatabase(`sqlite:${file}`)
+export async function createWorld(address: string): Promise<Omit<World, 'source'>> {
+  const database = openDatabase(address)
   await database.migrate()
   const world = await database.write(async (connection) => {
     const { sql } = connection
@@ -89,13 +125,12 @@ async function createWorld(file: string): Promise<World> {
     ])
 
     return {
-      file,
       keys: { ada: adas.key, bob: bobs.key, expired: expired.key, revoked: revoked.key },
       categories: { tools, games, empty },
       apps: { approved, pending, rejected, deleted, bobs: bobsApp, bobsPending },
     }
   })
-  // Closing the last connection writes the log back into the file, which can then be copied.
+  // Closing SQLite's last connection writes the log back into the file; both can be copied while nobody has them open.
   await database.close()
   return world
 }

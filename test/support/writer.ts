@@ -1,9 +1,9 @@
 import { openDatabase } from '../../src/db/open.ts'
 
-/** A process of its own that changes an app again and again, and tells of each change when it is acknowledged: `node writer.ts FILE ID COUNT`. */
+/** A process of its own that changes an app again and again, and tells of each change when it is acknowledged: `node writer.ts DATABASE_URL ID COUNT`. */
 
-const [file, id, count] = process.argv.slice(2)
-const database = openDatabase(`sqlite:${file}`)
+const [address = '', id, count] = process.argv.slice(2)
+const database = openDatabase(address)
 for (let number = 1; number <= Number(count); number++) {
   await database.write(({ sql }) =>
     sql('apps')

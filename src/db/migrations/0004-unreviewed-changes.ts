@@ -1,9 +1,10 @@
 import type { Knex } from 'knex'
+import type { SchemaHelpers } from '../dialect.ts'
 
 /** What an operator has yet to look at stands in the app, so that it goes where the app goes. Until now the audit alone told it. */
-export async function up(sql: Knex) {
+export async function up(sql: Knex, { textType }: SchemaHelpers) {
   // JSON: of the fields that the owner has changed since an operator's last decision, what they were then.
-  await sql.raw('alter table apps add column unreviewed_changes text')
+  await sql.raw(`alter table apps add column unreviewed_changes ${textType}`)
   const owners = ['name', 'short_description', 'description', 'version', 'package_name', 'category_id']
   const apps: { id: number; unreviewed_since: string }[] = await sql('apps')
     .whereNotNull('unreviewed_since')

@@ -175,6 +175,10 @@ export const openCopy = (filename: string) =>
     1,
   )
 
+/** A file that no other process is to have open meanwhile. Set before the file is first read, or others are let in. */
+export const openAlone = (filename: string) =>
+  open(filename, 'mode=rw', clientWith({ busy_timeout: 1000, locking_mode: 'exclusive', query_only: 1 }), 1)
+
 /**
  * A file of which it is not known whose it is: no byte of it is changed. The last connection to close writes the log into the
  * file, unless it only reads; one that only reads leaves an empty log where there was none.

@@ -6,7 +6,8 @@ import { Refusal } from '../../errors.ts'
 import { inFolderOfItsOwn } from '../../own-folder.ts'
 import type { Engine } from '../dialect.ts'
 import { listed } from '../tables.ts'
-import { openCopy } from './connections.ts'
+import { openAlone, openCopy } from './connections.ts'
+import { isUnavailable } from './errors.ts'
 
 /**
  * Copies the database, as it is when this begins, into a new file. It reads one snapshot and takes no lock that a writer
@@ -66,6 +67,24 @@ export const rehearse = <T>(
       }
     },
   )
+
+/**
+ * Where another process has the file open, to read or to write, it cannot be had alone; the lock is held until the
+ * connection is closed (https://sqlite.org/pragma.html#pragma_locking_mode).
+ */
+export async function still<T>(filename: string, work: (sql: Knex) => Promise<T>): Promise<T> {
+  const sql = openAlone(filename)
+  try {
+    await sql.raw('select count(*) from sqlite_schema').catch((error: unknown) => {
+      throw isUnavailable(error)
+        ? new Refusal(`${filename} is in use; stop the server, and whatever else has it open`)
+        : error
+    })
+    return await sql.transaction(work)
+  } finally {
+    await sql.destroy()
+  }
+}
 
 /** Refuses what would not fit, before it fills a disk that the service may be writing to. */
 async function checkRoom(file: string, bytes: number, where: string) {

@@ -4,10 +4,10 @@ import { dirname } from 'node:path'
 import { Refusal } from '../../errors.ts'
 import { type Dialect, type Engine, unmigrated } from '../dialect.ts'
 import { openReader, openWriter } from './connections.ts'
-import { copyTo, rehearse } from './copy.ts'
-import { ailmentIn, isUnavailable, reasonOf, Unusable } from './errors.ts'
+import { copyTo, rehearse, still } from './copy.ts'
+import { ailmentIn, isBusy, isUnavailable, reasonOf, Unusable } from './errors.ts'
 import { databaseFile, examine } from './file.ts'
-import { attempt, insertion, jsonRows, newIds, rowsOf, select } from './rows.ts'
+import { attempt, giveIdsBehind, insertion, jsonRows, lastId, newIds, rowsOf, select } from './rows.ts'
 import { schema } from './schema.ts'
 import { foundBefore, searchIndex } from './search.ts'
 import { upkeepOf } from './upkeep.ts'
@@ -88,12 +88,23 @@ function openFile(filename: string): Engine {
       search: searchIndex(sql, before),
       newIds: newIds(sql),
       insertion: insertion(sql),
+      lastId: lastId(sql),
+      giveIdsBehind: giveIdsBehind(sql),
       jsonRows,
       rowsOf,
       // Whoever writes is alone at it.
-      forUpdate: () => '',
+      lock: async () => {},
       attempt,
     }),
+    async migration(work) {
+      for (const begin = performance.now(); ; ) {
+        try {
+          return await writer.transaction(work)
+        } catch (error) {
+          if (!isBusy(error) || performance.now() - begin > longestMigration) throw error
+        }
+      }
+    },
     schema,
 
     isUnavailable,
@@ -106,6 +117,7 @@ function openFile(filename: string): Engine {
     version: teller.version,
     copyTo: (target, inspect) => copyTo(openSource, filename, target, inspect),
     rehearse: (work) => rehearse(openSource, filename, openFile, work),
+    still: (work) => still(filename, work),
     async settle() {
       // Not TRUNCATE, which would keep writers waiting until the last reader has ended (https://sqlite.org/pragma.html).
       await writer.raw('pragma wal_checkpoint(passive)')
@@ -117,6 +129,9 @@ function openFile(filename: string): Engine {
     },
   }
 }
+
+/** Milliseconds for which another process's migrations are waited for: the index of a million apps takes minutes. */
+const longestMigration = 30 * 60_000
 
 const unreadable = 'is no file that SQLite can read as a database'
 const foreign = 'is a database of another program; DATABASE_URL has to name another file'

@@ -27,6 +27,9 @@ const codeOf = (error: unknown): string =>
 
 export const isDamage = (error: unknown) => ['SQLITE_CORRUPT', 'SQLITE_NOTADB'].includes(codeOf(error))
 
+/** Others write for longer than a statement waits. */
+export const isBusy = (error: unknown) => codeOf(error) === 'SQLITE_BUSY'
+
 export const ailmentIn = (error: unknown): string | undefined => ailments.get(codeOf(error))
 
 export function isUnavailable(error: unknown): boolean {

@@ -57,16 +57,31 @@ function valuesOf(row: NewRow, columns: string[]) {
   return values
 }
 
+/** How SQLite keeps it: https://sqlite.org/autoinc.html */
+export const lastId =
+  (sql: Knex): Connection['lastId'] =>
+  async (table) => {
+    const [sequence] = await sql.raw('select seq from sqlite_sequence where name = ?', [table])
+    return sequence?.seq ?? 0
+  }
+
+export const giveIdsBehind =
+  (sql: Knex): Connection['giveIdsBehind'] =>
+  async (table, id) => {
+    // It has no unique key, and a row only of a table that has had one.
+    await sql.raw('delete from sqlite_sequence where name = ?', [table])
+    await sql.raw('insert into sqlite_sequence (name, seq) values (?, ?)', [table, id])
+  }
+
 /** An id that the table gives could be one that a later row names; one after the greatest that was ever there is not. */
 const namedIdsFirst = (rows: NewRow[]) =>
   rows.toSorted((a, b) => Number(a.id === undefined) - Number(b.id === undefined))
 
-/** The ids that the table would give: whoever writes is alone at it, so they need not be asked back (https://sqlite.org/autoinc.html). */
+/** The ids that the table would give: whoever writes is alone at it, so they need not be asked back. */
 export const newIds =
   (sql: Knex): Connection['newIds'] =>
   async (table, wanted) => {
-    const [sequence] = await sql.raw('select seq from sqlite_sequence where name = ?', [table])
-    let last = wanted.reduce<number>((greatest, id = 0) => Math.max(greatest, id), sequence?.seq ?? 0)
+    let last = wanted.reduce<number>((greatest, id = 0) => Math.max(greatest, id), await lastId(sql)(table))
     return wanted.map((id) => id ?? ++last)
   }
 

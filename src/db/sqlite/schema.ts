@@ -4,6 +4,9 @@ import { foundBefore, searchIndex } from './search.ts'
 import { createListTables } from './search-lists.ts'
 
 export const schema: SchemaHelpers = {
+  // BINARY, SQLite's own collation, compares the bytes of UTF-8.
+  textType: 'text',
+
   /**
    * Tokens come cut and folded, so the tokenizer only has to split at spaces: `ascii` takes every character beyond ASCII as it is, and of
    * ASCII the letters, the digits, and what it is told besides.

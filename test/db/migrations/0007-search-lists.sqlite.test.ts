@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { findApps } from '../../../src/apps/catalogue.ts'
 import { openDatabase } from '../../../src/db/open.ts'
-import { copyWorld } from '../../support/service.ts'
+import { copyWorldFile } from '../../support/database.ts'
 
 /** What came with it, and nothing of what was there before. */
 const before = [
@@ -15,7 +15,7 @@ const before = [
 ]
 
 test('search finds what it found, typos too, and goes on taking notice', async () => {
-  const database = openDatabase(`sqlite:${copyWorld()}`)
+  const database = openDatabase(`sqlite:${copyWorldFile()}`)
   onTestFinished(() => database.close())
   await database.write(async ({ sql }) => {
     for (const statement of before) await sql.raw(statement)

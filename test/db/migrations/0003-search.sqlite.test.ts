@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { findApps } from '../../../src/apps/catalogue.ts'
 import { appStore } from '../../../src/apps/store.ts'
 import { openDatabase } from '../../../src/db/open.ts'
-import { copyWorld } from '../../support/service.ts'
+import { copyWorldFile } from '../../support/database.ts'
 
 /** The index as the first version made it, with one app that it should not have and without those that it should. */
 const before = [
@@ -14,7 +14,7 @@ const before = [
 ]
 
 test('a full database gets the index anew, with all that is listed and nothing else', async () => {
-  const database = openDatabase(`sqlite:${copyWorld()}`)
+  const database = openDatabase(`sqlite:${copyWorldFile()}`)
   onTestFinished(() => database.close())
   const many = 1100
   await database.write(async (connection) => {

@@ -1,10 +1,11 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { openDatabase } from '../../src/db/open.ts'
-import { copyWorld } from '../support/service.ts'
+import { copyWorldFile } from '../support/database.ts'
+import { serve } from '../support/process.ts'
 
 /** Whether search's lists are due is told by counters, which are turned here: to make them of so many apps is the benchmark's. */
 function openCounting(listed: number) {
-  const database = openDatabase(`sqlite:${copyWorld()}`)
+  const database = openDatabase(`sqlite:${copyWorldFile()}`)
   onTestFinished(() => database.close())
   const stateOf = () =>
     database.read(({ sql }) => sql('app_search_state').first('listed', sql.raw('cast(making as text) as making')))
@@ -58,4 +59,14 @@ test('what is cut short leaves the database as usable as it was', async () => {
   expect(await stateOf()).toBeUndefined()
   await database.upkeep()
   expect((await stateOf()).listed).toBeGreaterThanOrEqual(20_000)
+})
+
+test('a server makes the lists that search keeps of many apps, by a process of its own', async () => {
+  const file = copyWorldFile()
+  const database = openDatabase(`sqlite:${file}`)
+  onTestFinished(() => database.close())
+  await database.write(({ sql }) => sql('categories').where({ id: 1 }).update({ listed_apps: 20_000 }))
+  await serve(`sqlite:${file}`)
+  const listed = () => database.read(({ sql }) => sql('app_search_state').pluck('listed'))
+  await expect.poll(listed, { timeout: 20_000 }).toEqual([expect.toSatisfy((count) => count >= 20_000)])
 })

@@ -8,8 +8,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, inject, onTestFinished, test } from 'vitest'
 import { openDatabase } from '../../src/db/open.ts'
 import { sqlite } from '../../src/db/sqlite/dialect.ts'
+import { copyWorldFile, temporaryFolder } from '../support/database.ts'
 import { run, type Served, serve } from '../support/process.ts'
-import { copyWorld, temporaryFolder } from '../support/service.ts'
 
 const main = `${import.meta.dirname}/../../src/main.ts`
 
@@ -17,7 +17,7 @@ const envFor = (database: string) => ({ DATABASE_URL: `sqlite:${database}` })
 
 /** A world that takes long enough to copy for something to happen meanwhile: `megabytes` of reviews of Bob's app. */
 async function copyLargeWorld(megabytes: number): Promise<string> {
-  const file = copyWorld()
+  const file = copyWorldFile()
   const database = openDatabase(`sqlite:${file}`)
   await database.write(({ sql }) =>
     sql.raw(
@@ -79,7 +79,7 @@ test('of a served database, while apps are created; restored, it answers as the 
   const file = await copyLargeWorld(40)
   const backups = temporaryFolder()
   const backup = join(backups, 'apps.sqlite')
-  const server = await serve(file)
+  const server = await serve(`sqlite:${file}`)
   const creating = createAll(server)
   await expect.poll(() => creating.acknowledged.size).toBeGreaterThanOrEqual(20)
   const [listed = 0] = creating.acknowledged.keys()
@@ -110,7 +110,7 @@ test('of a served database, while apps are created; restored, it answers as the 
   for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix, { force: true })
   copyFileSync(backup, file)
   expect((await run(['migrate'], envFor(file))).stdout).toBe('The database is up to date.\n')
-  const restored = await serve(file)
+  const restored = await serve(`sqlite:${file}`)
   expect(await publicAnswers(restored)).toEqual(answers)
   for (const [id, name] of before) {
     const { body } = await restored.request('GET', `/apps/${id}`, { key: inject('world').keys.ada })
@@ -133,7 +133,7 @@ test('of a served database, while apps are created; restored, it answers as the 
 })
 
 test('one after another to different files, which can be served as they are', async () => {
-  const file = copyWorld()
+  const file = copyWorldFile()
   const folder = temporaryFolder()
   const odd = 'a second? 50% #2 é.sqlite'
   const names = ['first.sqlite', odd]
@@ -143,12 +143,12 @@ test('one after another to different files, which can be served as they are', as
     expect(stdout).toMatch(/^Backed up 6 apps to .+\.sqlite: 0\.\d MB, verified, in \d+(\.\d+)? s\.\n$/)
   }
   expect(readdirSync(folder).sort()).toEqual(names.toSorted())
-  const answers = await publicAnswers(await serve(file))
+  const answers = await publicAnswers(await serve(`sqlite:${file}`))
   expect(await publicAnswers(await serve(join(folder, odd)))).toEqual(answers)
 })
 
 test('is as private as the database', async () => {
-  const file = copyWorld()
+  const file = copyWorldFile()
   const backup = join(temporaryFolder(), 'backup.sqlite')
   chmodSync(file, 0o600)
   await run(['backup', backup], envFor(file))
@@ -202,7 +202,7 @@ describe('one clear line, exit 1, and nothing left behind', () => {
        update sqlite_schema set sql = replace(sql, 'pending', 'rejected') where name = 'apps_queue'`,
     ],
   ])('%s', async ([, target, line, damage]) => {
-    const file = copyWorld()
+    const file = copyWorldFile()
     const folder = temporaryFolder()
     if (damage) await damageWith(file, damage)
     const path = target(folder)
@@ -236,7 +236,7 @@ describe('one clear line, exit 1, and nothing left behind', () => {
   test.for(['backup.sqlite', 'backup.sqlite-wal', 'backup.sqlite-journal'])('where %s is there', async (name) => {
     const folder = temporaryFolder()
     const there = touch(folder, name)
-    const { code, stdout, stderr } = await run(['backup', join(folder, 'backup.sqlite')], envFor(copyWorld()))
+    const { code, stdout, stderr } = await run(['backup', join(folder, 'backup.sqlite')], envFor(copyWorldFile()))
     expect([code, stdout]).toEqual([1, ''])
     expect(stderr).toBe(`apps-service: ${there} is there already, and stays as it is\n`)
     expect(readFileSync(there)).toEqual(readFileSync(main))
@@ -248,7 +248,7 @@ describe('one clear line, exit 1, and nothing left behind', () => {
     // In blocks of 512 or 1024 bytes, as the shell has it; the world is larger than that.
     const limited = ['-c', 'ulimit -f 100; exec "$@"', 'sh', process.execPath, main, 'backup', join(folder, 'b.sqlite')]
     const { status, stderr } = spawnSync('sh', limited, {
-      env: { PATH: process.env.PATH, ...envFor(copyWorld()) },
+      env: { PATH: process.env.PATH, ...envFor(copyWorldFile()) },
       encoding: 'utf8',
     })
     expect(stderr).toMatch(
@@ -268,7 +268,7 @@ describe('one clear line, exit 1, and nothing left behind', () => {
     const { status, stdout, stderr } = spawnSync(
       'unshare',
       [...inNamespace, script, 'sh', folder, process.execPath, main],
-      { env: { PATH: process.env.PATH, ...envFor(copyWorld()) }, encoding: 'utf8' },
+      { env: { PATH: process.env.PATH, ...envFor(copyWorldFile()) }, encoding: 'utf8' },
     )
     expect(stderr).toBe('apps-service: a copy takes 1 MB, and there is room for 1 MB\n')
     expect([status, stdout]).toEqual([1, ''])
@@ -327,7 +327,7 @@ describe('stopped half-way', () => {
     const elsewhere = '.apps-backup-some.other.host-1-abc123'
     const own = `.apps-backup-${hostname()}-notes`
     for (const name of [running, elsewhere, own]) mkdirSync(join(folder, name))
-    expect((await run(['backup', join(folder, 'backup.sqlite')], envFor(copyWorld()))).code).toBe(0)
+    expect((await run(['backup', join(folder, 'backup.sqlite')], envFor(copyWorldFile()))).code).toBe(0)
     expect(readdirSync(folder).sort()).toEqual([running, elsewhere, own, 'backup.sqlite'].sort())
   })
 })

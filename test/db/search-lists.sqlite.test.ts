@@ -6,7 +6,7 @@ import { sqlite } from '../../src/db/sqlite/dialect.ts'
 import { makeLists } from '../../src/db/sqlite/making-lists.ts'
 import { searchDocument } from '../../src/search/document.ts'
 import { type Form, nameKey, queryTerms } from '../../src/search/terms.ts'
-import { copyWorld } from '../support/service.ts'
+import { copyWorldFile } from '../support/database.ts'
 
 /** Whatever is kept for a search, it finds what the plainest way finds, each page in the same order. */
 
@@ -92,7 +92,7 @@ function randomNumbers() {
 type Random = ReturnType<typeof randomNumbers>
 
 async function openFull() {
-  const file = copyWorld()
+  const file = copyWorldFile()
   const database = openDatabase(`sqlite:${file}`)
   onTestFinished(() => database.close())
   const random = randomNumbers()

@@ -13,9 +13,10 @@ import {
 import { dirname, join } from 'node:path'
 import { expect, inject, onTestFinished, test } from 'vitest'
 import { type Database, openDatabase, openMigratedDatabase } from '../../src/db/open.ts'
+import { copyWorldFile, fileOf, temporaryFolder } from '../support/database.ts'
 import { canMount, mount, mountSmallDisk } from '../support/disk.ts'
 import { run } from '../support/process.ts'
-import { copyWorld, startService, temporaryFolder } from '../support/service.ts'
+import { startService } from '../support/service.ts'
 
 /** What becomes of the file beneath a database that is in use. Its bytes are changed by other processes: they hold no locks of ours. */
 
@@ -40,13 +41,14 @@ const writeOver = (file: string, from: string) =>
 
 test('a service whose file was replaced acknowledges nothing, is not ready, keeps no answer, and goes on when it is back', async () => {
   const service = await startService()
-  const { databaseFile: file, world } = service
+  const { world } = service
+  const file = fileOf(service.databaseUrl)
   const create = () => service.request('POST', '/apps', { key: world.keys.ada, json })
   expect((await create()).status).toBe(201)
   for (let times = 0; times < 3; times++) expect((await service.get('/apps')).status).toBe(200)
 
   renameSync(file, `${file}.away`)
-  copyFileSync(world.file, file)
+  copyFileSync(world.source, file)
   expect((await service.get('/apps')).status).toBe(503)
   expect((await create()).status).toBe(503)
   const unready = await service.get('/readyz')
@@ -60,11 +62,11 @@ test('a service whose file was replaced acknowledges nothing, is not ready, keep
 })
 
 test('a file in the place of another is opened when the log of the former one is gone, and not before', async () => {
-  const file = copyWorld()
+  const file = copyWorldFile()
   const database = open(file)
   await addDeveloper(database, 'Eve')
   const versions = [await database.version()]
-  const other = open(copyWorld())
+  const other = open(copyWorldFile())
   await addDeveloper(other, 'Mallory')
   await other.copyTo(`${file}.new`)
 
@@ -83,7 +85,7 @@ test('a file in the place of another is opened when the log of the former one is
 })
 
 test('where the file is gone, nothing is acknowledged and no other is made; with it all comes back', async () => {
-  const file = copyWorld()
+  const file = copyWorldFile()
   const database = open(file)
   // Nobody has written yet: the writer opens late.
   await namesIn(database)
@@ -111,18 +113,18 @@ test('whoever reads or writes where there is no file makes none', async () => {
 })
 
 test('what is written while the file is being replaced is not acknowledged', async () => {
-  const file = copyWorld()
+  const file = copyWorldFile()
   const database = open(file)
   const late = database.write(async ({ sql }) => {
     await sql('developers').insert({ name: 'Eve', created_at: '', changed_at: '' })
     renameSync(file, `${file}.away`)
-    copyFileSync(inject('world').file, file)
+    copyFileSync(inject('world').source, file)
   })
   await expect(late).rejects.toMatchObject(unavailable)
 })
 
 test('a log that is removed loses nothing that was acknowledged', async () => {
-  const file = copyWorld()
+  const file = copyWorldFile()
   const database = open(file)
   await addDeveloper(database, 'Eve')
   rmSync(`${file}-wal`)
@@ -133,7 +135,8 @@ test('a log that is removed loses nothing that was acknowledged', async () => {
 
 test('a file that is overwritten is unavailable, not an error of the inside, and read anew when its bytes are back', async () => {
   const service = await startService()
-  const { databaseFile: file, database, world } = service
+  const { database, world } = service
+  const file = fileOf(service.databaseUrl)
   const page = '/apps?sort=popular'
   await service.request('POST', '/apps', { key: world.keys.ada, json })
   for (let times = 0; times < 3; times++) await service.get(page)
@@ -160,7 +163,7 @@ test.runIf(canMount)('a disk that is full is told, and what is read goes on', as
   const folder = temporaryFolder()
   mountSmallDisk(folder, 8)
   const file = join(folder, 'apps.sqlite')
-  copyFileSync(inject('world').file, file)
+  copyFileSync(inject('world').source, file)
   const database = open(file)
   expect(await database.ailment()).toBeUndefined()
   expect(() => writeFileSync(join(folder, 'filler'), Buffer.alloc(8 * 2 ** 20))).toThrow('ENOSPC')
@@ -223,12 +226,12 @@ test.skipIf(isRoot && !canMount)('a folder that SQLite could not keep its log in
   const folder = join(temporaryFolder(), 'shut')
   mkdirSync(folder)
   const file = join(folder, 'apps.sqlite')
-  copyFileSync(inject('world').file, file)
+  copyFileSync(inject('world').source, file)
   if (isRoot) {
     // Root may write to any folder but those of a disk that cannot be written to.
     mount(folder, '--bind', folder)
     const other = join(temporaryFolder(), 'apps.sqlite')
-    copyFileSync(inject('world').file, other)
+    copyFileSync(inject('world').source, other)
     mount(file, '--bind', other)
     execFileSync('mount', ['-o', 'remount,bind,ro', folder])
   } else chmodSync(folder, 0o555)

@@ -1,0 +1,53 @@
+import { Command } from 'commander'
+import { readConfig } from '../config.ts'
+import { copyDatabase } from '../db/copy.ts'
+import { addressForms, isAddress } from '../db/open.ts'
+import { Refusal } from '../errors.ts'
+import { note, print, printJson } from './command.ts'
+
+export const copyCommand = () =>
+  new Command('copy')
+    .description('copy all of the database into another, empty one, of the same engine or another')
+    .requiredOption('--to <address>', 'the other database, as DATABASE_URL would name it')
+    .option('--json', 'print one JSON object')
+    .addHelpText(
+      'after',
+      `
+All of it: apps, reviews, developers, categories, keys, the audit, and which ids
+and slugs were given already. What was served from the one is served from the
+other, byte for byte. The other database is migrated first, and has nothing in
+it; it gets all in one moment, or nothing: a copy that was stopped is begun
+again. Stop the server before; while it lasts nobody writes to the first.
+
+Example:
+  npx apps-service copy --to postgres://apps@db.example/apps
+
+A password in an argument is seen by who lists processes: put it into ~/.pgpass
+or PGPASSWORD.
+
+JSON: {to, rows, seconds}; rows is how many of each table.`,
+    )
+    .action(copy)
+
+async function copy(options: { to: string; json?: true }) {
+  const { databaseUrl } = readConfig(process.env)
+  if (!isAddress(options.to)) throw new Refusal(`--to must be ${addressForms}`)
+  const begin = performance.now()
+  const { name, counts } = await copyDatabase(databaseUrl, options.to, progress())
+  const seconds = Math.round((performance.now() - begin) / 100) / 10
+  if (options.json) return printJson({ to: name, rows: counts, seconds })
+  const grouped = (count: number) => count.toLocaleString('en')
+  const { apps, reviews, audit } = counts
+  const what = `${grouped(apps)} apps, ${grouped(reviews)} reviews and ${grouped(audit)} entries of the audit`
+  print(`Copied all to ${name}: ${what}, in ${seconds} s. Set DATABASE_URL to it, and start the server.`)
+}
+
+/** A line every ten seconds. */
+function progress() {
+  let last = performance.now()
+  return (done: number, total: number) => {
+    if (performance.now() - last < 10_000) return
+    last = performance.now()
+    note(`${done.toLocaleString('en')} of ${total.toLocaleString('en')} rows`)
+  }
+}

@@ -1,0 +1,151 @@
+import { createRequire } from 'node:module'
+import knex, { type Knex } from 'knex'
+import pg from 'pg'
+import { spending } from '../../spent.ts'
+import type { Address } from './address.ts'
+import { endsConnection } from './errors.ts'
+import { numbering } from './snapshots.ts'
+
+/** What of the driver's connections is used here. */
+export type DriverConnection = pg.Client & {
+  /** Of the server's process; the driver's types lack it. */
+  processID?: number
+  /** knex replaces a connection that has it. */
+  __knex__disposed?: unknown
+}
+
+// knex publishes no types for the dialect's own module, nor for what it calls to run and to compile what it has built.
+declare class KnexPgClient extends Knex.Client {
+  _query(connection: DriverConnection, query: Query): Promise<Query>
+  queryCompiler(builder: unknown, formatter?: unknown): LockCompiler
+}
+type Query = { sql: string; response?: { command?: string } }
+type LockCompiler = { forUpdate: () => string; forNoKeyUpdate: () => string }
+const PgClient: typeof KnexPgClient = createRequire(import.meta.url)('knex/lib/dialects/postgres/index.js')
+
+// knex does not type the transaction's inner method.
+type InnerTransaction = { begin: (connection: DriverConnection) => Promise<unknown> }
+
+/** Text compares by code point, whatever the database's locale. */
+export const textType = 'text collate "C"'
+
+/**
+ * How long what goes wrong may last. Milliseconds. Readers have no limit between statements: what an export has read may be
+ * slow to be written.
+ */
+const timeouts = { statement: 30_000, lock: 5000, idle: 60_000 }
+
+/** A server may be gone without a word. Somewhat longer than the server itself waits. */
+const noAnswer = timeouts.statement + 5000
+
+/**
+ * Set on each new connection, as far as it is one: through a pooler in transaction mode they reach this or that one, which does
+ * no harm (docs/operating.md). Compiling a plan takes longer than any statement here.
+ */
+const settingsOf = (settings: Record<string, string | number>) =>
+  Object.entries({ jit: 'off', ...settings })
+    .map(([name, value]) => `set ${name} = ${value};`)
+    .join(' ')
+
+const readersSettings = settingsOf({ statement_timeout: timeouts.statement, default_transaction_read_only: 'on' })
+const writersSettings = settingsOf({
+  lock_timeout: timeouts.lock,
+  idle_in_transaction_session_timeout: timeouts.idle,
+  default_transaction_read_only: 'off',
+})
+
+class PostgresClient extends PgClient {
+  override async acquireConnection() {
+    return spending('waiting', () => super.acquireConnection())
+  }
+
+  override async _query(connection: DriverConnection, query: Query): Promise<Query> {
+    try {
+      const done = await spending('sql', () => super._query(connection, query))
+      // What failed within the transaction was caught, and then all of it is rolled back without an error.
+      if (/^commit\b/i.test(query.sql) && done.response?.command !== 'COMMIT') throw new Error('nothing was committed')
+      return done
+    } catch (error) {
+      disposeIfBroken(connection, error)
+      throw error
+    }
+  }
+
+  /** No row is deleted and no key changed but by `update` itself: what refers to a row that is being changed may do so meanwhile. */
+  override queryCompiler(builder: unknown, formatter?: unknown) {
+    const compiler = super.queryCompiler(builder, formatter)
+    return Object.assign(compiler, { forUpdate: () => compiler.forNoKeyUpdate() })
+  }
+
+  override columnCompiler(tableBuilder: unknown, column: unknown) {
+    return Object.assign(super.columnCompiler(tableBuilder, column), { text: textType })
+  }
+}
+
+export function disposeIfBroken(connection: DriverConnection, error: unknown) {
+  if (endsConnection(error)) connection.__knex__disposed ??= error
+}
+
+const clientWith = (settings: string): typeof PostgresClient =>
+  class extends PostgresClient {
+    override async acquireRawConnection() {
+      const connection: DriverConnection = await super.acquireRawConnection()
+      try {
+        await connection.query(`${settings} ${numbering(connection.processID)}`)
+      } catch (error) {
+        await this.destroyRawConnection(connection)
+        throw error
+      }
+      return connection
+    }
+  }
+
+/** Whatever setting a pooler's connection has from another, its transactions write. */
+class WritersClient extends clientWith(writersSettings) {
+  override transaction(container: unknown, config: unknown, outer: unknown) {
+    const transaction = super.transaction(container, config, outer) as Knex.Transaction & InnerTransaction
+    transaction.begin = (connection) => this.query(connection, 'begin isolation level read committed, read write')
+    return transaction
+  }
+}
+
+/** int8 and numeric, which the driver gives as text. No number here is beyond those that JavaScript has. */
+const numbers = new Set<number>([20, 1700])
+const types: pg.CustomTypesConfig = {
+  getTypeParser: (oid: number, format?: 'text' | 'binary') =>
+    numbers.has(oid) ? Number : pg.types.getTypeParser(oid, format),
+}
+
+/** By which a server's sessions are known. */
+export const applicationName = 'apps-service'
+
+export const clientConfig = ({ connectionString, ssl, patience }: Address): pg.ClientConfig => ({
+  connectionString,
+  ssl,
+  types,
+  application_name: applicationName,
+  connectionTimeoutMillis: patience,
+  keepAlive: true,
+  keepAliveInitialDelayMillis: 10_000,
+})
+
+/** Milliseconds after which a connection that nobody uses is closed. */
+const idleTimeout = 5 * 60_000
+
+const open = (address: Address, client: typeof Knex.Client, max: number, more: pg.ClientConfig = {}) =>
+  knex({
+    client,
+    connection: { ...clientConfig(address), ...more } as Knex.PgConnectionConfig,
+    // Bound values, which are callers' data, stay out of error messages and so out of the log.
+    compileSqlOnError: false,
+    acquireConnectionTimeout: address.patience,
+    // knex would write to standard output what it also throws.
+    log: { warn: ignore, error: ignore, debug: ignore },
+    pool: { min: 0, max, idleTimeoutMillis: idleTimeout },
+  })
+
+const ignore = () => {}
+
+export const openWriter = (address: Address, max: number) => open(address, WritersClient, max)
+export const openReader = (address: Address, max: number) =>
+  open(address, clientWith(readersSettings), max, { query_timeout: noAnswer })

@@ -1,0 +1,164 @@
+import { Refusal } from '../../errors.ts'
+import { type Dialect, type Engine, unmigrated, usualPool } from '../dialect.ts'
+import { type Address, parseAddress } from './address.ts'
+import { applicationName, openReader, openWriter } from './connections.ts'
+import { isConflict, isUnavailable, reasonOf } from './errors.ts'
+
+import { horizonOf } from './horizon.ts'
+import { copyTables } from './rehearse.ts'
+import { attempt, giveIdsBehind, insertion, jsonRows, lastId, lock, newIds, rowsOf, select } from './rows.ts'
+
+import { schema } from './schema.ts'
+import { foundBefore, searchIndex } from './search.ts'
+import { versionTeller } from './version.ts'
+
+/** PostgreSQL, 14 or newer: a server that several servers of this program may use side by side. */
+export const postgres: Dialect = {
+  addressForm: 'postgres://USER:PASSWORD@HOST:PORT/DATABASE',
+  accepts: (address) => parseAddress(address) !== undefined,
+  open(address, pool = usualPool) {
+    const parsed = parseAddress(address)
+    if (!parsed) throw new Error('no address of PostgreSQL')
+    return openServer(parsed, pool)
+  },
+}
+
+/** Of all connections one tells the version; the others are shared out. */
+function widthsOf(pool: number): Engine['widths'] {
+  const dear = Math.max(1, Math.floor(pool / 4))
+  const write = Math.max(1, Math.floor(pool / 3))
+  return { cheap: Math.max(1, pool - 1 - dear - write), dear, write }
+}
+
+/** Any number that another program is not likely to lock in the same database. */
+const migrating = 7_203_948_116
+
+const oldest = 140_000
+
+function openServer(address: Address, pool: number): Engine {
+  const widths = widthsOf(pool)
+  const writer = openWriter(address, widths.write)
+  const reader = openReader(address, widths.cheap + widths.dear)
+  const teller = versionTeller(address)
+  const before = foundBefore()
+
+  /** Whether there are tables, and whether they are this program's. */
+  async function ownership(): Promise<'own' | 'empty' | 'foreign'> {
+    const { row } = await teller.ask<{ tables: string; is_own: boolean }>(
+      `select count(*) as tables, coalesce(bool_or(tablename = 'knex_migrations'), false) as is_own
+       from pg_tables where schemaname = current_schema()`,
+    )
+    if (row?.is_own) return 'own'
+    return Number(row?.tables) === 0 ? 'empty' : 'foreign'
+  }
+
+  async function hindrance(): Promise<string | undefined> {
+    try {
+      const { row } = await teller.ask<{ version: number; encoding: string }>(
+        `select current_setting('server_version_num')::int as version, current_setting('server_encoding') as encoding`,
+      )
+      if (!row || row.version < oldest) return 'is of a PostgreSQL older than 14'
+      if (row.encoding !== 'UTF8') return `is in ${row.encoding}; it has to be in UTF8`
+      return { own: undefined, empty: unmigrated, foreign }[await ownership()]
+    } catch (error) {
+      const reason = isUnavailable(error) ? reasonOf(error) : undefined
+      if (reason === undefined) throw error
+      return `cannot be reached: ${reason}`
+    }
+  }
+
+  const engine: Engine = {
+    name: address.name,
+    hindrance,
+    unreadable: 'cannot be read',
+    async makePlace() {
+      const found = await hindrance()
+      if (found !== undefined && found !== unmigrated) throw new Refusal(`it ${found}`)
+    },
+    demandInPlace() {},
+    async ailment() {
+      try {
+        await teller.ask('select 1')
+      } catch (error) {
+        if (isUnavailable(error)) return 'does not answer'
+        throw error
+      }
+      return undefined
+    },
+
+    reader,
+    snapshot: { isolationLevel: 'repeatable read', readOnly: true },
+    writer,
+    widths,
+    connectionOf: (sql) => ({
+      sql,
+      select: select(sql),
+      search: searchIndex(sql, before),
+      newIds: newIds(sql),
+      insertion: insertion(sql),
+      lastId: lastId(sql),
+      giveIdsBehind: giveIdsBehind(sql),
+      jsonRows,
+      rowsOf,
+      lock: lock(sql),
+      attempt: attempt(sql),
+    }),
+    migration: (work) =>
+      writer.transaction(async (sql) => {
+        await sql.raw('set local lock_timeout = 0')
+        await sql.raw('select pg_advisory_xact_lock(?)', [migrating])
+        return work(sql)
+      }),
+    schema,
+
+    isUnavailable,
+    isConflict,
+    reasonOf,
+
+    horizon: () => horizonOf(reader),
+    version: teller.version,
+    async copyTo() {
+      throw new Refusal(
+        'PostgreSQL has its own: pg_dump --format=custom --no-owner --no-privileges --file=FILE, and into an empty database ' +
+          'pg_restore --no-owner --no-privileges --exit-on-error --single-transaction --dbname=ADDRESS FILE',
+      )
+    },
+    async rehearse(work) {
+      const only = openReader(address, 1)
+      const close = () => only.destroy()
+      try {
+        await copyTables(only)
+        return await work({ ...engine, reader: only, writer: only, widths: { cheap: 1, dear: 1, write: 1 }, close })
+      } finally {
+        await close()
+      }
+    },
+    still: (work) =>
+      writer.transaction(async (sql) => {
+        const { row: own } = await teller.ask<{ pid: number }>('select pg_backend_pid() as pid')
+        const { rows: others } = await sql.raw(
+          `select pid from pg_stat_activity
+           where datname = current_database() and application_name = ? and pid not in (pg_backend_pid(), ?)`,
+          [applicationName, own?.pid ?? 0],
+        )
+        if (others.length > 0) throw new Refusal(`${address.name} is in use; stop the servers that have it open`)
+        const { rows: tables } = await sql.raw(
+          'select tablename as name from pg_tables where schemaname = current_schema()',
+        )
+        await sql.raw(`lock table ${tables.map(({ name }: { name: string }) => name).join(', ')} in share mode`)
+        return work(sql)
+      }),
+    async settle() {
+      // The planner would know nothing of it before autovacuum comes.
+      await writer.raw('analyze')
+    },
+    // Autovacuum does it.
+    async upkeep() {},
+    async close() {
+      await Promise.all([reader.destroy(), writer.destroy(), teller.close()])
+    },
+  }
+  return engine
+}
+
+const foreign = 'is a database of another program; DATABASE_URL has to name another one'

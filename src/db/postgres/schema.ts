@@ -1,0 +1,38 @@
+import type { SchemaHelpers } from '../dialect.ts'
+import { textType } from './connections.ts'
+import { foundBefore, searchIndex } from './search.ts'
+
+export const schema: SchemaHelpers = {
+  textType,
+
+  /**
+   * A row an app, short: what is long in it is kept apart, so that to count what many have reads little. `tokens` is for the
+   * index; the texts, which only scripts without spaces have, hold tokens in their order. The planner's guess at how many
+   * have a token is the same for all: which way is taken is decided by counting. No insert waits for what others have left to
+   * be put into the index (fastupdate).
+   */
+  async createSearchIndex(sql) {
+    await sql.raw('drop table if exists app_search')
+    await sql.raw(
+      `create table app_search (
+         app_id bigint primary key, name ${textType}, text ${textType}, package ${textType}, tokens tsvector not null
+       ) with (toast_tuple_target = 128)`,
+    )
+    await sql.raw('alter table app_search alter column tokens set statistics 0')
+    await sql.raw('create index app_search_tokens on app_search using gin (tokens) with (fastupdate = off)')
+    return searchIndex(sql, foundBefore())
+  },
+
+  async improveSearchIndex() {},
+
+  async makeAppendOnly(sql, table) {
+    await sql.raw(
+      `create function ${table}_refuses() returns trigger language plpgsql as
+       $$ begin raise exception '${table} is append-only'; end $$`,
+    )
+    await sql.raw(
+      `create trigger ${table}_is_append_only before update or delete or truncate on ${table}
+       for each statement execute function ${table}_refuses()`,
+    )
+  },
+}

@@ -1,0 +1,174 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { setTimeout as delay } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { accountStore } from '../../src/accounts/store.ts'
+import { appStore } from '../../src/apps/store.ts'
+import { type Database, engineOf, openDatabase } from '../../src/db/open.ts'
+import { importLines } from '../support/catalogue-file.ts'
+import { expectConsistentAt } from '../support/consistent.ts'
+import { copyWorld, noDatabase, temporaryFolder } from '../support/database.ts'
+import { commandLine, expectRefusal, serve } from '../support/process.ts'
+
+const main = `${import.meta.dirname}/../../src/main.ts`
+
+const tables = ['developers', 'api_keys', 'categories', 'apps', 'slug_numbers', 'reviews', 'audit'] as const
+
+/** All rows of all tables, and behind which ids they give the next. */
+const contentOf = (database: Database) =>
+  database.snapshot(async ({ sql, lastId }) => {
+    const content: Record<string, unknown> = {}
+    for (const table of tables) {
+      const rows: object[] = await sql(table as string)
+      content[table] = new Set(rows.map((row) => JSON.stringify(Object.entries(row).toSorted())))
+      if (table !== 'api_keys' && table !== 'slug_numbers') content[`last id of ${table}`] = await lastId(table)
+    }
+    return content
+  })
+
+async function using<T>(address: string, work: (database: Database) => Promise<T>): Promise<T> {
+  const database = openDatabase(address)
+  return work(database).finally(() => database.close())
+}
+
+async function migrated(address: string): Promise<string> {
+  await using(address, (database) => database.migrate())
+  return address
+}
+
+/** A copy of the world with names that several apps share, and a review whose id was given and is no more. */
+async function livelyWorld(): Promise<string> {
+  const address = await copyWorld()
+  await using(address, async (database) => {
+    const app = { description: '日本語 and naïve – 🎈', category: 'tools', developer_name: 'Zoë', status: 'approved' }
+    const review = { reviewer_name: 'Cy', rating: 4, comment: '', created_at: '2026-01-01T00:00:00.000Z' }
+    const lines = Array.from({ length: 1200 }, (_, index) => ({
+      ...app,
+      name: `Star ${index % 400}`,
+      package_name: `org.example.star${index}`,
+      reviews: [review],
+      ...(index % 3 === 0 && { average_rating: 4.4, rating_count: 69_000_000, total_downloads: 2 ** 40 }),
+    }))
+    expect(await importLines(database, lines)).toMatchObject({ created: 1200 })
+    await database.write(async ({ sql, lastId }) => {
+      await sql('reviews').insert({ ...review, app_id: 1 })
+      const id = await lastId('reviews')
+      expect(await sql('reviews').where({ id }).delete()).toBe(1)
+    })
+  })
+  return address
+}
+
+test('a copy has every row, goes on behind every id and slug, and finds what it found; and back again', async () => {
+  const first = await livelyWorld()
+  await using(first, (database) =>
+    database.write((connection) => accountStore(connection).beginRename('Ada', 'Ada & Sons')),
+  )
+  const second = await migrated(`sqlite:${temporaryFolder()}/second.sqlite`)
+  const third = await migrated(await noDatabase())
+  const { code, stdout, stderr } = await commandLine(first).run('copy', '--to', second)
+  expect([code, stderr]).toEqual([0, ''])
+  expect(stdout).toMatch(/^Copied all to .*: 1,206 apps, 1,203 reviews and [\d,]+ entries of the audit, in [\d.]+ s\./)
+  expect(await commandLine(second).json('copy', '--to', third)).toMatchObject({
+    rows: { apps: 1206, reviews: 1203, categories: 3, developers: 3, api_keys: 4 },
+  })
+  const due = await using(first, contentOf)
+  for (const address of [second, third]) {
+    expect(await using(address, contentOf)).toEqual(due)
+    await expectConsistentAt(address)
+  }
+  const created = await Promise.all(
+    [first, second, third].map((address) =>
+      using(address, (database) =>
+        database.write(async (connection) => {
+          const [app] = await connection.sql('apps').where({ name: 'Star 7' })
+          if (!app) throw new Error('there is no such app')
+          const { id: _, slug: __, package_name: ___, package_key: ____, ...rest } = app
+          return appStore(connection).insert({ ...rest, package_name: null }, { operator: 'test' })
+        }),
+      ),
+    ),
+  )
+  expect(created.map(({ id, slug }) => [id, slug])).toEqual(created.map(() => [1207, 'star-7-4']))
+})
+
+test('what was copied is served byte for byte', async () => {
+  const source = await livelyWorld()
+  const target = await migrated(await noDatabase())
+  await commandLine(source).json('copy', '--to', target)
+  const [one, other] = await Promise.all([serve(source), serve(target)])
+  const orders = ['latest', 'popular', 'rating'].flatMap((sort) =>
+    [1, 7, 13].map((page) => `sort=${sort}&page=${page}`),
+  )
+  const searches = ['star', 'zoe', '日本', 'ada', 'sons', '🎈', 'star 12'].map(
+    (text) => `search=${encodeURIComponent(text)}`,
+  )
+  const paths = [...orders, ...searches].map((query) => `/apps?limit=100&${query}`)
+  for (const path of [...paths, ...Array.from({ length: 20 }, (_, id) => `/apps/${id + 1}`)]) {
+    const [due, given] = await Promise.all([one.request('GET', path), other.request('GET', path)])
+    expect([given.status, given.text, given.headers.etag, given.headers.link]).toEqual([
+      due.status,
+      due.text,
+      due.headers.etag,
+      due.headers.link,
+    ])
+  }
+})
+
+test('is refused where the other is not empty or not migrated, is the database itself, or is none', async () => {
+  const address = await copyWorld()
+  const { run } = commandLine(address)
+  expectRefusal(
+    await run('copy', '--to', await copyWorld()),
+    /is not empty: it has developers, api_keys, categories, apps/,
+  )
+  expectRefusal(await run('copy', '--to', await noDatabase()), /; (run )?npx apps-service migrate/)
+  expectRefusal(await run('copy', '--to', address), /is the database itself; --to has to name another/)
+  expectRefusal(await run('copy', '--to', 'mysql://x'), /--to must be sqlite:PATH/)
+})
+
+test('is refused while a server has the database open', async () => {
+  const address = await copyWorld()
+  const server = await serve(address)
+  const { run } = commandLine(address)
+  const target = await migrated(await noDatabase())
+  expectRefusal(await run('copy', '--to', target), /is in use; stop the server/)
+  server.process.kill('SIGTERM')
+  await server.exited
+  expect((await run('copy', '--to', target)).code).toBe(0)
+})
+
+test('kill -9 of a copy, at any time: all has arrived or nothing, and then it is begun again', async () => {
+  const source = await livelyWorld()
+  const due = await using(source, contentOf)
+  const apps = (address: string) =>
+    using(address, (database) => database.read(async ({ sql }) => (await sql('apps').pluck('id')).length))
+  let killed = 0
+  for (let round = 0; round < 3; round++) {
+    const target = await migrated(await noDatabase())
+    const child = spawn(process.execPath, [main, 'copy', '--to', target], {
+      env: { PATH: process.env.PATH, DATABASE_URL: source },
+      stdio: ['ignore', 'ignore', 'inherit'],
+    })
+    const ended = once(child, 'exit')
+    await Promise.race([ended, delay(300 + 150 * round)])
+    child.kill('SIGKILL')
+    if ((await ended)[0] === null) killed++
+    const arrived = await apps(target)
+    expect([0, 1206]).toContain(arrived)
+    if (arrived === 0) expect((await commandLine(source).run('copy', '--to', target)).stderr).toBe('')
+    expect(await using(target, contentOf)).toEqual(due)
+  }
+  expect(killed).toBeGreaterThan(0)
+})
+
+test('nobody writes to a database while it is copied', async () => {
+  const address = await copyWorld()
+  const source = engineOf(address)
+  const write = (database: Database) => database.write(({ sql }) => sql('apps').update({ version: '2' }))
+  await source.still(async () => {
+    await expect(using(address, write)).rejects.toMatchObject({ code: 'unavailable' })
+  })
+  await source.close()
+  expect(await using(address, write)).toBe(6)
+})

@@ -1,0 +1,42 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { copyFileSync, existsSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { copyWorldFile, temporaryFolder } from '../support/database.ts'
+import { commandLine, run, serve } from '../support/process.ts'
+
+const lineOf = (name: string) =>
+  JSON.stringify({ name, description: 'The sky above you.', category: 'tools', developer_name: 'Ada' })
+
+test('an import writes the log back into the database, with a server beside it or without', async () => {
+  const file = copyWorldFile()
+  const { runWith } = commandLine(`sqlite:${file}`)
+  const importing = (lines: string[]) => runWith(lines.join('\n'), 'import', '-')
+  await importing(Array.from({ length: 300 }, (_, index) => lineOf(`Star ${index}`)))
+  expect(existsSync(`${file}-wal`)).toBe(false)
+  await serve(`sqlite:${file}`)
+  await importing([lineOf('Beside a server')])
+  expect(existsSync(`${file}-wal`)).toBe(true)
+  const copy = join(temporaryFolder(), 'copy.sqlite')
+  copyFileSync(file, copy)
+  expect((await commandLine(`sqlite:${copy}`).run('export')).stdout).toContain('Beside a server')
+})
+
+test('an import leaves nothing of a dry run behind, not even where it is stopped', async () => {
+  const folder = temporaryFolder()
+  const env = { DATABASE_URL: `sqlite:${copyWorldFile()}`, TMPDIR: folder }
+  expect((await run(['import', '-', '--dry-run'], env, lineOf('Star Map'))).code).toBe(0)
+  expect(readdirSync(folder)).toEqual([])
+  // Waits for standard input, in the midst of its work.
+  const main = `${import.meta.dirname}/../../src/main.ts`
+  const child = spawn(process.execPath, [main, 'import', '-', '--dry-run'], {
+    env: { PATH: process.env.PATH, ...env },
+    stdio: ['pipe', 'ignore', 'ignore'],
+  })
+  const ended = once(child, 'exit')
+  await expect.poll(() => readdirSync(folder), { interval: 20, timeout: 20_000 }).toHaveLength(1)
+  child.kill('SIGINT')
+  expect(await ended).toEqual([null, 'SIGINT'])
+  expect(readdirSync(folder)).toEqual([])
+})

@@ -1,0 +1,78 @@
+import { expect, test } from 'vitest'
+import { accountStore } from '../../src/accounts/store.ts'
+import { appStore } from '../../src/apps/store.ts'
+import { openDatabase } from '../../src/db/open.ts'
+import type { AppState, Sought } from '../../src/moderation/sought.ts'
+import { moderationStore, type Queue } from '../../src/moderation/store.ts'
+import { copyWorld } from '../support/database.ts'
+import { plansOf } from '../support/plans.ts'
+
+const past = '2020-01-01T00:00:00.000Z'
+const actor = { operator: 'test' }
+
+test.for<[state: AppState | undefined, sought: Sought, indexes: string[]]>([
+  ['pending', {}, ['apps_queue', 'apps_queue']],
+  ['rejected', {}, ['apps_rejected', 'apps_rejected']],
+  ['deleted', {}, ['apps_deleted', 'apps_deleted']],
+  ['pending', { category: 'tools' }, ['apps_queue', 'apps_queue']],
+  ['rejected', { category: 'tools' }, ['apps_rejected', 'apps_rejected']],
+  ['deleted', { category: 'tools', search: 'x' }, ['apps_deleted']],
+  ['deleted', { developer: 'Ada' }, ['apps_developer_name', 'apps_developer_name']],
+  [undefined, { developer: 'Ada', search: 'x' }, ['apps_developer_name']],
+  [undefined, { category: 'tools' }, ['apps_category_id_index', 'apps_category_id_index']],
+  [undefined, { category: 'tools', search: 'x' }, ['apps_queue', 'apps_rejected', 'apps_deleted']],
+  ['approved', { search: 'x' }, []],
+])('the list of apps of %s, %j, passes no apps that an index can spare', async ([state, sought, indexes]) => {
+  const database = openDatabase(await copyWorld())
+  const { plans } = await plansOf(database, (connection) => moderationStore(connection).list(state, sought, 10, 0))
+  expect(plans).toEqual(indexes.map((index) => expect.stringMatching(`USING (COVERING )?INDEX ${index}\\b`)))
+  await database.close()
+})
+
+test.for<[name: Queue, index: string, sought: Sought]>([
+  ['pending', 'apps_queue', {}],
+  ['changed', 'apps_changed', {}],
+  ['pending', 'apps_queue', { category: 'tools' }],
+  ['changed', 'apps_changed', { category: 'tools' }],
+])('late in a long queue of %s apps, a page comes from its index %s, of %j', async ([name, index, sought]) => {
+  const database = openDatabase(await copyWorld())
+  await database.write(async (connection) => {
+    const { id } = await accountStore(connection).findOrAddDeveloper('Ada')
+    const state =
+      name === 'pending'
+        ? { status: 'pending' as const, approved_at: null }
+        : { status: 'approved' as const, approved_at: past }
+    const texts = {
+      short_description: null,
+      description: 'D',
+      version: '1',
+      package_name: null,
+      rejection_reason: null,
+    }
+    const row = { developer_id: id, category_id: 1, updated_at: past, total_downloads: 0, ...state, ...texts }
+    const app = (number: number) => ({
+      app: {
+        ...row,
+        name: `Queued ${number}`,
+        created_at: past,
+        unreviewed_since: new Date(Date.UTC(2021, 0, 1, 0, 0, -number)).toISOString(),
+      },
+      at: past,
+    })
+    await appStore(connection).insertAll(
+      'app import',
+      Array.from({ length: 120 }, (_, number) => app(number)),
+      actor,
+    )
+  })
+  const { result: page, plans } = await plansOf(database, (connection) =>
+    moderationStore(connection).queue(name, sought, 50, 100),
+  )
+  expect(plans).not.toEqual([])
+  for (const plan of plans) expect(plan).toContain(`USING INDEX ${index}`)
+  const waitingBefore = name === 'pending' ? 2 : 0
+  expect(page.total).toBe(120 + waitingBefore)
+  expect(page.apps.at(-1)?.name).toBe('Queued 0')
+  expect(page.apps).toHaveLength(20 + waitingBefore)
+  await database.close()
+})

@@ -1,0 +1,59 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { openDatabase } from '../../src/db/open.ts'
+import { noDatabase } from '../support/database.ts'
+import { commandLine, listening, run } from '../support/process.ts'
+
+const main = `${import.meta.dirname}/../../src/main.ts`
+const migrations = readdirSync(join(import.meta.dirname, '../../src/db/migrations')).toSorted()
+
+async function ageOf(address: string) {
+  const database = openDatabase(address)
+  return database.schemaAge().finally(() => database.close())
+}
+
+test('four that migrate an empty database and two that serve it, begun at once: one migrates, and none is harmed', async () => {
+  const address = await noDatabase()
+  const env = { DATABASE_URL: address }
+  const migrating = Array.from({ length: 4 }, () => run(['migrate'], env))
+  const serving = await Promise.allSettled([1, 2].map(() => listening('serve', env)))
+  const ended = await Promise.all(migrating)
+  expect(ended.map(({ code, stderr }) => [code, stderr])).toEqual(ended.map(() => [0, '']))
+  expect(ended.map(({ stdout }) => stdout).toSorted()).toEqual([
+    `Migrated: ${migrations.join(', ')}.\n`,
+    ...Array.from({ length: 3 }, () => 'The database is up to date.\n'),
+  ])
+  for (const served of serving) {
+    if (served.status === 'fulfilled') expect((await served.value.request('GET', '/apps')).status).toBe(200)
+    else expect(served.reason).toEqual(new Error('serve ended with 1 before it listened'))
+  }
+  const { request } = await listening('serve', env)
+  expect((await request('GET', '/readyz')).status).toBe(200)
+}, 60_000)
+
+test('kill -9 of one that migrates, at any time: the next finishes', async () => {
+  const half = { killed: 0, older: 0 }
+  for (let round = 0; round < 12; round++) {
+    const address = await noDatabase()
+    const child = spawn(process.execPath, [main, 'migrate'], {
+      env: { PATH: process.env.PATH, DATABASE_URL: address },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    const ended = once(child, 'exit')
+    // From before it has begun until it is done.
+    await Promise.race([ended, delay(150 + 40 * round)])
+    child.kill('SIGKILL')
+    const [code] = await ended
+    if (code === null) half.killed++
+    const { run: again } = commandLine(address)
+    const { stdout, stderr } = await again('migrate')
+    expect([stdout.startsWith('Migrated: ') || stdout === 'The database is up to date.\n', stderr]).toEqual([true, ''])
+    if (stdout.startsWith('Migrated: ')) half.older++
+    expect(await ageOf(address)).toBe('current')
+  }
+  expect(half.killed).toBeGreaterThan(0)
+}, 60_000)

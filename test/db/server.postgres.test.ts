@@ -1,0 +1,152 @@
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { Client } from 'pg'
+import { describe, expect, inject, onTestFinished, test } from 'vitest'
+import { findApps } from '../../src/apps/catalogue.ts'
+import { type Database, openDatabase } from '../../src/db/open.ts'
+import {
+  addressAt,
+  administer,
+  asItsAccount,
+  givenServer,
+  program,
+  startPostgres,
+  worldName,
+} from '../support/postgres.ts'
+import { startService } from '../support/service.ts'
+
+/** On a server of the test's own, which holds the world: it ends as the test wants. */
+async function startWorld() {
+  const server = await startPostgres(inject('world').source)
+  onTestFinished(server.remove)
+  return { ...server, databaseUrl: addressAt(server.address, worldName) }
+}
+
+function open(address: string): Database {
+  const database = openDatabase(address)
+  onTestFinished(() => database.close())
+  return database
+}
+
+const add = (database: Database, name: string) =>
+  database.write(({ sql }) => sql('developers').insert({ name, created_at: '', changed_at: '' }))
+
+const namesIn = (database: Database): Promise<string[]> =>
+  database.read(({ sql }) => sql('developers').orderBy('id').pluck('name'))
+
+const totalIn = async (database: Database, search: string) =>
+  (await findApps(database, { page: 1, limit: 1, search })).total
+
+const succeeds = (work: Promise<unknown>) =>
+  work.then(
+    () => true,
+    () => false,
+  )
+
+/** Kills a backend, which ends all others, and returns when the server is back. */
+async function crash(databaseUrl: string) {
+  const [victim, witness] = [new Client(databaseUrl), new Client(databaseUrl)]
+  await Promise.all([victim.connect(), witness.connect()])
+  const { rows } = await victim.query('select pg_backend_pid() as pid')
+  const ended = Promise.all(
+    [victim, witness].map((client) => new Promise<void>((resolve) => client.on('end', () => resolve()))),
+  )
+  for (const client of [victim, witness]) client.on('error', () => {})
+  process.kill(rows[0].pid, 'SIGKILL')
+  await ended
+  await expect.poll(() => succeeds(administer(databaseUrl, 'select 1'))).toBe(true)
+}
+
+describe.skipIf(givenServer !== undefined)('what befalls a server', () => {
+  test('backends that are ended cost 503 at most, and the service is well by itself', async () => {
+    const { databaseUrl } = await startWorld()
+    const { get } = await startService({ databaseUrl, cacheSize: 0 })
+    for (let round = 0; round < 5; round++) {
+      expect((await get('/apps')).status).toBe(200)
+      await administer(
+        databaseUrl,
+        "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'apps-service'",
+      )
+      const answers = await Promise.all(Array.from({ length: 5 }, () => get('/apps')))
+      for (const { status, headers } of answers) {
+        expect([200, 503]).toContain(status)
+        if (status === 503) expect(headers).toHaveProperty('retry-after')
+      }
+      await expect.poll(async () => (await get('/apps')).status).toBe(200)
+    }
+  })
+
+  test('while the server is gone answers are 503, and when it is back the service is well', async () => {
+    const { databaseUrl, stop, start } = await startWorld()
+    const { get, request, world } = await startService({ databaseUrl, cacheSize: 0 })
+    expect((await get('/readyz')).status).toBe(200)
+    await stop('SIGINT')
+    const json = { name: 'Star Map' }
+    const asked = [
+      await get('/apps'),
+      await get('/apps?search=tide'),
+      await get('/readyz'),
+      await request('PUT', `/apps/${world.apps.approved}`, { key: world.keys.ada, json }),
+    ]
+    expect(asked.map(({ status }) => status)).toEqual([503, 503, 503, 503])
+    await start()
+    await expect.poll(async () => (await get('/readyz')).status).toBe(200)
+    expect((await get('/apps?search=tide')).status).toBe(200)
+  })
+
+  test('after a crash, which has ids of transactions used again, nothing counts that was known before', async () => {
+    const { databaseUrl } = await startWorld()
+    const database = open(databaseUrl)
+    const seen = new Set<string>()
+    for (let round = 0; round < 4; round++) {
+      // Takes an id of a transaction, and what tells that it is taken is not on the disk yet.
+      const undone = database.write(async (connection) => {
+        await connection.sql('developers').insert({ name: 'Gone', created_at: '', changed_at: '' })
+        throw new Error('not this time')
+      })
+      await expect(undone).rejects.toThrow('not this time')
+      seen.add(await database.version())
+      expect(await totalIn(database, 'tide')).toBe(1 - (round % 2))
+      await crash(databaseUrl)
+      const turn = () =>
+        database.write(({ search }) =>
+          round % 2 === 0
+            ? search.remove([inject('world').apps.approved])
+            : search.entry([{ id: inject('world').apps.approved, categoryId: 1, ...tide }])(),
+        )
+      await expect.poll(() => succeeds(turn())).toBe(true)
+      expect(seen.has(await database.version())).toBe(false)
+      expect(await totalIn(database, 'tide')).toBe(round % 2)
+    }
+  })
+
+  test('on a standby each version is another, since equal snapshots may show unequal data', async () => {
+    const { databaseUrl, folder } = await startWorld()
+    const primary = open(databaseUrl)
+    expect(await primary.version()).toBe(await primary.version())
+
+    const data = `${folder}/standby`
+    const backup = ['-h', folder, '-U', 'postgres', '--checkpoint=fast', '--write-recovery-conf', '-D', data]
+    execFileSync('setpriv', [...asItsAccount, program('pg_basebackup'), ...backup])
+    const settings = ['-p', '5433', '-c', 'listen_addresses=', '-c', 'max_connections=300']
+    const server = ['--pdeathsig=QUIT', program('postgres'), '-D', data, '-k', folder, ...settings]
+    const child = spawn('setpriv', [...asItsAccount, ...server], { cwd: folder, stdio: 'ignore' })
+    const exited = once(child, 'exit')
+    onTestFinished(async () => {
+      child.kill('SIGQUIT')
+      await exited
+    })
+
+    const url = new URL(databaseUrl)
+    url.searchParams.set('port', '5433')
+    const standby = open(url.href)
+    await expect.poll(() => succeeds(namesIn(standby))).toBe(true)
+    expect(await standby.version()).not.toBe(await standby.version())
+    expect(await totalIn(standby, 'tide')).toBe(1)
+    await primary.write(({ search }) => search.remove([inject('world').apps.approved]))
+    await expect.poll(() => totalIn(standby, 'tide')).toBe(0)
+    await expect(add(standby, 'Eve')).rejects.toThrow(/not available just now/)
+  })
+})
+
+const tide = { name: 'tide clock', text: '', package: '', keys: [] }

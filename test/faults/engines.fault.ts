@@ -1,0 +1,146 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { expect, onTestFinished, test } from 'vitest'
+import { openDatabase } from '../../src/db/open.ts'
+import { fill } from '../bench/catalogue.ts'
+import { randomFrom } from '../bench/random.ts'
+import { playSampleLines } from '../play-sample-lines.ts'
+import { importLines } from '../support/catalogue-file.ts'
+import { expectConsistentAt } from '../support/consistent.ts'
+import { temporaryFolder } from '../support/database.ts'
+import { addressAt, administer, isInstalled, startPostgres } from '../support/postgres.ts'
+import { commandLine, serve } from '../support/process.ts'
+import { isCut } from './cut.ts'
+
+const size = isCut ? 1000 : 20_000
+const { PLAY_SAMPLE: sample = '' } = process.env
+
+/** Words of ten scripts. */
+const scripts = {
+  latin: 'crème façade naïve über straße smörgås jalapeño đường İstanbul łódź señor Ærø',
+  cyrillic: 'здоровье карта музыка погода словарь дневник поезд ёлка перевод кухня',
+  greek: 'καιρός μουσική χάρτης λεξικό Άνοιξη ταξίδι ημερολόγιο υγεία ρολόι σπίτι',
+  arabic: 'خريطة طقس موسيقى قاموس صحة سفر ساعة مطبخ رحلة كتاب',
+  hebrew: 'מפה מוזיקה מילון בריאות שעון מטבח מסע ספר יומן רכבת',
+  devanagari: 'मौसम संगीत नक्शा शब्दकोश यात्रा घड़ी रसोई किताब दिनचर्या स्वास्थ्य',
+  thai: 'อากาศ ดนตรี แผนที่ พจนานุกรม สุขภาพ เดินทาง นาฬิกา ครัว หนังสือ บันทึก',
+  chinese: '天气预报 音乐播放 地图导航 词典翻译 健康生活 旅行日记 时钟闹钟 厨房食谱 图书阅读 火车时刻',
+  japanese: '天気予報 おんがく カメラ 日本語辞書 ケンコウ 旅行ガイド とけい キッチン 読書ノート 電車時刻表',
+  korean: '날씨예보 음악 지도 사전 건강관리 여행 시계 주방요리 독서 기차시간표',
+}
+
+const { next, pick } = randomFrom(11)
+
+/** Apps of words of a script, some of which stand together, some with a word of Latin letters beside. */
+const linesOf = (script: string, words: string[]) =>
+  Array.from({ length: 40 }, (_, number) => ({
+    name: `${pick(words)}${next() < 0.5 ? ' ' : ''}${pick(words)} ${number % 5 === 0 ? 'Wi-Fi' : ''}`.trim(),
+    short_description: `${pick(words)} ${pick(words)}`,
+    description: Array.from({ length: 30 }, () => pick(words)).join(next() < 0.5 ? ' ' : '、'),
+    package_name: `org.example.${script}.app${number}`,
+    category: 'category-1',
+    developer_name: `${pick(words)} ${script}`,
+    status: 'approved',
+    total_downloads: Math.floor(next() * 1000),
+  }))
+
+/** Fifty of each script: words, their beginnings, several, capitals, pieces, typos, with orders and categories. */
+const searchesOf = (words: string[]) =>
+  Array.from({ length: 50 }, (_, number) => {
+    const word = pick(words)
+    const letters = [...word]
+    const text = [
+      word,
+      letters.slice(0, 1 + Math.floor(next() * letters.length)).join(''),
+      `${word} ${pick(words)}`,
+      word.toUpperCase(),
+      letters.slice(1, 3).join(''),
+      letters.toSpliced(Math.floor(next() * letters.length), 1).join(''),
+      `${word} wifi`,
+      word.normalize('NFD'),
+    ][number % 8]
+    const more = ['', '&sort=popular', '&category=category-1', '&sort=rating&limit=100', '&page=2&limit=7']
+    return `/apps?search=${encodeURIComponent(text || word)}${more[number % more.length]}`
+  })
+
+test.skipIf(!isInstalled)(
+  `${size.toLocaleString('en')} apps are answered alike by SQLite, by PostgreSQL that they were copied to, and by one that imported them`,
+  async () => {
+    const source = `sqlite:${temporaryFolder()}/source.sqlite`
+    const database = openDatabase(source)
+    await database.migrate()
+    await fill(database, size)
+    const words = Object.entries(scripts).map(([script, text]) => [script, text.split(' ')] as const)
+    const lines = [
+      ...words.flatMap(([script, ofScript]) => linesOf(script, ofScript)),
+      ...(sample === '' ? [] : playSampleLines(sample)),
+    ]
+    const { created } = await importLines(database, lines)
+    expect(created).toBeGreaterThan(399)
+    await database.settle()
+    await database.close()
+
+    const postgres = await startPostgres()
+    onTestFinished(postgres.remove)
+    const [copied = '', imported = ''] = ['copied', 'imported'].map((name) => addressAt(postgres.address, name))
+    await administer(postgres.address, 'create database copied', 'create database imported')
+    for (const address of [copied, imported]) {
+      const { code, stderr } = await commandLine(address).run('migrate')
+      expect([code, stderr]).toEqual([0, ''])
+    }
+    const { seconds } = await commandLine(source).json('copy', '--to', copied)
+    await pipe(source, imported)
+    for (const address of [copied, imported]) await expectConsistentAt(address)
+
+    const env = { BASE_URL: 'http://apps.test', CACHE_SIZE: '0' }
+    const servers = await Promise.all([source, copied, imported].map((address) => serve(address, env)))
+    const answer = async (port: number, path: string) => {
+      const response = await fetch(`http://127.0.0.1:${port}${path}`)
+      const { status, headers } = response
+      return { status, etag: headers.get('etag'), link: headers.get('link'), text: await response.text() }
+    }
+    const first = await answer(servers[0]?.port ?? 0, '/apps?limit=100')
+    const { total_pages } = JSON.parse(first.text).data.pagination
+    const pages = ['latest', 'popular', 'rating'].flatMap((sort) =>
+      Array.from({ length: total_pages }, (_, index) => `/apps?limit=100&sort=${sort}&page=${index + 1}`),
+    )
+    const searches = words.flatMap(([, ofScript]) => searchesOf(ofScript))
+    const details = Array.from({ length: size + created }, (_, index) => `/apps/${index + 1}`)
+    const paths = [...pages, ...searches, ...details]
+    let found = 0
+    await Promise.all(
+      Array.from({ length: 4 }, async () => {
+        for (let path = paths.pop(); path !== undefined; path = paths.pop()) {
+          const [due, ...others] = await Promise.all(servers.map(({ port }) => answer(port, path ?? '')))
+          expect(due?.status, path).toBe(200)
+          for (const other of others) expect(other, path).toEqual(due)
+          if (path.startsWith('/apps?search') && !due?.text.includes('"apps":[]')) found++
+        }
+      }),
+    )
+    console.log(
+      `alike on both engines: ${pages.length} pages, ${searches.length} searches, of which ${found} found something, ${details.length} details`,
+      `of which ${sample === '' ? 0 : created - 400} of real listings; copied in ${seconds} s`,
+    )
+    expect(found).toBeGreaterThan(searches.length / 2)
+  },
+)
+
+/** `export | import`. */
+async function pipe(from: string, to: string) {
+  const main = `${import.meta.dirname}/../../src/main.ts`
+  const env = { PATH: process.env.PATH }
+  const [exporting, importing] = [
+    spawn(process.execPath, [main, 'export'], {
+      env: { ...env, DATABASE_URL: from },
+      stdio: ['ignore', 'pipe', 'ignore'],
+    }),
+    spawn(process.execPath, [main, 'import', '-'], {
+      env: { ...env, DATABASE_URL: to },
+      stdio: ['pipe', 'ignore', 'inherit'],
+    }),
+  ]
+  exporting.stdout.pipe(importing.stdin)
+  const ended = await Promise.all([exporting, importing].map((child) => once(child, 'exit')))
+  expect(ended.map(([code]) => code)).toEqual([0, 0])
+}

@@ -1,0 +1,263 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { expect, onTestFinished, test } from 'vitest'
+import { openDatabase } from '../../src/db/open.ts'
+import { expectConsistentAt } from '../support/consistent.ts'
+import { freePort } from '../support/free-port.ts'
+import { addressAt, administer, ask, isInstalled, type PostgresServer, startPostgres } from '../support/postgres.ts'
+import { commandLine, type Served, serve } from '../support/process.ts'
+import type { CheckedAnswer, RequestOptions } from '../support/service.ts'
+import { createWorld, type World } from '../support/world.ts'
+import { isCut } from './cut.ts'
+import { between } from './deeds.ts'
+
+const seconds = isCut ? 10 : 60
+
+/** What happened, to print. */
+type Counts = Record<'created' | 'updated' | 'approved' | 'takenDown' | 'reads' | 'unavailable' | 'conflicts', number>
+
+/** What of each app was acknowledged, and what may be, since nobody knows whether it was done. */
+type Known = {
+  /** Names by id. */
+  created: Map<number, string>
+  createdPerhaps: number
+  /** By id, the last change that was acknowledged, and the last that was sent. */
+  changed: Map<number, { acknowledged: number; sent: number; count: number }>
+  /** States by id; undefined where a decision was sent and not acknowledged. */
+  decided: Map<number, 'approved' | 'rejected' | undefined>
+}
+
+type Servers = { servers: Served[]; address: string; world: Omit<World, 'source'>; kept: () => Promise<number> }
+
+async function startThree(postgres: PostgresServer): Promise<Servers> {
+  await administer(postgres.address, 'create database apps')
+  const address = addressAt(postgres.address, 'apps')
+  const world = await createWorld(address)
+  const ports = await Promise.all([1, 2, 3].map(freePort))
+  const servers = await Promise.all(
+    ports.map((port) => serve(address, { WRITE_LIMIT: '0', METRICS_PORT: String(port) })),
+  )
+  async function keptOf(port: number): Promise<number> {
+    const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
+    return Number(/^apps_kept_answers_total\{result="hit"\} (\d+)$/m.exec(text)?.[1] ?? Number.NaN)
+  }
+  const kept = async () => (await Promise.all(ports.map(keptOf))).reduce((sum, count) => sum + count, 0)
+  return { servers, address, world, kept }
+}
+
+/**
+ * Clients that create, change and read by all servers, and operators who decide by the command line, until the time is over. After
+ * each acknowledgement all servers are asked: none may answer with what was before.
+ */
+async function work({ servers, address, world }: Servers, mayFail: boolean) {
+  const known: Known = { created: new Map(), createdPerhaps: 0, changed: new Map(), decided: new Map() }
+  const counts: Counts = { created: 0, updated: 0, approved: 0, takenDown: 0, reads: 0, unavailable: 0, conflicts: 0 }
+  const cli = commandLine(address)
+  const key = world.keys.ada
+  const until = performance.now() + seconds * 1000
+  const any = () => servers[between(0, servers.length - 1)] ?? expect.fail('there is no server')
+  const repeat = async (turn: (number: number) => Promise<unknown>) => {
+    for (let number = 1; performance.now() < until; number++) await turn(number)
+  }
+
+  /**
+   * Undefined where the service was not available, which it may be only where something is killed; and where it has closed a
+   * connection that was idle just when it was used again, of which nobody knows what became of the request.
+   */
+  async function request(server: Served, method: string, path: string, options?: RequestOptions) {
+    const answer = await server.request(method, path, options).catch((error: Error) => {
+      expect([error.message, server.process.exitCode]).toEqual(['fetch failed', null])
+      return undefined
+    })
+    if (!answer || answer.status < 500) return answer
+    expect(mayFail, `${answer.status} ${answer.text}`).toBe(true)
+    expect([answer.status, Number(answer.headers['retry-after']) > 0]).toEqual([503, true])
+    counts.unavailable++
+    await delay(20)
+    return undefined
+  }
+
+  /** Asked twice of each: the second time the answer may be one that is kept. */
+  async function everywhere(path: string, options: RequestOptions, isRight: (answer: CheckedAnswer) => boolean) {
+    for (const server of servers) {
+      for (const time of ['first', 'second']) {
+        const answer = await request(server, 'GET', path, options)
+        if (!answer) continue
+        counts.reads++
+        expect(isRight(answer), `${time} time, of server ${servers.indexOf(server)}: ${path}: ${answer.text}`).toBe(
+          true,
+        )
+      }
+    }
+  }
+
+  async function create(client: number, number: number) {
+    // Many of one name: each with a slug of its own.
+    const name = `Crowd ${number % 20}`
+    const json = { name, description: `${name} of ${client}.`, category_id: between(1, 2) }
+    const answer = await request(any(), 'POST', '/apps', { key, json })
+    if (!answer) return known.createdPerhaps++
+    expect(answer.status).toBe(201)
+    const id: number = answer.body.data.app_id
+    known.created.set(id, name)
+    counts.created++
+    await everywhere(`/apps/${id}`, { key }, ({ status, body }) => status === 200 && body.data.app.name === name)
+  }
+
+  async function change(id: number) {
+    const state = known.changed.get(id) ?? { acknowledged: 0, sent: 0, count: 0 }
+    known.changed.set(id, state)
+    const description = `Change ${++state.sent}`
+    const before = await request(any(), 'GET', `/apps/${id}`, { key })
+    if (!before) return
+    const headers = { 'If-Match': String(before.headers.etag) }
+    const answer = await request(any(), 'PUT', `/apps/${id}`, { key, headers, json: { description } })
+    if (!answer) return
+    if (answer.status === 412) return counts.conflicts++
+    expect(answer.status).toBe(200)
+    state.acknowledged = state.sent
+    state.count++
+    counts.updated++
+    const numberIn = (text: string) => Number(/^Change (\d+)$/.exec(text)?.[1])
+    const isNew = (text: string) => numberIn(text) >= state.acknowledged
+    await everywhere(`/apps/${id}`, {}, ({ status, body }) => status === 200 && isNew(body.data.app.description))
+    await everywhere('/apps?sort=popular&limit=100', {}, ({ body }) =>
+      isNew(body.data.apps.find((app: { id: number }) => app.id === id)?.description ?? ''),
+    )
+  }
+
+  async function decide(decision: 'approve' | 'reject', ids: number[]) {
+    if (ids.length === 0) return delay(50)
+    for (const id of ids) known.decided.set(id, undefined)
+    const reason = decision === 'reject' ? ['--reason', 'Because.'] : []
+    const { code, stderr } = await cli.run('moderation', decision, ...ids.map(String), ...reason)
+    if (code !== 0) return expect(mayFail, stderr).toBe(true)
+    for (const id of ids) {
+      known.decided.set(id, decision === 'approve' ? 'approved' : 'rejected')
+      counts[decision === 'approve' ? 'approved' : 'takenDown']++
+      const due = decision === 'approve' ? 200 : 404
+      await everywhere(`/apps/${id}`, {}, ({ status }) => status === due)
+    }
+  }
+
+  const pending = (of: number) =>
+    [...known.created.keys()].filter((id) => id % 2 === of && !known.decided.has(id)).slice(0, 5)
+  const shown = (of: number) =>
+    [...known.decided].filter(([id, state]) => id % 2 === of && state === 'approved').slice(0, 2)
+  const pages = ['/apps', '/apps?search=crowd', '/apps?category=tools&sort=rating', '/apps?search=tide', '/apps/1']
+
+  await Promise.all([
+    ...[1, 2, 3, 4].map((client) => repeat((number) => create(client, number))),
+    repeat(() => change(world.apps.approved)),
+    // Of two at once, by one ETag, one may lose; both change the same app.
+    ...[0, 1].map((of) =>
+      repeat(async (turn) => {
+        await decide('approve', pending(of))
+        if (turn % 3 === 0)
+          await decide(
+            'reject',
+            shown(of).map(([id]) => id),
+          )
+      }),
+    ),
+    ...[1, 2, 3].map(() =>
+      repeat(async (number) => {
+        const answer = await request(any(), 'GET', pages[number % pages.length] ?? '/apps')
+        if (answer) counts.reads++
+      }),
+    ),
+  ])
+  return { known, counts }
+}
+
+/** What is in the database, against all that was acknowledged. */
+async function expectKept(address: string, known: Known, mayFail: boolean) {
+  await expectConsistentAt(address)
+  const database = openDatabase(address)
+  onTestFinished(() => database.close())
+  await database.snapshot(async ({ sql }) => {
+    const apps = await sql('apps').select('id', 'name', 'slug', 'status', 'description')
+    const byId = new Map(apps.map((app) => [app.id, app]))
+    expect(new Set(apps.map(({ slug }) => slug)).size).toBe(apps.length)
+    for (const [id, name] of known.created) expect(byId.get(id)?.name).toBe(name)
+    for (const [id, state] of known.decided) if (state) expect([id, byId.get(id)?.status]).toEqual([id, state])
+    const created = await sql('audit').where({ action: 'app create' }).whereNotNull('key_id').pluck('app_id')
+    const crowd = apps.filter(({ name }) => name.startsWith('Crowd'))
+    expect(created.toSorted()).toEqual(crowd.map(({ id }) => id).toSorted())
+    expect(crowd.length - known.created.size).toBeGreaterThanOrEqual(0)
+    expect(crowd.length - known.created.size).toBeLessThanOrEqual(known.createdPerhaps)
+    for (const [id, { acknowledged, sent, count }] of known.changed) {
+      const number = Number(/^Change (\d+)$/.exec(byId.get(id)?.description ?? '')?.[1])
+      expect(number).toBeGreaterThanOrEqual(acknowledged)
+      expect(number).toBeLessThanOrEqual(sent)
+      const changes = await sql('audit').where({ action: 'app update', app_id: id }).pluck('id')
+      expect(changes.length).toBeGreaterThanOrEqual(count)
+      if (!mayFail) expect(changes.length).toBe(count)
+    }
+    const approved = await sql('audit').where({ action: 'app approve' }).pluck('app_id')
+    for (const [id, state] of known.decided) if (state) expect(approved.filter((one) => one === id)).toEqual([id])
+  })
+}
+
+test.skipIf(!isInstalled)(
+  `three servers on one PostgreSQL, ${seconds} s: no answer is older than what was acknowledged, none is an error, all is counted and found`,
+  async () => {
+    const postgres = await startPostgres()
+    onTestFinished(postgres.remove)
+    const three = await startThree(postgres)
+    const { known, counts } = await work(three, false)
+    const kept = await three.kept()
+    console.log(`three servers, ${seconds} s:`, counts, `kept answers given: ${kept}`)
+    await expectKept(three.address, known, false)
+    expect(kept).toBeGreaterThan(0)
+    expect(Math.min(counts.created, counts.updated, counts.approved, counts.takenDown)).toBeGreaterThan(0)
+  },
+)
+
+test.skipIf(!isInstalled)(
+  `the same with a session ended every second, a backend killed every ten, and PostgreSQL restarted: 503 is all that it costs`,
+  async () => {
+    const postgres = await startPostgres()
+    onTestFinished(postgres.remove)
+    const three = await startThree(postgres)
+    const faults = { ended: 0, killed: 0, restarted: 0 }
+    const hurting = (async () => {
+      for (let second = 1; second < seconds; second++) {
+        await delay(1000)
+        if (second === Math.floor(seconds / 2)) {
+          await postgres.stop('SIGINT')
+          await delay(1000)
+          await postgres.start()
+          faults.restarted++
+          continue
+        }
+        const [session] = await sessionsOf(three.address)
+        if (session === undefined) continue
+        if (second % 10 === 5) {
+          // Whoever leaves so takes all others with it, and then the ids of transactions begin again where the log ends.
+          process.kill(session, 'SIGKILL')
+          faults.killed++
+        } else {
+          await ask(three.address, `select pg_terminate_backend(${session})`).catch(() => [])
+          faults.ended++
+        }
+      }
+    })()
+    const [{ known, counts }] = await Promise.all([work(three, true), hurting])
+    console.log(`three servers, ${seconds} s, with faults`, faults, counts, `kept answers given: ${await three.kept()}`)
+    for (const server of three.servers) {
+      await expect.poll(async () => (await server.request('GET', '/readyz')).status).toBe(200)
+      expect((await server.request('GET', '/apps')).status).toBe(200)
+    }
+    await expectKept(three.address, known, true)
+    expect(Math.min(counts.created, counts.updated, counts.approved, counts.unavailable)).toBeGreaterThan(0)
+  },
+)
+
+/** The servers' sessions, in no order. */
+async function sessionsOf(address: string): Promise<number[]> {
+  const rows = await ask<{ pid: number }>(
+    address,
+    `select pid from pg_stat_activity where datname = current_database() and application_name = 'apps-service' order by random()`,
+  ).catch(() => [])
+  return rows.map(({ pid }) => pid)
+}
