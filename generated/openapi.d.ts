@@ -159,14 +159,15 @@ export interface components {
             message: components["schemas"]["Message"];
             data: components["schemas"]["AppList"];
         };
+        /**
+         * @description Which part of the request it is in.
+         * @example body
+         * @enum {string}
+         */
+        RequestPart: "path" | "query" | "header" | "body";
         /** @description One problem of a request. */
         Problem: {
-            /**
-             * @description Which part of the request it is in.
-             * @example body
-             * @enum {string}
-             */
-            in: "path" | "query" | "header" | "body";
+            in: components["schemas"]["RequestPart"];
             /**
              * @description A parameter's name or, in the body, a JSON pointer (RFC 6901), cut to 200 characters; empty for the whole of the part.
              * @example /name
@@ -932,7 +933,7 @@ export interface components {
          * @description Slug of the one category to list. An unknown one matches nothing; an empty one is no filter.
          * @example travel
          */
-        Category: string;
+        CategoryFilter: string;
         /**
          * @description Words to look for. Each must begin a word of the name, the descriptions, the developer's name or the package name; case,
          *     diacritics and width do not matter. In scripts without spaces (`日本`) they are found anywhere in the text. An emoji is a
@@ -1081,7 +1082,7 @@ export interface operations {
                  * @description Slug of the one category to list. An unknown one matches nothing; an empty one is no filter.
                  * @example travel
                  */
-                category?: components["parameters"]["Category"];
+                category?: components["parameters"]["CategoryFilter"];
                 /**
                  * @description Words to look for. Each must begin a word of the name, the descriptions, the developer's name or the package name; case,
                  *     diacritics and width do not matter. In scripts without spaces (`日本`) they are found anywhere in the text. An emoji is a

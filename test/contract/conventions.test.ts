@@ -326,6 +326,27 @@ const rows: Row[] = [
     'Keep this in openapi/schemas/Review.yaml, and refer to the whole file',
   ],
   [
+    'a parameter named as a schema is',
+    move('parameters/Page.yaml', 'parameters/Pagination.yaml', 'paths/apps.yaml', ['Page.yaml', 'Pagination.yaml']),
+    'conventions/names',
+    'Rename all but one: parameters/Pagination.yaml, schemas/Pagination.yaml are one name to generators',
+  ],
+  [
+    'a header named as a response is, but for its case',
+    move('headers/Link.yaml', 'headers/NOTFOUND.yaml', 'paths/apps.yaml', [
+      'headers/Link.yaml',
+      'headers/NOTFOUND.yaml',
+    ]),
+    'conventions/names',
+    'Rename all but one: headers/NOTFOUND.yaml, responses/NotFound.yaml are one name to generators',
+  ],
+  [
+    'a list of values under a reserved word',
+    replace('schemas/Review.yaml', '  comment:', '  default:\n    type: string\n    enum: [a]\n  comment:'),
+    'conventions/names',
+    'Give the values of default a file of their own: generators name them after the field, a reserved word',
+  ],
+  [
     'a file that nothing refers to',
     (folder) => writeFileSync(join(folder, 'schemas/Orphan.yaml'), 'type: object\n'),
     'conventions/files',

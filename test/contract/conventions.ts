@@ -7,7 +7,7 @@ import { basename, dirname, join, relative } from 'node:path'
  */
 export default () => ({
   id: 'conventions',
-  rules: { oas3: { envelope, files, 'operation-id': operationId, paging, parameters, samples } },
+  rules: { oas3: { envelope, files, names, 'operation-id': operationId, paging, parameters, samples } },
 })
 
 /** Redocly's command line comes without types; this much of them is used here. */
@@ -231,6 +231,49 @@ function files() {
           // What lies beside the root is a document of its own.
           if (!entry.isFile() || entry.parentPath === folder || used.has(file)) continue
           report({ message: `Refer to ${relative(folder, file)} or delete it: nothing does`, location })
+        }
+      },
+    },
+  }
+}
+
+/** Kinds of components that generators write into one name space. */
+const namedKinds = ['Header', 'Parameter', 'Response', 'Schema']
+
+/** https://tc39.es/ecma262/#prod-ReservedWord, and those of strict mode. */
+const reservedWords = new Set(
+  `await break case catch class const continue debugger default delete do else enum export extends false finally for
+  function if implements import in instanceof interface let new null package private protected public return static
+  super switch this throw true try typeof var void while with yield`.split(/\s+/),
+)
+
+/** No two components have the same name, whatever its case; no list of values has one that is a word of the language. */
+function names() {
+  const files = new Map<string, Set<string>>()
+  return {
+    ref: {
+      enter(_ref: unknown, { location, type }: Context, target: Resolved) {
+        const file = target.location?.source.absoluteRef
+        if (file === undefined || file === location.source.absoluteRef || !namedKinds.includes(type.name)) return
+        const name = basename(file, '.yaml').toLowerCase()
+        files.set(name, (files.get(name) ?? new Set()).add(`${basename(dirname(file))}/${basename(file)}`))
+      },
+    },
+    Schema({ properties = {} }: Schema, { location, report }: Context) {
+      for (const [name, { enum: values }] of Object.entries(properties)) {
+        if (values === undefined || !reservedWords.has(name)) continue
+        const message = `Give the values of ${name} a file of their own: generators name them after the field, a reserved word`
+        report({ message, location: location.child(['properties', name]) })
+      }
+    },
+    Root: {
+      leave(_root: unknown, { location, report }: Context) {
+        for (const alike of files.values()) {
+          if (alike.size === 1) continue
+          report({
+            message: `Rename all but one: ${[...alike].toSorted().join(', ')} are one name to generators`,
+            location,
+          })
         }
       },
     },
