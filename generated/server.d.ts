@@ -182,23 +182,18 @@ export interface components {
         };
         /** @description All problems of the request, the first 100 of them where there are more. */
         Problems: components["schemas"]["Problem"][];
-        /** @description What went wrong, for programs. */
-        Error: {
+        /** @description Parameters are not as this document says; see `errors`. */
+        InvalidParametersError: {
             /**
-             * @description `invalid_request`: a parameter or the body is not as this document says; see `errors`. `malformed_json`: the body
-             *     cannot be read as JSON, or has a field twice. `unauthorized`: the key is missing or not accepted. `forbidden`: the app is
-             *     another developer's. `not_found`: there is no such thing, or not for you. `method_not_allowed`, `not_acceptable`,
-             *     `request_timeout`, `payload_too_large`, `unsupported_media_type`, `headers_too_large`: as the status says.
-             *     `package_name_taken`: another app has it. `precondition_failed`: the app has changed since you read it.
-             *     `internal_error`: a fault of the service. `unavailable`: try again shortly.
-             * @example not_found
+             * @description Always `invalid_request`.
+             * @example invalid_request
              * @enum {string}
              */
-            code: "invalid_request" | "malformed_json" | "unauthorized" | "forbidden" | "not_found" | "method_not_allowed" | "not_acceptable" | "request_timeout" | "package_name_taken" | "precondition_failed" | "payload_too_large" | "unsupported_media_type" | "headers_too_large" | "internal_error" | "unavailable";
-            errors?: components["schemas"]["Problems"];
+            code: "invalid_request";
+            errors: components["schemas"]["Problems"];
         };
-        /** @description An error, in the envelope. */
-        ErrorEnvelope: {
+        /** @description The error of a request without a body, in the envelope. */
+        InvalidParametersEnvelope: {
             /**
              * @description Always false: the request was not carried out.
              * @example false
@@ -206,7 +201,87 @@ export interface components {
              */
             success: false;
             message: components["schemas"]["Message"];
-            data: components["schemas"]["Error"];
+            data: components["schemas"]["InvalidParametersError"];
+        };
+        /** @description The key is missing or not accepted; `WWW-Authenticate` says which. */
+        UnauthorizedError: {
+            /**
+             * @description Always `unauthorized`.
+             * @example unauthorized
+             * @enum {string}
+             */
+            code: "unauthorized";
+        };
+        /** @description A `unauthorized` error, in the envelope. */
+        UnauthorizedEnvelope: {
+            /**
+             * @description Always false: the request was not carried out.
+             * @example false
+             * @enum {boolean}
+             */
+            success: false;
+            message: components["schemas"]["Message"];
+            data: components["schemas"]["UnauthorizedError"];
+        };
+        /** @description The path does not have the method; `Allow` names those it has. */
+        MethodNotAllowedError: {
+            /**
+             * @description Always `method_not_allowed`.
+             * @example method_not_allowed
+             * @enum {string}
+             */
+            code: "method_not_allowed";
+        };
+        /** @description A `method_not_allowed` error, in the envelope. */
+        MethodNotAllowedEnvelope: {
+            /**
+             * @description Always false: the request was not carried out.
+             * @example false
+             * @enum {boolean}
+             */
+            success: false;
+            message: components["schemas"]["Message"];
+            data: components["schemas"]["MethodNotAllowedError"];
+        };
+        /** @description The answer would be JSON, which `Accept` excludes. */
+        NotAcceptableError: {
+            /**
+             * @description Always `not_acceptable`.
+             * @example not_acceptable
+             * @enum {string}
+             */
+            code: "not_acceptable";
+        };
+        /** @description A `not_acceptable` error, in the envelope. */
+        NotAcceptableEnvelope: {
+            /**
+             * @description Always false: the request was not carried out.
+             * @example false
+             * @enum {boolean}
+             */
+            success: false;
+            message: components["schemas"]["Message"];
+            data: components["schemas"]["NotAcceptableError"];
+        };
+        /** @description The request took too long to arrive. */
+        RequestTimeoutError: {
+            /**
+             * @description Always `request_timeout`.
+             * @example request_timeout
+             * @enum {string}
+             */
+            code: "request_timeout";
+        };
+        /** @description A `request_timeout` error, in the envelope. */
+        RequestTimeoutEnvelope: {
+            /**
+             * @description Always false: the request was not carried out.
+             * @example false
+             * @enum {boolean}
+             */
+            success: false;
+            message: components["schemas"]["Message"];
+            data: components["schemas"]["RequestTimeoutError"];
         };
         /** @description A limit is exceeded; `Retry-After` says how long to wait. */
         RateLimitedError: {
@@ -217,7 +292,7 @@ export interface components {
              */
             code: "rate_limited";
         };
-        /** @description The error of an exceeded limit, in the envelope. */
+        /** @description A `rate_limited` error, in the envelope. */
         RateLimitedEnvelope: {
             /**
              * @description Always false: the request was not carried out.
@@ -227,6 +302,66 @@ export interface components {
             success: false;
             message: components["schemas"]["Message"];
             data: components["schemas"]["RateLimitedError"];
+        };
+        /** @description The request line and headers are too large. */
+        HeadersTooLargeError: {
+            /**
+             * @description Always `headers_too_large`.
+             * @example headers_too_large
+             * @enum {string}
+             */
+            code: "headers_too_large";
+        };
+        /** @description A `headers_too_large` error, in the envelope. */
+        HeadersTooLargeEnvelope: {
+            /**
+             * @description Always false: the request was not carried out.
+             * @example false
+             * @enum {boolean}
+             */
+            success: false;
+            message: components["schemas"]["Message"];
+            data: components["schemas"]["HeadersTooLargeError"];
+        };
+        /** @description A fault of the service. */
+        InternalErrorError: {
+            /**
+             * @description Always `internal_error`.
+             * @example internal_error
+             * @enum {string}
+             */
+            code: "internal_error";
+        };
+        /** @description A `internal_error` error, in the envelope. */
+        InternalErrorEnvelope: {
+            /**
+             * @description Always false: the request was not carried out.
+             * @example false
+             * @enum {boolean}
+             */
+            success: false;
+            message: components["schemas"]["Message"];
+            data: components["schemas"]["InternalErrorError"];
+        };
+        /** @description The service cannot answer just now; `Retry-After` says how long to wait. */
+        UnavailableError: {
+            /**
+             * @description Always `unavailable`.
+             * @example unavailable
+             * @enum {string}
+             */
+            code: "unavailable";
+        };
+        /** @description A `unavailable` error, in the envelope. */
+        UnavailableEnvelope: {
+            /**
+             * @description Always false: the request was not carried out.
+             * @example false
+             * @enum {boolean}
+             */
+            success: false;
+            message: components["schemas"]["Message"];
+            data: components["schemas"]["UnavailableError"];
         };
         /**
          * @description Name for an app: one line with a character that can be seen. White space around it is removed. Refused are control and
@@ -302,6 +437,89 @@ export interface components {
             message: components["schemas"]["Message"];
             data: components["schemas"]["CreatedApp"];
         };
+        /** @description Parameters or the body are not as this document says. */
+        InvalidRequestError: {
+            /**
+             * @description `invalid_request`: a parameter or the body is not as this document says; see `errors`. `malformed_json`: the body
+             *     cannot be read as JSON, or has a field twice.
+             * @example invalid_request
+             * @enum {string}
+             */
+            code: "invalid_request" | "malformed_json";
+            errors?: components["schemas"]["Problems"];
+        };
+        /** @description The error of a request with a body, in the envelope. */
+        InvalidRequestEnvelope: {
+            /**
+             * @description Always false: the request was not carried out.
+             * @example false
+             * @enum {boolean}
+             */
+            success: false;
+            message: components["schemas"]["Message"];
+            data: components["schemas"]["InvalidRequestError"];
+        };
+        /** @description Another app has the package name. */
+        PackageNameTakenError: {
+            /**
+             * @description Always `package_name_taken`.
+             * @example package_name_taken
+             * @enum {string}
+             */
+            code: "package_name_taken";
+            errors: components["schemas"]["Problems"];
+        };
+        /** @description A `package_name_taken` error, in the envelope. */
+        PackageNameTakenEnvelope: {
+            /**
+             * @description Always false: the request was not carried out.
+             * @example false
+             * @enum {boolean}
+             */
+            success: false;
+            message: components["schemas"]["Message"];
+            data: components["schemas"]["PackageNameTakenError"];
+        };
+        /** @description The body is too large. */
+        PayloadTooLargeError: {
+            /**
+             * @description Always `payload_too_large`.
+             * @example payload_too_large
+             * @enum {string}
+             */
+            code: "payload_too_large";
+        };
+        /** @description A `payload_too_large` error, in the envelope. */
+        PayloadTooLargeEnvelope: {
+            /**
+             * @description Always false: the request was not carried out.
+             * @example false
+             * @enum {boolean}
+             */
+            success: false;
+            message: components["schemas"]["Message"];
+            data: components["schemas"]["PayloadTooLargeError"];
+        };
+        /** @description The body is not JSON in UTF-8, or not said to be. */
+        UnsupportedMediaTypeError: {
+            /**
+             * @description Always `unsupported_media_type`.
+             * @example unsupported_media_type
+             * @enum {string}
+             */
+            code: "unsupported_media_type";
+        };
+        /** @description A `unsupported_media_type` error, in the envelope. */
+        UnsupportedMediaTypeEnvelope: {
+            /**
+             * @description Always false: the request was not carried out.
+             * @example false
+             * @enum {boolean}
+             */
+            success: false;
+            message: components["schemas"]["Message"];
+            data: components["schemas"]["UnsupportedMediaTypeError"];
+        };
         /**
          * @description URL-style name of a category, as the list's `category` parameter takes it.
          * @example travel
@@ -325,7 +543,7 @@ export interface components {
             /** @description The categories that exist, by name. */
             categories: components["schemas"]["Category"][];
         };
-        /** @description The error of an unknown category, in the envelope. */
+        /** @description An `unknown_category` error, in the envelope. */
         UnknownCategoryEnvelope: {
             /**
              * @description Always false: the request was not carried out.
@@ -440,6 +658,26 @@ export interface components {
             message: components["schemas"]["Message"];
             data: components["schemas"]["AppData"];
         };
+        /** @description There is no such thing, or not for you. */
+        NotFoundError: {
+            /**
+             * @description Always `not_found`.
+             * @example not_found
+             * @enum {string}
+             */
+            code: "not_found";
+        };
+        /** @description A `not_found` error, in the envelope. */
+        NotFoundEnvelope: {
+            /**
+             * @description Always false: the request was not carried out.
+             * @example false
+             * @enum {boolean}
+             */
+            success: false;
+            message: components["schemas"]["Message"];
+            data: components["schemas"]["NotFoundError"];
+        };
         /** @description The fields of an app to change. What is left out stays. */
         AppChanges: {
             name?: components["schemas"]["NewAppName"];
@@ -448,6 +686,46 @@ export interface components {
             short_description?: components["schemas"]["NewShortDescription"];
             version?: components["schemas"]["NewAppVersion"];
             package_name?: components["schemas"]["PackageName"];
+        };
+        /** @description The app is another developer's. */
+        ForbiddenError: {
+            /**
+             * @description Always `forbidden`.
+             * @example forbidden
+             * @enum {string}
+             */
+            code: "forbidden";
+        };
+        /** @description A `forbidden` error, in the envelope. */
+        ForbiddenEnvelope: {
+            /**
+             * @description Always false: the request was not carried out.
+             * @example false
+             * @enum {boolean}
+             */
+            success: false;
+            message: components["schemas"]["Message"];
+            data: components["schemas"]["ForbiddenError"];
+        };
+        /** @description The app has changed since you read it. */
+        PreconditionFailedError: {
+            /**
+             * @description Always `precondition_failed`.
+             * @example precondition_failed
+             * @enum {string}
+             */
+            code: "precondition_failed";
+        };
+        /** @description A `precondition_failed` error, in the envelope. */
+        PreconditionFailedEnvelope: {
+            /**
+             * @description Always false: the request was not carried out.
+             * @example false
+             * @enum {boolean}
+             */
+            success: false;
+            message: components["schemas"]["Message"];
+            data: components["schemas"]["PreconditionFailedError"];
         };
         /** @description Which app was deleted. */
         DeletedApp: {
@@ -514,7 +792,7 @@ export interface components {
                  *       }
                  *     }
                  */
-                "application/json": components["schemas"]["ErrorEnvelope"];
+                "application/json": components["schemas"]["InvalidParametersEnvelope"];
             };
         };
         /** @description No API key was sent where one is needed, or the one that was sent is not accepted (on a read, too). */
@@ -538,7 +816,7 @@ export interface components {
                  *       }
                  *     }
                  */
-                "application/json": components["schemas"]["ErrorEnvelope"];
+                "application/json": components["schemas"]["UnauthorizedEnvelope"];
             };
         };
         /** @description The path does not have the method that was used. */
@@ -560,7 +838,7 @@ export interface components {
                  *       }
                  *     }
                  */
-                "application/json": components["schemas"]["ErrorEnvelope"];
+                "application/json": components["schemas"]["MethodNotAllowedEnvelope"];
             };
         };
         /** @description The Accept header excludes JSON, which is all there is. */
@@ -583,7 +861,7 @@ export interface components {
                  *       }
                  *     }
                  */
-                "application/json": components["schemas"]["ErrorEnvelope"];
+                "application/json": components["schemas"]["NotAcceptableEnvelope"];
             };
         };
         /** @description The request did not arrive in time. The connection is closed. */
@@ -604,14 +882,14 @@ export interface components {
                  *       }
                  *     }
                  */
-                "application/json": components["schemas"]["ErrorEnvelope"];
+                "application/json": components["schemas"]["RequestTimeoutEnvelope"];
             };
         };
         /**
          * @description A limit is exceeded: of writes, by developer; of keys that were refused, by address; of reads, by address, where the server
          *     limits them. Nothing was done.
          */
-        TooManyRequests: {
+        RateLimited: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
                 "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
@@ -652,7 +930,7 @@ export interface components {
                  *       }
                  *     }
                  */
-                "application/json": components["schemas"]["ErrorEnvelope"];
+                "application/json": components["schemas"]["HeadersTooLargeEnvelope"];
             };
         };
         /** @description A fault of the service; it is in its log under the request id. */
@@ -675,7 +953,7 @@ export interface components {
                  *       }
                  *     }
                  */
-                "application/json": components["schemas"]["ErrorEnvelope"];
+                "application/json": components["schemas"]["InternalErrorEnvelope"];
             };
         };
         /** @description The service cannot answer just now. */
@@ -699,7 +977,7 @@ export interface components {
                  *       }
                  *     }
                  */
-                "application/json": components["schemas"]["ErrorEnvelope"];
+                "application/json": components["schemas"]["UnavailableEnvelope"];
             };
         };
         /** @description The body is not JSON, or the body or a parameter is not as described, or the request is not valid HTTP. */
@@ -713,7 +991,7 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["ErrorEnvelope"];
+                "application/json": components["schemas"]["InvalidRequestEnvelope"];
             };
         };
         /** @description Another app has the package name. */
@@ -743,7 +1021,7 @@ export interface components {
                  *       }
                  *     }
                  */
-                "application/json": components["schemas"]["ErrorEnvelope"];
+                "application/json": components["schemas"]["PackageNameTakenEnvelope"];
             };
         };
         /** @description The body is over 256 KiB. */
@@ -766,7 +1044,7 @@ export interface components {
                  *       }
                  *     }
                  */
-                "application/json": components["schemas"]["ErrorEnvelope"];
+                "application/json": components["schemas"]["PayloadTooLargeEnvelope"];
             };
         };
         /** @description The body is not declared as JSON in UTF-8, or is encoded in an unknown way. */
@@ -789,7 +1067,7 @@ export interface components {
                  *       }
                  *     }
                  */
-                "application/json": components["schemas"]["ErrorEnvelope"];
+                "application/json": components["schemas"]["UnsupportedMediaTypeEnvelope"];
             };
         };
         /** @description There is no category with this id. The answer lists those there are. */
@@ -869,7 +1147,7 @@ export interface components {
                  *       }
                  *     }
                  */
-                "application/json": components["schemas"]["ErrorEnvelope"];
+                "application/json": components["schemas"]["NotFoundEnvelope"];
             };
         };
         /** @description The app is another developer's. */
@@ -892,7 +1170,7 @@ export interface components {
                  *       }
                  *     }
                  */
-                "application/json": components["schemas"]["ErrorEnvelope"];
+                "application/json": components["schemas"]["ForbiddenEnvelope"];
             };
         };
         /** @description The app has changed since the ETag in If-Match was read. Nothing was changed. */
@@ -915,7 +1193,7 @@ export interface components {
                  *       }
                  *     }
                  */
-                "application/json": components["schemas"]["ErrorEnvelope"];
+                "application/json": components["schemas"]["PreconditionFailedEnvelope"];
             };
         };
     };
@@ -1149,7 +1427,7 @@ export interface operations {
             405: components["responses"]["MethodNotAllowed"];
             406: components["responses"]["NotAcceptable"];
             408: components["responses"]["RequestTimeout"];
-            429: components["responses"]["TooManyRequests"];
+            429: components["responses"]["RateLimited"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];
@@ -1193,7 +1471,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnknownCategory"];
-            429: components["responses"]["TooManyRequests"];
+            429: components["responses"]["RateLimited"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];
@@ -1244,7 +1522,7 @@ export interface operations {
             405: components["responses"]["MethodNotAllowed"];
             406: components["responses"]["NotAcceptable"];
             408: components["responses"]["RequestTimeout"];
-            429: components["responses"]["TooManyRequests"];
+            429: components["responses"]["RateLimited"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];
@@ -1304,7 +1582,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnknownCategory"];
-            429: components["responses"]["TooManyRequests"];
+            429: components["responses"]["RateLimited"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];
@@ -1354,7 +1632,7 @@ export interface operations {
             406: components["responses"]["NotAcceptable"];
             408: components["responses"]["RequestTimeout"];
             412: components["responses"]["PreconditionFailed"];
-            429: components["responses"]["TooManyRequests"];
+            429: components["responses"]["RateLimited"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];
