@@ -60,10 +60,7 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        /**
-         * @description For people, on one line. Programs read `success` and `data`.
-         * @example The request has 1 problem; see data.errors.
-         */
+        /** @description For people, on one line. Programs read `success` and `data`. */
         Message: string;
         /**
          * Format: int64
@@ -161,22 +158,15 @@ export interface components {
         };
         /**
          * @description Which part of the request it is in.
-         * @example body
          * @enum {string}
          */
         RequestPart: "path" | "query" | "header" | "body";
         /** @description One problem of a request. */
         Problem: {
             in: components["schemas"]["RequestPart"];
-            /**
-             * @description A parameter's name or, in the body, a JSON pointer (RFC 6901), cut to 200 characters; empty for the whole of the part.
-             * @example /name
-             */
+            /** @description A parameter's name or, in the body, a JSON pointer (RFC 6901), cut to 200 characters; empty for the whole of the part. */
             field: string;
-            /**
-             * @description What is wrong, and what is expected.
-             * @example must not be empty
-             */
+            /** @description What is wrong, and what is expected. */
             message: string;
         };
         /** @description All problems of the request, the first 100 of them where there are more. */
@@ -746,15 +736,15 @@ export interface components {
         /** @description Nothing has changed since the ETag in If-None-Match was read. */
         PageNotModified: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
-                "Cache-Control": components["headers"]["CacheControl"];
                 ETag: components["headers"]["ETag"];
-                Vary: components["headers"]["Vary"];
-                "Content-Encoding": components["headers"]["ContentEncoding"];
                 Link: components["headers"]["Link"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                 RateLimit: components["headers"]["RateLimit"];
+                "Cache-Control": components["headers"]["CacheControl"];
+                Vary: components["headers"]["Vary"];
+                "Content-Encoding": components["headers"]["ContentEncoding"];
+                "X-Request-Id": components["headers"]["RequestId"];
+                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
                 [name: string]: unknown;
             };
             content?: never;
@@ -762,11 +752,11 @@ export interface components {
         /** @description A parameter is unknown, repeated or not as described, or the request is not valid HTTP. */
         InvalidParameters: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
-                "Cache-Control": components["headers"]["CacheControl"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                 RateLimit: components["headers"]["RateLimit"];
+                "Cache-Control": components["headers"]["NoStore"];
+                "X-Request-Id": components["headers"]["RequestId"];
+                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
                 [name: string]: unknown;
             };
             content: {
@@ -779,12 +769,12 @@ export interface components {
                  *         "errors": [
                  *           {
                  *             "in": "query",
-                 *             "field": "limit",
-                 *             "message": "must be at most 100"
+                 *             "field": "colour",
+                 *             "message": "is not a known parameter"
                  *           },
                  *           {
                  *             "in": "query",
-                 *             "field": "colour",
+                 *             "field": "shape",
                  *             "message": "is not a known parameter"
                  *           }
                  *         ]
@@ -797,19 +787,19 @@ export interface components {
         /** @description No API key was sent where one is needed, or the one that was sent is not accepted (on a read, too). */
         Unauthorized: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
-                "Cache-Control": components["headers"]["CacheControl"];
                 "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                 RateLimit: components["headers"]["RateLimit"];
+                "Cache-Control": components["headers"]["NoStore"];
+                "X-Request-Id": components["headers"]["RequestId"];
+                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
                 [name: string]: unknown;
             };
             content: {
                 /**
                  * @example {
                  *       "success": false,
-                 *       "message": "This needs an API key; send it as Authorization: Bearer apps_….",
+                 *       "message": "This API key is not known.",
                  *       "data": {
                  *         "code": "unauthorized"
                  *       }
@@ -821,10 +811,10 @@ export interface components {
         /** @description The path does not have the method that was used. */
         MethodNotAllowed: {
             headers: {
+                Allow: components["headers"]["Allow"];
+                "Cache-Control": components["headers"]["NoStore"];
                 "X-Request-Id": components["headers"]["RequestId"];
                 "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
-                "Cache-Control": components["headers"]["CacheControl"];
-                Allow: components["headers"]["Allow"];
                 [name: string]: unknown;
             };
             content: {
@@ -843,11 +833,11 @@ export interface components {
         /** @description The Accept header excludes JSON, which is all there is. */
         NotAcceptable: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
-                "Cache-Control": components["headers"]["CacheControl"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                 RateLimit: components["headers"]["RateLimit"];
+                "Cache-Control": components["headers"]["NoStore"];
+                "X-Request-Id": components["headers"]["RequestId"];
+                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
                 [name: string]: unknown;
             };
             content: {
@@ -866,9 +856,9 @@ export interface components {
         /** @description The request did not arrive in time. The connection is closed. */
         RequestTimeout: {
             headers: {
+                "Cache-Control": components["headers"]["NoStore"];
                 "X-Request-Id": components["headers"]["RequestId"];
                 "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
-                "Cache-Control": components["headers"]["CacheControl"];
                 [name: string]: unknown;
             };
             content: {
@@ -890,19 +880,19 @@ export interface components {
          */
         RateLimited: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
-                "Cache-Control": components["headers"]["CacheControl"];
-                "Retry-After": components["headers"]["RetryAfter"];
+                "Retry-After": components["headers"]["ExceededRetryAfter"];
                 "RateLimit-Policy": components["headers"]["ExceededRateLimitPolicy"];
                 RateLimit: components["headers"]["ExceededRateLimit"];
+                "Cache-Control": components["headers"]["NoStore"];
+                "X-Request-Id": components["headers"]["RequestId"];
+                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
                 [name: string]: unknown;
             };
             content: {
                 /**
                  * @example {
                  *       "success": false,
-                 *       "message": "Too many writes with keys of this developer; try again in 17 s.",
+                 *       "message": "Too many keys from this address were refused; try again in 17 s.",
                  *       "data": {
                  *         "code": "rate_limited"
                  *       }
@@ -914,9 +904,9 @@ export interface components {
         /** @description The request line and headers are over 16 KiB. The connection is closed. */
         HeadersTooLarge: {
             headers: {
+                "Cache-Control": components["headers"]["NoStore"];
                 "X-Request-Id": components["headers"]["RequestId"];
                 "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
-                "Cache-Control": components["headers"]["CacheControl"];
                 [name: string]: unknown;
             };
             content: {
@@ -935,11 +925,11 @@ export interface components {
         /** @description A fault of the service; it is in its log under the request id. */
         InternalError: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
-                "Cache-Control": components["headers"]["CacheControl"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                 RateLimit: components["headers"]["RateLimit"];
+                "Cache-Control": components["headers"]["NoStore"];
+                "X-Request-Id": components["headers"]["RequestId"];
+                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
                 [name: string]: unknown;
             };
             content: {
@@ -958,12 +948,12 @@ export interface components {
         /** @description The service cannot answer just now. */
         Unavailable: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
-                "Cache-Control": components["headers"]["CacheControl"];
                 "Retry-After": components["headers"]["RetryAfter"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                 RateLimit: components["headers"]["RateLimit"];
+                "Cache-Control": components["headers"]["NoStore"];
+                "X-Request-Id": components["headers"]["RequestId"];
+                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
                 [name: string]: unknown;
             };
             content: {
@@ -982,11 +972,11 @@ export interface components {
         /** @description The body is not JSON, or the body or a parameter is not as described, or the request is not valid HTTP. */
         InvalidRequest: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
-                "Cache-Control": components["headers"]["CacheControl"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                 RateLimit: components["headers"]["RateLimit"];
+                "Cache-Control": components["headers"]["NoStore"];
+                "X-Request-Id": components["headers"]["RequestId"];
+                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
                 [name: string]: unknown;
             };
             content: {
@@ -996,11 +986,11 @@ export interface components {
         /** @description Another app has the package name. */
         PackageNameTaken: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
-                "Cache-Control": components["headers"]["CacheControl"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                 RateLimit: components["headers"]["RateLimit"];
+                "Cache-Control": components["headers"]["NoStore"];
+                "X-Request-Id": components["headers"]["RequestId"];
+                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
                 [name: string]: unknown;
             };
             content: {
@@ -1026,11 +1016,11 @@ export interface components {
         /** @description The body is over 256 KiB. */
         PayloadTooLarge: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
-                "Cache-Control": components["headers"]["CacheControl"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                 RateLimit: components["headers"]["RateLimit"];
+                "Cache-Control": components["headers"]["NoStore"];
+                "X-Request-Id": components["headers"]["RequestId"];
+                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
                 [name: string]: unknown;
             };
             content: {
@@ -1049,11 +1039,11 @@ export interface components {
         /** @description The body is not declared as JSON in UTF-8, or is encoded in an unknown way. */
         UnsupportedMediaType: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
-                "Cache-Control": components["headers"]["CacheControl"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                 RateLimit: components["headers"]["RateLimit"];
+                "Cache-Control": components["headers"]["NoStore"];
+                "X-Request-Id": components["headers"]["RequestId"];
+                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
                 [name: string]: unknown;
             };
             content: {
@@ -1072,11 +1062,11 @@ export interface components {
         /** @description There is no category with this id. The answer lists those there are. */
         UnknownCategory: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
-                "Cache-Control": components["headers"]["CacheControl"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                 RateLimit: components["headers"]["RateLimit"];
+                "Cache-Control": components["headers"]["NoStore"];
+                "X-Request-Id": components["headers"]["RequestId"];
+                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
                 [name: string]: unknown;
             };
             content: {
@@ -1094,6 +1084,11 @@ export interface components {
                  *           }
                  *         ],
                  *         "categories": [
+                 *           {
+                 *             "id": 2,
+                 *             "slug": "games",
+                 *             "name": "Games"
+                 *           },
                  *           {
                  *             "id": 1,
                  *             "slug": "productivity",
@@ -1114,14 +1109,14 @@ export interface components {
         /** @description Nothing has changed since the ETag in If-None-Match was read. */
         NotModified: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
-                "Cache-Control": components["headers"]["CacheControl"];
                 ETag: components["headers"]["ETag"];
-                Vary: components["headers"]["Vary"];
-                "Content-Encoding": components["headers"]["ContentEncoding"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                 RateLimit: components["headers"]["RateLimit"];
+                "Cache-Control": components["headers"]["CacheControl"];
+                Vary: components["headers"]["Vary"];
+                "Content-Encoding": components["headers"]["ContentEncoding"];
+                "X-Request-Id": components["headers"]["RequestId"];
+                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
                 [name: string]: unknown;
             };
             content?: never;
@@ -1129,11 +1124,11 @@ export interface components {
         /** @description Either no such path or app exists, or it was deleted, or it is not visible to you. The answer is the same in each case. */
         NotFound: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
-                "Cache-Control": components["headers"]["CacheControl"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                 RateLimit: components["headers"]["RateLimit"];
+                "Cache-Control": components["headers"]["NoStore"];
+                "X-Request-Id": components["headers"]["RequestId"];
+                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
                 [name: string]: unknown;
             };
             content: {
@@ -1149,14 +1144,36 @@ export interface components {
                 "application/json": components["schemas"]["NotFoundEnvelope"];
             };
         };
+        /** @description The path does not have the method that was used. */
+        AppMethodNotAllowed: {
+            headers: {
+                Allow: components["headers"]["AppAllow"];
+                "Cache-Control": components["headers"]["NoStore"];
+                "X-Request-Id": components["headers"]["RequestId"];
+                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "success": false,
+                 *       "message": "This path does not have that method; the Allow header names those it has.",
+                 *       "data": {
+                 *         "code": "method_not_allowed"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["MethodNotAllowedEnvelope"];
+            };
+        };
         /** @description The app is another developer's. */
         Forbidden: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
-                "Cache-Control": components["headers"]["CacheControl"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                 RateLimit: components["headers"]["RateLimit"];
+                "Cache-Control": components["headers"]["NoStore"];
+                "X-Request-Id": components["headers"]["RequestId"];
+                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
                 [name: string]: unknown;
             };
             content: {
@@ -1175,11 +1192,11 @@ export interface components {
         /** @description The app has changed since the ETag in If-Match was read. Nothing was changed. */
         PreconditionFailed: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
-                "Cache-Control": components["headers"]["CacheControl"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                 RateLimit: components["headers"]["RateLimit"];
+                "Cache-Control": components["headers"]["NoStore"];
+                "X-Request-Id": components["headers"]["RequestId"];
+                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
                 [name: string]: unknown;
             };
             content: {
@@ -1260,22 +1277,6 @@ export interface components {
     requestBodies: never;
     headers: {
         /**
-         * @description Identifies the request in the service's log. It is the one you sent, where that is 1–128 letters, digits, `.`, `_` or `-`.
-         * @example 6f1c9a52-9b0e-4c37-8a55-2f0e6f5a7c11
-         */
-        RequestId: string;
-        /**
-         * @description Pages of any origin may read the answer.
-         * @example *
-         */
-        AccessControlAllowOrigin: "*";
-        /**
-         * @description Reads without a key may be stored by anyone but are revalidated before use; reads with a key are private; writes and
-         *     errors are not stored.
-         * @example public, no-cache
-         */
-        CacheControl: "public, no-cache" | "private, no-cache" | "no-store";
-        /**
          * @description Strong validator (RFC 9110, section 8.8.3) of this answer's body. One that is sent compressed has the same with `-br` or
          *     `-gzip` before the closing quote; `If-Match` takes either.
          * @example "8Zt9pYw0q3vQkM1cX5rB7nLd2Hs"
@@ -1287,6 +1288,21 @@ export interface components {
          */
         Link: string;
         /**
+         * @description The limits that the request was counted by (draft-ietf-httpapi-ratelimit-headers-11, section 3): of each the name, and `q`
+         *     requests in `w` seconds. Writes are counted, refused keys, and reads where the server limits them.
+         */
+        RateLimitPolicy: string;
+        /**
+         * @description How you stand by the limits that the request was counted by (the same draft, section 4): `r` more requests until `t` seconds
+         *     are over.
+         */
+        RateLimit: string;
+        /**
+         * @description Reads without a key may be stored by anyone but are revalidated before use; those with a key are private.
+         * @example public, no-cache
+         */
+        CacheControl: "public, no-cache" | "private, no-cache";
+        /**
          * @description The answer may differ with the key, so no cache hands one caller's view to another, and with the compression asked for.
          * @example Authorization, Accept-Encoding
          */
@@ -1297,47 +1313,60 @@ export interface components {
          */
         ContentEncoding: "br" | "gzip";
         /**
-         * @description The limits that the request was counted by (draft-ietf-httpapi-ratelimit-headers-11, section 3): of each the name, and `q`
-         *     requests in `w` seconds. Writes are counted, refused keys, and reads where the server limits them.
-         * @example "writes";q=6000;w=60
+         * @description Identifies the request in the service's log. It is the one you sent, where that is 1–128 letters, digits, `.`, `_` or `-`.
+         * @example 6f1c9a52-9b0e-4c37-8a55-2f0e6f5a7c11
          */
-        RateLimitPolicy: string;
+        RequestId: string;
         /**
-         * @description How you stand by the limits that the request was counted by (the same draft, section 4): `r` more requests until `t` seconds
-         *     are over.
-         * @example "writes";r=5987;t=41
+         * @description Pages of any origin may read the answer.
+         * @example *
          */
-        RateLimit: string;
+        AccessControlAllowOrigin: "*";
+        /**
+         * @description Writes and errors are not stored.
+         * @example no-store
+         */
+        NoStore: "no-store";
         /**
          * @description How to authenticate (RFC 6750, section 3). `error` is there where a key was sent and refused.
-         * @example Bearer realm="apps"
+         * @example Bearer realm="apps", error="invalid_token", error_description="This API key is not known."
          */
         WwwAuthenticate: string;
         /**
-         * @description The methods of this path.
+         * @description The methods of the list.
          * @example GET, HEAD, POST, OPTIONS
          */
         Allow: string;
+        /**
+         * @description Seconds until the limit that refuses begins anew.
+         * @example 17
+         */
+        ExceededRetryAfter: number;
+        /**
+         * @description The limits that the request was counted by, as on other answers.
+         * @example "refused-keys";q=600;w=60
+         */
+        ExceededRateLimitPolicy: string;
+        /**
+         * @description How you stand by these limits, as on other answers. That which refuses has nothing left, `r=0`.
+         * @example "refused-keys";r=0;t=17
+         */
+        ExceededRateLimit: string;
         /**
          * @description Seconds to wait before the next try.
          * @example 5
          */
         RetryAfter: number;
         /**
-         * @description The limits that the request was counted by, as on other answers.
-         * @example "writes";q=6000;w=60
-         */
-        ExceededRateLimitPolicy: string;
-        /**
-         * @description How you stand by these limits, as on other answers. That which refuses has nothing left, `r=0`.
-         * @example "writes";r=0;t=17
-         */
-        ExceededRateLimit: string;
-        /**
          * @description Address of the new app.
          * @example https://apps.example.org/apps/42
          */
         Location: string;
+        /**
+         * @description The methods of one app.
+         * @example GET, HEAD, PUT, DELETE, OPTIONS
+         */
+        AppAllow: string;
     };
     pathItems: never;
 }
@@ -1405,15 +1434,15 @@ export interface operations {
             /** @description The page, which may be empty. */
             200: {
                 headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
-                    "Cache-Control": components["headers"]["CacheControl"];
                     ETag: components["headers"]["ETag"];
                     Link: components["headers"]["Link"];
-                    Vary: components["headers"]["Vary"];
-                    "Content-Encoding": components["headers"]["ContentEncoding"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    Vary: components["headers"]["Vary"];
+                    "Content-Encoding": components["headers"]["ContentEncoding"];
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1449,12 +1478,12 @@ export interface operations {
             /** @description Created, and awaiting approval. */
             201: {
                 headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
-                    "Cache-Control": components["headers"]["CacheControl"];
                     Location: components["headers"]["Location"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1500,14 +1529,14 @@ export interface operations {
             /** @description The app. */
             200: {
                 headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
-                    "Cache-Control": components["headers"]["CacheControl"];
                     ETag: components["headers"]["ETag"];
-                    Vary: components["headers"]["Vary"];
-                    "Content-Encoding": components["headers"]["ContentEncoding"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    Vary: components["headers"]["Vary"];
+                    "Content-Encoding": components["headers"]["ContentEncoding"];
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1518,7 +1547,7 @@ export interface operations {
             400: components["responses"]["InvalidParameters"];
             401: components["responses"]["Unauthorized"];
             404: components["responses"]["NotFound"];
-            405: components["responses"]["MethodNotAllowed"];
+            405: components["responses"]["AppMethodNotAllowed"];
             406: components["responses"]["NotAcceptable"];
             408: components["responses"]["RequestTimeout"];
             429: components["responses"]["RateLimited"];
@@ -1557,12 +1586,12 @@ export interface operations {
             /** @description Updated; the app as it is now. */
             200: {
                 headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
-                    "Cache-Control": components["headers"]["CacheControl"];
                     ETag: components["headers"]["ETag"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1573,7 +1602,7 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
-            405: components["responses"]["MethodNotAllowed"];
+            405: components["responses"]["AppMethodNotAllowed"];
             406: components["responses"]["NotAcceptable"];
             408: components["responses"]["RequestTimeout"];
             409: components["responses"]["PackageNameTaken"];
@@ -1612,11 +1641,11 @@ export interface operations {
             /** @description Deleted. */
             200: {
                 headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
-                    "Cache-Control": components["headers"]["CacheControl"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1627,7 +1656,7 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
-            405: components["responses"]["MethodNotAllowed"];
+            405: components["responses"]["AppMethodNotAllowed"];
             406: components["responses"]["NotAcceptable"];
             408: components["responses"]["RequestTimeout"];
             412: components["responses"]["PreconditionFailed"];

@@ -365,6 +365,16 @@ const rows: Row[] = [
     'Keep this in openapi/schemas/Review.yaml, and refer to the whole file',
   ],
   [
+    'a header of one answer behind those of all',
+    replace(
+      'responses/Unavailable.yaml',
+      '  Retry-After:\n    $ref: ../headers/RetryAfter.yaml\n  RateLimit-Policy:\n    $ref: ../headers/RateLimitPolicy.yaml\n',
+      '  RateLimit-Policy:\n    $ref: ../headers/RateLimitPolicy.yaml\n  Retry-After:\n    $ref: ../headers/RetryAfter.yaml\n',
+    ),
+    'conventions/headers',
+    'Move Retry-After up, before RateLimit-Policy, which many answers have',
+  ],
+  [
     'a parameter named as a schema is',
     move('parameters/Page.yaml', 'parameters/Pagination.yaml', 'paths/apps.yaml', ['Page.yaml', 'Pagination.yaml']),
     'conventions/names',

@@ -7,7 +7,9 @@ import { basename, dirname, join, relative } from 'node:path'
  */
 export default () => ({
   id: 'conventions',
-  rules: { oas3: { closed, envelope, files, names, 'operation-id': operationId, paging, parameters, samples } },
+  rules: {
+    oas3: { closed, envelope, files, headers, names, 'operation-id': operationId, paging, parameters, samples },
+  },
 })
 
 /** Redocly's command line comes without types; this much of them is used here. */
@@ -34,7 +36,7 @@ type Schema = Reference & {
   maximum?: number
   default?: unknown
 }
-type Response = Reference & { content?: Record<string, { schema?: Schema }> }
+type Response = Reference & { headers?: Record<string, Reference>; content?: Record<string, { schema?: Schema }> }
 
 type Parameter = Reference & { name?: string; schema?: Schema }
 type Sample = { label?: string; source?: string | Reference }
@@ -121,9 +123,10 @@ function envelopeProblems(schema: Schema, status: string, resolved: (node: Schem
   return demands.filter(([isMet]) => !isMet).map(([, advice]) => advice)
 }
 
-/** A caller who knows the status knows by these names what to read. */
+/** A caller who knows the answer knows by these names what to read. What comes before them tells of a variant of the answer. */
 function errorProblems(name: string, envelope: Reference, data: Reference): string[] {
-  if (nameOf(envelope) === `${name}Envelope` && nameOf(data) === `${name}Error`) return []
+  const own = nameOf(data).replace(/Error$/, '')
+  if (nameOf(envelope) === `${own}Envelope` && nameOf(data) === `${own}Error` && name.endsWith(own)) return []
   return [`Give the error ${name} an envelope of its own, schemas/${name}Envelope.yaml, with data in ${name}Error.yaml`]
 }
 
@@ -252,6 +255,26 @@ function samples() {
         const sample = found.find((one) => one.label === label)
         if (typeof sample?.source === 'object' && sample.source.$ref === file) continue
         report({ message: `Add a sample to x-codeSamples: label ${label}, source $ref ${file}`, location })
+      }
+    },
+  }
+}
+
+/** What http/ adds to every answer, or where a limit counted it. */
+const addedHeaders = [
+  ...['RateLimit-Policy', 'RateLimit', 'Cache-Control', 'Vary', 'Content-Encoding'],
+  ...['X-Request-Id', 'Access-Control-Allow-Origin'],
+]
+
+/** A page shows headers in the document's order, so what is particular to an answer stands before what all have. */
+function headers() {
+  return {
+    Response({ headers: found = {} }: Response, { location, report }: Context) {
+      const names = Object.keys(found)
+      const added = names.findIndex((name) => addedHeaders.includes(name))
+      const late = names.findLast((name, index) => index > added && !addedHeaders.includes(name))
+      if (added !== -1 && late !== undefined) {
+        report({ message: `Move ${late} up, before ${names[added]}, which many answers have`, location })
       }
     },
   }
