@@ -385,7 +385,9 @@ export interface components {
         NewShortDescription: string;
         /**
          * @description Version for an app, in whatever scheme its developer uses, on one line. White space around it is removed, but may be
-         *     within, as in `1.5 beta`. The same characters are refused as in a name.
+         *     within, as in `1.5 beta`. Refused are control and bidirectional characters; invisible ones, but not joiners and
+         *     variation selectors; half surrogate pairs and, beyond the Basic Multilingual Plane, invisible characters, such as tags
+         *     that are no part of a flag: these the pattern does not tell.
          * @example 2.4.1
          */
         NewAppVersion: string;
