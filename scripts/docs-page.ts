@@ -8,6 +8,8 @@ const style = `<style>
   #redoc pre:not([class]) { font-size: 12px; line-height: 1.3; }
   /* Our own text is for everyone: links stand out enough (WCAG, 1.4.3), and no code is scrolled that no key reaches. */
   html.light [data-component-name="Markdown/Markdown"] a { color: #0b57d0; }
+  html.light #redoc .token.string { color: #2457b0; }
+  html.light #redoc { --schema-property-required-label-text-color: #b00808; }
   @media (max-width: 600px) {
     [data-component-name="Markdown/Markdown"] pre { white-space: pre-wrap !important; }
   }
