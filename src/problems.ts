@@ -53,9 +53,9 @@ export function unpatterned(value: unknown): Problem[] {
     }
     // No schema has anything so deep, and what a stranger nests must not fill the stack.
     if (typeof value !== 'object' || value === null || names.length > 8) return
-    for (const [name, part] of Object.entries(value)) {
+    for (const name of Object.keys(value)) {
       names.push(name)
-      look(part)
+      look((value as Record<string, unknown>)[name])
       names.pop()
     }
   }
@@ -136,18 +136,23 @@ export function hasMoreTokens(json: string, most: number): boolean {
 export function repeatedField(json: string): Problem | undefined {
   const names = new Set<string>()
   let depth = 0
-  let before = { begin: 0, end: 0 }
+  // Of the last part that is no space and no comma: before a colon that is a name.
+  let nameBegin = 0
+  let nameEnd = 0
   for (let begin = 0, end = 0; begin < json.length; begin = end) {
     end = endOfPart(json, begin)
     const sign = json.charAt(begin)
     if (sign === '{' || sign === '[') depth++
     else if (sign === '}' || sign === ']') depth--
     else if (sign === ':' && depth === 1) {
-      const name = decoded(json.slice(before.begin, before.end))
+      const name = decoded(json.slice(nameBegin, nameEnd))
       if (names.has(name)) return { in: 'body', field: fitting(`/${escaped(name)}`), message: 'must be there once' }
       names.add(name)
     }
-    if ('"{}[]:'.includes(sign)) before = { begin, end }
+    if ('"{}[]:'.includes(sign)) {
+      nameBegin = begin
+      nameEnd = end
+    }
   }
   return undefined
 }

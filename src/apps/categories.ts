@@ -50,9 +50,10 @@ export const categoryStore = (connection: Connection) => ({
       )
     }
     const now = new Date().toISOString()
-    const row = { id, slug, name, created_at: created_at ?? now, changed_at: now }
-    const ids = await connection.attempt(() => connection.insertRows('categories', [row], 'slug'), meanings(row))
-    const category = { id: ids.get(slug) ?? 0, slug, name }
+    const [newId = 0] = await connection.newIds('categories', [id])
+    const row = { id: newId, slug, name, created_at: created_at ?? now, changed_at: now }
+    await connection.attempt(connection.insertion('categories', [row]), meanings(row))
+    const category = { id: newId, slug, name }
     await auditStore(connection).record(
       [
         {

@@ -1,6 +1,7 @@
 import type { Actor, Caller } from '../actor.ts'
 import { type Action, auditStore } from '../audit/store.ts'
-import type { Connection } from '../db/dialect.ts'
+import type { Connection, Statement } from '../db/dialect.ts'
+import { pipelined } from '../db/pipeline.ts'
 import {
   type AppRow,
   type AppStatus,
@@ -53,6 +54,8 @@ type AppChange = {
   document?: SearchDocument | undefined
 }
 
+type NewApp = { app: NewAppRow; at: string; document?: SearchDocument | undefined }
+
 /** Where an app stands among its developer's. */
 export type Place = Pick<AppRow, 'name' | 'id'>
 
@@ -90,20 +93,24 @@ export const appStore = (connection: Connection) => {
       await categories.update('listed_apps', sql.raw(`listed_apps + case id ${cases} end`, changed.flat()))
   }
 
-  async function keepIndex(changes: AppChange[]) {
+  /** Tells search of what it does not know yet. */
+  async function keepingIndex(changes: AppChange[]): Promise<(() => Statement)[]> {
     const gone = changes.filter(({ before, after }) => before && isListed(before) && !isListed(after))
     const stale = changes.filter(
       ({ before, after }) => isListed(after) && !(before && isListed(before) && isSearchedAlike(before, after)),
     )
     const names = await developerNames(stale.filter(({ document }) => !document).map(({ after }) => after.developer_id))
-    await search.remove(gone.map(({ after }) => after.id))
-    await search.put(
-      stale.map(({ after, document }) => ({
-        id: after.id,
-        categoryId: after.category_id,
-        ...(document ?? searchDocument(after, names.get(after.developer_id) ?? '')),
-      })),
-    )
+    return [
+      () => () => search.remove(gone.map(({ after }) => after.id)),
+      () =>
+        search.entry(
+          stale.map(({ after, document }) => ({
+            id: after.id,
+            categoryId: after.category_id,
+            ...(document ?? searchDocument(after, names.get(after.developer_id) ?? '')),
+          })),
+        ),
+    ]
   }
 
   /** As search is told of them: both names of one who is being given another, on lines of their own. */
@@ -114,55 +121,69 @@ export const appStore = (connection: Connection) => {
     return new Map(rows.map(({ id, name, next_name }) => [id, next_name === null ? name : `${name}\n${next_name}`]))
   }
 
-  /** All that follows from changes of apps, in the same transaction. */
-  async function follow(action: Action, changes: AppChange[], actor: Actor) {
-    await keepCounts(changes)
-    await keepIndex(changes)
-    await auditStore(connection).record(
-      changes.map(({ before, after, at }) => ({
-        action,
-        at,
-        subject: { app_id: after.id, developer_id: after.developer_id },
-        ...auditedDifference(before, after),
-      })),
-      actor,
-    )
+  /** What follows from changes of apps, in the same transaction. */
+  async function following(action: Action, changes: AppChange[], actor: Actor): Promise<(() => Statement)[]> {
+    return [
+      ...(await keepingIndex(changes)),
+      () => () => keepCounts(changes),
+      () =>
+        auditStore(connection).entry(
+          changes.map(({ before, after, at }) => ({
+            action,
+            at,
+            subject: { app_id: after.id, developer_id: after.developer_id },
+            ...auditedDifference(before, after),
+          })),
+          actor,
+        ),
+    ]
   }
 
-  /** Puts apps into their table, and returns them in the same order. Throws `package_name_taken`, and writes none then. */
+  /**
+   * Puts apps into their table, and what `beside` makes of them behind them. Throws `package_name_taken`, and writes none then.
+   * Where another transaction has meanwhile taken a slug that was found free, it is not free any more when it is looked for again.
+   */
   async function insertAll(
     action: Action,
-    apps: { app: NewAppRow; at: string; document?: SearchDocument | undefined }[],
+    apps: NewApp[],
     actor: Actor,
+    beside: (inserted: AppRow[]) => Statement = () => async () => {},
   ): Promise<AppRow[]> {
-    const inserted = await insertRowsOf(apps.map(({ app }) => app))
-    const changes = inserted.map((after, index) => ({ at: after.created_at, ...apps[index], after }))
-    await follow(action, changes, actor)
-    return inserted
-  }
-
-  /** Where another transaction has meanwhile taken a slug that was found free, it is not free any more when it is looked for again. */
-  async function insertRowsOf(apps: NewAppRow[]): Promise<AppRow[]> {
-    const unnamed = apps.filter(({ slug }) => slug === undefined).map(({ name }) => name)
-    const given = apps.flatMap(({ slug }) => slug ?? [])
-    const meanings = { ...packageNameTaken(apps[0]?.package_name), 'apps.slug': () => new SlugTaken() }
-    const changed_at = new Date().toISOString()
+    const meanings = { ...packageNameTaken(apps[0]?.app.package_name), 'apps.slug': () => new SlugTaken() }
     for (let attempts = 1; ; attempts++) {
-      const slugs = await freeSlugs(connection, unnamed, given)
-      const rows = apps.map((app) => ({
-        ...appDefaults,
-        ...app,
-        slug: app.slug ?? slugs.shift() ?? '',
-        package_key: packageKey(app.package_name),
-        changed_at,
-      }))
+      const rows = await newRows(apps.map(({ app }) => app))
+      const changes = rows.map((after, index) => ({ at: after.created_at, ...apps[index], after }))
+      const insertion = () => {
+        const insert = connection.insertion('apps', rows)
+        return () => connection.attempt(insert, meanings)
+      }
       try {
-        const ids = await connection.attempt(() => connection.insertRows('apps', rows, 'slug'), meanings)
-        return rows.map((row) => ({ ...row, id: ids.get(row.slug) ?? 0 }))
+        await pipelined([insertion, ...(await following(action, changes, actor)), () => beside(rows)])
+        return rows
       } catch (error) {
         if (!(error instanceof SlugTaken) || attempts === mostAttempts) throw error
       }
     }
+  }
+
+  /** As they are to be in their table, each with an id and a slug that are free. */
+  async function newRows(apps: NewAppRow[]): Promise<AppRow[]> {
+    const unnamed = apps.filter(({ slug }) => slug === undefined).map(({ name }) => name)
+    const given = apps.flatMap(({ slug }) => slug ?? [])
+    const slugs = await freeSlugs(connection, unnamed, given)
+    const ids = await connection.newIds(
+      'apps',
+      apps.map(({ id }) => id),
+    )
+    const changed_at = new Date().toISOString()
+    return apps.map((app, index) => ({
+      ...appDefaults,
+      ...app,
+      id: ids[index] ?? 0,
+      slug: app.slug ?? slugs.shift() ?? '',
+      package_key: packageKey(app.package_name),
+      changed_at,
+    }))
   }
 
   return {
@@ -225,13 +246,13 @@ export const appStore = (connection: Connection) => {
         .limit(batchSize)
         .forUpdate()
         .select('id', ...searchedColumns)
-      await search.put(
+      await search.entry(
         apps.map((app) => ({
           id: app.id,
           categoryId: app.category_id,
           ...searchDocument(app, names.get(developerId) ?? ''),
         })),
-      )
+      )()
       const last: Place | undefined = apps.length < batchSize ? undefined : apps.at(-1)
       return { count: apps.length, last: last && { name: last.name, id: last.id } }
     },
@@ -252,14 +273,12 @@ export const appStore = (connection: Connection) => {
       const after: AppRow = { ...before, updated_at: at, ...changes, changed_at: new Date().toISOString() }
       after.package_key = packageKey(after.package_name)
       const { package_key, updated_at, changed_at } = after
-      await connection.attempt(
-        () =>
-          sql('apps')
-            .where({ id: after.id })
-            .update({ ...changes, package_key, updated_at, changed_at }),
-        packageNameTaken(after.package_name),
-      )
-      await follow(action, [{ before, after, at }], actor)
+      const update = () =>
+        sql('apps')
+          .where({ id: after.id })
+          .update({ ...changes, package_key, updated_at, changed_at })
+      const attempt = () => connection.attempt(update, packageNameTaken(after.package_name))
+      await pipelined([() => attempt, ...(await following(action, [{ before, after, at }], actor))])
     },
 
     /** Adds reviews, and to the ratings of their apps. */
@@ -271,7 +290,7 @@ export const appStore = (connection: Connection) => {
         .orderBy('id')
         .forUpdate()
         .select('id', 'review_count', 'rating_sum', 'rating_count')
-      await connection.insertRows('reviews', reviews)
+      await connection.insertion('reviews', reviews)()
       for (const { id, review_count, rating_sum, rating_count } of rows) {
         const more = ratingsOf(added.get(id) ?? [])
         const all = together({ sum: rating_sum, count: rating_count }, more)

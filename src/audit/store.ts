@@ -1,5 +1,5 @@
 import type { Actor } from '../actor.ts'
-import type { Connection } from '../db/dialect.ts'
+import type { Connection, Statement } from '../db/dialect.ts'
 
 /** What was done, in the words of the command or operation that did it. */
 export type Action =
@@ -42,23 +42,14 @@ export type AuditLine = {
 
 export type AuditFilter = { appId?: number | undefined; developerId?: number | undefined; since?: string | undefined }
 
-export const auditStore = ({ sql, insertRows }: Connection) => ({
+export const auditStore = ({ sql, insertion }: Connection) => ({
   /** Says what changed, in the transaction that changes it. */
   async record(entries: AuditEntry[], actor: Actor) {
-    const who =
-      'operator' in actor ? { operator: actor.operator, key_id: null } : { operator: null, key_id: actor.keyId }
-    const nothing = { app_id: null, developer_id: null, category_id: null }
-    const rows = entries.map(({ action, at, subject, before, after }) => ({
-      at,
-      action,
-      ...nothing,
-      ...subject,
-      ...who,
-      before: before === undefined ? null : JSON.stringify(before),
-      after: JSON.stringify(after),
-    }))
-    await insertRows('audit', rows)
+    await insertion('audit', rowsOf(entries, actor))()
   },
+
+  /** The same, made ready. */
+  entry: (entries: AuditEntry[], actor: Actor): Statement => insertion('audit', rowsOf(entries, actor)),
 
   /** The newest entries, oldest first, and whether there are older ones. */
   async list(
@@ -93,6 +84,20 @@ export const auditStore = ({ sql, insertRows }: Connection) => ({
     return { entries: entries.map(parsed), hasOlder: rows.length > limit }
   },
 })
+
+function rowsOf(entries: AuditEntry[], actor: Actor) {
+  const who = 'operator' in actor ? { operator: actor.operator, key_id: null } : { operator: null, key_id: actor.keyId }
+  const nothing = { app_id: null, developer_id: null, category_id: null }
+  return entries.map(({ action, at, subject, before, after }) => ({
+    at,
+    action,
+    ...nothing,
+    ...subject,
+    ...who,
+    before: before === undefined ? null : JSON.stringify(before),
+    after: JSON.stringify(after),
+  }))
+}
 
 const parsed = ({ before, after, ...entry }: AuditLine & { before: string | null; after: string }): AuditLine => ({
   ...entry,

@@ -112,7 +112,7 @@ const grouped = (count: number) => count.toLocaleString('en')
 /** Left to itself V8 lets garbage pile up while the machine has memory to spare: 400 MB, where an import needs half of it. */
 function keepMemoryFlat() {
   setFlagsFromString('--semi-space-growth-factor=1')
-  setFlagsFromString('--heap-growing-percent=50')
+  setFlagsFromString('--heap-growing-percent=60')
 }
 
 /** Bytes; undefined of a pipe. */

@@ -28,6 +28,7 @@ export const catalogue = (database: Database, baseUrl: string): Responder => ({
   respond: answerBy(appHandlers(database, baseUrl)),
   version: database.version,
   usage: database.usage,
+  upkeep: database.upkeep,
   async demandReady() {
     const ailment = await database.ailment()
     if (ailment !== undefined) throw new ServiceError('unavailable', `The database ${ailment}.`)

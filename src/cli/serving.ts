@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
+import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
 import { newestMigration } from '../db/open.ts'
 import { ServiceError } from '../errors.ts'
@@ -36,9 +37,13 @@ export async function serveUntilSignal(config: Config, responder: Responder, ann
   // What was loaded has made the space of what lives shortly 32 MB. It would double twice under load, for 4 % more answers.
   setFlagsFromString('--semi-space-growth-factor=1')
 
+  const end = new AbortController()
+  void lookAfter(responder, logger, end.signal)
+
   const reason = await Promise.race([signal(), ...(process.env.npm_execpath === undefined ? [] : [endOfNpm()])])
   logger.info(`${reason}: finishing the requests in flight`)
   draining = true
+  end.abort()
   // Whatever hangs, a database under another process's lock for one, the process ends in time.
   setTimeout(() => {
     logger.error('not all could be finished in time')
@@ -47,6 +52,18 @@ export async function serveUntilSignal(config: Config, responder: Responder, ann
   await drain()
   stopMetrics?.()
   logger.info('stopped serving')
+}
+
+/** Milliseconds. */
+const minute = 60_000
+
+async function lookAfter({ upkeep }: Responder, logger: Logger, signal: AbortSignal) {
+  while (upkeep && !signal.aborted) {
+    await upkeep(signal).catch((error) =>
+      logger.warn({ err: error }, 'searches may be slow: what they need could not be made'),
+    )
+    await delay(minute, undefined, { signal }).catch(() => {})
+  }
 }
 
 async function createMetrics(version: string) {

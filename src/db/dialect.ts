@@ -77,8 +77,13 @@ export type Engine = Readonly<{
    * nothing of it remains: a copy, or a transaction that is rolled back. Throws a Refusal where there is no room for it.
    */
   rehearse: <T>(work: (engine: Engine) => Promise<T>) => Promise<T>
-  /** What the engine is the better for after much was written. Nobody waits for it. */
+  /** What the engine is the better for when much has been written, and others may write meanwhile. */
   settle: () => Promise<void>
+  /**
+   * What keeps reading quick, where any of it is due: a server looks after it from time to time, and is not kept from its own work by
+   * it. What is cut short is begun again another time.
+   */
+  upkeep: (signal?: AbortSignal) => Promise<void>
   close: () => Promise<void>
 }>
 
@@ -92,11 +97,15 @@ export type Connection = Readonly<{
   select: <Row>(statement: string, values: (string | number)[]) => Promise<Row[]>
   search: SearchIndex
   /**
-   * In a transaction. Inserts rows that all have the same columns, but for `id`: a row without one is given one, which no other of the rows
-   * names, and no later row is given an id that one of these names. Returns each row's id by its value in the column `by`,
-   * where one is named.
+   * In a transaction, which then inserts rows with these ids: those that are wanted, and in the place of each undefined one that
+   * is free, and none of the others. No later row is given one of them.
    */
-  insertRows: (table: string, rows: NewRow[], by?: string) => Promise<Map<unknown, number>>
+  newIds: (table: string, wanted: (number | undefined)[]) => Promise<number[]>
+  /**
+   * In a transaction. Rows that all have the same columns, but for `id`: a row without one is given one, which no other of the
+   * rows names, and no later row is given an id that one of these names.
+   */
+  insertion: (table: string, rows: NewRow[]) => Statement
   /**
    * A subquery whose value is the rows that it finds, in an order: what belongs together comes in one statement, and costs less
    * than its values one by one. Columns are expressions by name; `rowsOf` reads the value.
@@ -111,6 +120,9 @@ export type Connection = Readonly<{
    */
   attempt: <T>(statement: () => PromiseLike<T>, meanings: Record<string, () => Error>) => Promise<T>
 }>
+
+/** What is made ready at once, and runs when it is called: see `pipelined` in pipeline.ts. */
+export type Statement = () => Promise<unknown>
 
 export type NewRow = { id?: number | undefined } & Record<string, string | number | null | undefined>
 
@@ -128,7 +140,7 @@ export type Order = readonly (keyof AppRow)[]
 /** The full-text index. It holds the listed apps alone, and what a transaction tells it holds with that transaction. */
 export type SearchIndex = Readonly<{
   /** Takes the place of what was told of the same apps before. */
-  put: (documents: (SearchDocument & { id: number; categoryId: number })[]) => Promise<void>
+  entry: (documents: (SearchDocument & { id: number; categoryId: number })[]) => Statement
   remove: (ids: number[]) => Promise<void>
   /**
    * The ids of a page of what a question finds, and how much that is in all. Where it is ranked, apps come in these ranks,

@@ -59,8 +59,10 @@ export type Database = Readonly<{
    */
   rehearse: <T>(work: (database: Database) => Promise<T>) => Promise<T>
   usage: () => Usage
-  /** For when much was written. Nobody waits for it. */
+  /** For when much has been written, and others may write. */
   settle: () => Promise<void>
+  /** Keeps reading quick, by a process of its own where that takes long. For a server to call from time to time. */
+  upkeep: (signal?: AbortSignal) => Promise<void>
   close: () => Promise<void>
 }>
 
@@ -173,6 +175,7 @@ export function databaseOf(engine: Engine): Database {
     }),
 
     settle: () => engine.settle().catch(rethrow),
+    upkeep: (signal) => engine.upkeep(signal).catch(rethrow),
     close: engine.close,
   }
 }

@@ -36,6 +36,8 @@ export type Responder = {
   version?: () => Promise<string>
   /** How busy the database is. */
   usage?: () => Usage
+  /** What is due from time to time, so that it goes on answering quickly. */
+  upkeep?: (signal: AbortSignal) => Promise<void>
 }
 
 /** Called with each answer of 200 to a read: its headers, but for those of the body, are set. True where it has sent it. */

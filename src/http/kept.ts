@@ -5,6 +5,7 @@ import { type Coding, coded, codingFor, shortest } from './coding.ts'
 import { hostsIn } from './input.ts'
 import { type Limits, standingHeaders } from './limits.ts'
 import { type Notes, notesOf, type OnAnswered, tellOf } from './log.ts'
+import { Turns } from './turns.ts'
 
 /** An answer of 200 as it goes over the wire, but for what each request has of its own. */
 type Representation = { etag: string; headers: string[]; notModifiedHeaders: string[]; body: Buffer }
@@ -52,6 +53,7 @@ export class KeptAnswers {
   readonly #flights = new Map<string, Flight>()
   readonly #flightOf = new WeakMap<IncomingMessage, Flight>()
   readonly #version: () => Promise<string>
+  readonly #turns = new Turns()
   /** Reads that may be answered so: which were, and which took the whole way. */
   readonly counts = { hit: 0, missed: 0 }
   /** How many versions of the data there were. */
@@ -81,7 +83,14 @@ export class KeptAnswers {
       if (this.#options.limits.ofRead(request)?.isExceeded) return listener(request, response)
       const notes = notesOf(request)
       this.#version().then(
-        (version) => this.#answer(version, request, response, notes, isFirst, listener),
+        (version) => {
+          if (version !== this.#lastVersion) {
+            this.#lastVersion = version
+            this.versions++
+          }
+          const target = request.url ?? ''
+          this.#turns.add(target, () => this.#answer(version, request, response, notes, isFirst, listener))
+        },
         // The whole way says that the database cannot be asked.
         () => listener(request, response),
       )
@@ -142,10 +151,6 @@ export class KeptAnswers {
     isFirst: boolean,
     listener: RequestListener,
   ) {
-    if (version !== this.#lastVersion) {
-      this.#lastVersion = version
-      this.versions++
-    }
     const target = request.url ?? ''
     const kept = this.#keptOf(target)
     if (kept?.version === version) return this.#sendKept(kept, request, response, notes)

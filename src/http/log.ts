@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { writeSync } from 'node:fs'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { RequestHandler } from 'express'
 import { type DestinationStream, type Logger, pino, stdSerializers } from 'pino'
@@ -47,24 +48,82 @@ const percentDecoded = (text: string) =>
 export const createLogger = (level: string, destination: DestinationStream = standardOutput()): Logger =>
   pino({ level, hooks: { streamWrite: redacted }, serializers: { err: serializedError } }, destination)
 
-/** The lines of one turn of the event loop are written together: under load, a write for each costs as much as a small answer. */
+/** Characters of lines that wait for their reader to take them; more are lost. */
+const mostWaiting = 8 * 2 ** 20
+
+/** Milliseconds until a reader who takes nothing more just now is tried again. */
+const patience = 5
+
+/**
+ * The lines of one turn of the event loop are written together: under load, a write for each costs as much as a small answer.
+ * Nobody's answer waits for a reader who is slow, nor for a disk that is full: pino's own destination would sleep 100 ms
+ * where a pipe has no room, and end the process where a disk has none.
+ */
 function standardOutput(): DestinationStream {
-  const output = pino.destination({ sync: true, minLength: 8192 })
+  let lines = ''
+  let lost = 0
+  /** What was begun to be written. */
+  let begun = Buffer.alloc(0)
   let isDue = false
-  const flush = () => {
+
+  function flush() {
     isDue = false
-    output.flush()
+    begun = begun.subarray(written(begun))
+    if (begun.length > 0) return flushLater()
+    begun = Buffer.from(lines)
+    lines = ''
+    begun = begun.subarray(written(begun))
+    if (begun.length > 0) return flushLater()
+    if (lost === 0) return
+    const told = {
+      level: 40,
+      time: Date.now(),
+      pid: process.pid,
+      lost,
+      msg: 'nobody took the log for a while; lines were lost',
+    }
+    lost = 0
+    output.write(`${JSON.stringify(told)}\n`)
   }
-  // Not its flushSync, which tries for ever where nobody reads any more.
-  process.on('exit', flush)
-  return {
-    write(line) {
-      output.write(line)
+
+  function flushLater() {
+    isDue = true
+    setTimeout(flush, patience)
+  }
+
+  const output = {
+    write(line: string) {
+      if (lines.length > mostWaiting) {
+        lost++
+        return
+      }
+      lines += line
       if (isDue) return
       isDue = true
       setImmediate(flush)
     },
   }
+  process.on('exit', () => {
+    // For as long as a reader may be busy with something else.
+    for (let tries = 0; tries < 100 && (lines !== '' || begun.length > 0); tries++) {
+      flush()
+      if (begun.length > 0) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, patience)
+    }
+  })
+  return output
+}
+
+/** Writes to standard output what there is room for now; returns how many bytes are done with. */
+function written(bytes: Buffer): number {
+  let done = 0
+  try {
+    while (done < bytes.length) done += writeSync(1, bytes, done)
+  } catch (error) {
+    const isFull = error instanceof Error && 'code' in error && error.code === 'EAGAIN'
+    // Nobody reads any more, or the disk has no room: these are lost, and the next may not be.
+    if (!isFull) return bytes.length
+  }
+  return done
 }
 
 /** Not what libraries hang on an error besides: it may hold what callers sent. */

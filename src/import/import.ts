@@ -36,15 +36,16 @@ type BadLine = { number: number; text: string | undefined; problems: Problem[] }
 type AnyLine = ReadyLine | ReadyCategory | BadLine
 type Batch = AnyLine[]
 
-/** What is kept of a line until its transaction has ended: it is a quarter of what it takes to write it. */
-type KeptLine = { number: number; text: string } | BadLine
+/** What is kept of a line until its transaction has ended: it is a small part of what it takes to write it. */
+type KeptLine = { number: number; bytes: Buffer } | BadLine
 
-const kept = (line: AnyLine): KeptLine => (isReady(line) ? { number: line.number, text: line.text } : line)
-const readyAgain = (line: KeptLine): AnyLine => ('problems' in line ? line : lineOf(line))
+const kept = (line: AnyLine): KeptLine => (isReady(line) ? { number: line.number, bytes: line.bytes } : line)
+const readyAgain = (line: KeptLine): AnyLine =>
+  'problems' in line ? line : lineOf({ ...line, text: line.bytes.toString() })
 
 const isReady = (line: AnyLine): line is ReadyLine | ReadyCategory => !('problems' in line)
 
-/** Lines and characters that are written together, while the next ones are read. */
+/** Lines and bytes that are written together, while the next ones are read. */
 const batchLines = 500
 const batchLength = 1024 * 1024
 
@@ -70,7 +71,7 @@ export async function importCatalogue(
 
   for (let first = await ahead.next(); first; ) {
     const written = await writeTurn(first)
-    const isLeftAlone = delay(pause)
+    const isLeftAlone = Promise.all([delay(pause), database.settle()])
     await count(written)
     options.onProgress(summary)
     first = await ahead.next()
@@ -80,7 +81,6 @@ export async function importCatalogue(
     const outcomes = await database.write((connection) => importStore(connection).applyLast(later, { ...options, now }))
     await count(later.map((line, index) => [line, outcomes[index] ?? []]))
   }
-  await database.settle()
   return summary
 
   async function* read(): AsyncGenerator<AnyLine> {
@@ -88,7 +88,7 @@ export async function importCatalogue(
       for await (const textLine of linesOf(source)) {
         summary.lines++
         // The database's answers come first: reading on would keep it waiting for its next statement.
-        if (summary.lines % 8 === 0) await setImmediate()
+        await setImmediate()
         yield lineOf(textLine)
       }
     } catch (error) {
@@ -132,20 +132,20 @@ export async function importCatalogue(
     }
   }
 
-  async function reject({ number, text }: KeptLine, problems: Problem[]) {
+  async function reject(line: KeptLine, problems: Problem[]) {
     summary.rejected++
-    await options.onReject(number, problems, text)
+    await options.onReject(line.number, problems, 'bytes' in line ? line.bytes.toString() : line.text)
   }
 }
 
 function lineOf(read: TextLine): AnyLine {
   const { number } = read
   if ('problem' in read) return { number, text: undefined, problems: [problem('', read.problem)] }
-  const { text } = read
+  const { bytes, text } = read
   const line = readLine(text)
   if (Array.isArray(line)) return { number, text, problems: line }
-  if (isCategoryLine(line)) return { number, text, category: line.category }
-  return { number, text, line, document: documentOf(line) }
+  if (isCategoryLine(line)) return { number, bytes, category: line.category }
+  return { number, bytes, line, document: documentOf(line) }
 }
 
 /** Has the next value made while the one before it is in use. */
@@ -196,7 +196,7 @@ async function* batches(lines: AsyncIterable<AnyLine>): AsyncGenerator<Batch> {
       known = new Set()
     }
     batch.push(line)
-    length += line.text?.length ?? 0
+    length += 'bytes' in line ? line.bytes.length : (line.text?.length ?? 0)
     for (const key of keys) known.add(key)
   }
   if (batch.length > 0) yield batch

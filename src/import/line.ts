@@ -164,9 +164,11 @@ export const lineSchema = {
 /** Compiled when the first line is read: every other command does without. */
 let compiled: ValidateFunction<Line | CategoryLine> | undefined
 function validator(): ValidateFunction<Line | CategoryLine> {
-  compiled ??= addFormats
-    .default(new Ajv({ allErrors: true, verbose: true, strict: false }))
-    .compile<Line | CategoryLine>(lineSchema)
+  if (compiled) return compiled
+  const isTime = addFormats.default(new Ajv()).compile({ type: 'string', format: 'date-time' })
+  const ajv = addFormats.default(new Ajv({ allErrors: true, verbose: true, strict: false }))
+  ajv.addFormat('date-time', (text) => storedTime.test(text) || isTime(text))
+  compiled = ajv.compile<Line | CategoryLine>(lineSchema)
   return compiled
 }
 
@@ -245,6 +247,7 @@ function inUtc(times: Partial<Record<(typeof timeFields)[number], string | null>
   for (const field of timeFields) {
     const text = times[field]
     if (!isSet(text)) continue
+    if (storedTime.test(text)) continue
     const time = Date.parse(text)
     if (Number.isNaN(time)) {
       problems.push(problem(`${where}/${field}`, 'is no time that there is'))
@@ -257,6 +260,9 @@ function inUtc(times: Partial<Record<(typeof timeFields)[number], string | null>
   }
   return problems
 }
+
+/** A time as it is stored, on a day that every month has: most are such, and need no more looking at. */
+const storedTime = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3])(?::[0-5]\d){2}\.\d{3}Z$/
 
 const timeFields = ['created_at', 'updated_at', 'approved_at', 'deleted_at', 'unreviewed_since'] as const
 

@@ -3,7 +3,7 @@ import { pipeline, Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 
 /** A line of a file, counted from 1; without text where it is no UTF-8 or too long to be held. */
-export type TextLine = { number: number; text: string } | { number: number; problem: string }
+export type TextLine = { number: number; bytes: Buffer; text: string } | { number: number; problem: string }
 
 /** Bytes. Far more than an app with all its reviews; without it a file without line breaks would fill the memory. */
 const longest = 16 * 1024 * 1024
@@ -11,17 +11,20 @@ const longest = 16 * 1024 * 1024
 /** The lines of a file, gzip or not; blank ones are counted and passed over. */
 export async function* linesOf(source: AsyncIterable<Buffer>): AsyncGenerator<TextLine> {
   let number = 0
-  for await (const bytes of split(await unzipped(source))) {
+  for await (const line of split(await unzipped(source))) {
     number++
-    if (bytes === undefined) yield { number, problem: `is longer than ${longest / 1024 / 1024} MiB` }
-    else if (!isUtf8(bytes)) yield { number, problem: 'is not UTF-8' }
+    if (line === undefined) yield { number, problem: `is longer than ${longest / 1024 / 1024} MiB` }
+    else if (!isUtf8(line)) yield { number, problem: 'is not UTF-8' }
     else {
-      // A byte order mark is no part of the first line (RFC 8259, section 8.1).
-      const text = number === 1 ? bytes.toString().replace(/^\uFEFF/, '') : bytes.toString()
-      if (text.trim() !== '') yield { number, text }
+      const bytes = number === 1 ? withoutMark(line) : line
+      const text = bytes.toString()
+      if (text.trim() !== '') yield { number, bytes, text }
     }
   }
 }
+
+/** A byte order mark is no part of the first line (RFC 8259, section 8.1). */
+const withoutMark = (line: Buffer) => (line.indexOf('\uFEFF') === 0 ? line.subarray(3) : line)
 
 /** Cuts at line feeds; undefined for a line that is too long. */
 async function* split(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer | undefined> {

@@ -9,8 +9,8 @@ import { defaultVersion, isSet, type Line, type LineCategory, type LineReview, p
 
 /** What is to be done with the lines of a catalogue file. Pure: the apps that are there come in, rows and changes go out. */
 
-/** A valid line, with the text that it was read from; its search document is cut beforehand where the app will be listed. */
-export type ReadyLine = { number: number; text: string; line: Line; document?: SearchDocument | undefined }
+/** A valid line, with the bytes that it was read from; its search document is cut beforehand where the app will be listed. */
+export type ReadyLine = { number: number; bytes: Buffer; line: Line; document?: SearchDocument | undefined }
 
 /** `later`: its package name is an app's that a line behind it may give another. */
 export type Outcome = 'later' | 'created' | 'created with another slug' | 'updated' | 'unchanged' | Problem[]
@@ -35,7 +35,7 @@ export type Plan = {
 }
 
 /** A line of a category alone. */
-export type ReadyCategory = { number: number; text: string; category: LineCategory }
+export type ReadyCategory = { number: number; bytes: Buffer; category: LineCategory }
 
 /** What an app may be claimed by: package name or slug, and without these its owner and name. */
 function identities({ package_name, slug, developer_name, name }: Line): string[] {

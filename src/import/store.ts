@@ -39,7 +39,7 @@ type Owners = Map<string, { id: number; hasOneName: boolean }>
 type Terms = { actor: Actor; onlyNew: boolean; now: string }
 
 export const importStore = (connection: Connection) => {
-  const { sql, insertRows } = connection
+  const { sql, newIds, insertion } = connection
   const apps = appStore(connection)
 
   /** Writes a batch of lines: first its categories, which an export has before the apps that are in them. */
@@ -229,11 +229,15 @@ export const importStore = (connection: Connection) => {
   async function ownersOf(lines: Line[], now: string): Promise<Owners> {
     const names = [...new Set(lines.map(({ developer_name }) => developer_name))]
     const owners = await knownDevelopers(names)
-    const rows = names
-      .filter((name) => !owners.has(name))
-      .map((name) => ({ name, created_at: now, changed_at: new Date().toISOString() }))
-    const added = await insertRows('developers', rows, 'name')
-    for (const [name, id] of added) owners.set(String(name), { id, hasOneName: true })
+    const added = names.filter((name) => !owners.has(name))
+    const ids = await newIds(
+      'developers',
+      added.map(() => undefined),
+    )
+    const changed_at = new Date().toISOString()
+    const rows = added.map((name, index) => ({ id: ids[index] ?? 0, name, created_at: now, changed_at }))
+    await insertion('developers', rows)()
+    for (const { name, id } of rows) owners.set(name, { id, hasOneName: true })
     return owners
   }
 
@@ -264,7 +268,9 @@ export const importStore = (connection: Connection) => {
     const displaced = plans.filter(({ hasStrangersSlug }) => hasStrangersSlug).map(({ line }) => line.slug ?? '')
     const given = plans.flatMap(({ line }) => line.slug ?? [])
     const slugs = (await freeSlugs(connection, displaced, given)).values()
-    const inserted = await apps.insertAll(
+    const reviews = plans.map(({ line }) => line.reviews ?? [])
+    const reviewIds = await freeReviewIds(reviews.flat())
+    await apps.insertAll(
       'app import',
       plans.map((plan, index) => ({
         app: withId(
@@ -276,21 +282,21 @@ export const importStore = (connection: Connection) => {
         document: ownerOf(plan)?.hasOneName ? plan.document : undefined,
       })),
       actor,
-    )
-    await insertRows(
-      'reviews',
-      await reviewRows(plans.map(({ line }, index) => ({ id: inserted[index]?.id ?? 0, reviews: line.reviews ?? [] }))),
+      (inserted) =>
+        insertion(
+          'reviews',
+          inserted
+            .flatMap((app, index) => (reviews[index] ?? []).map((review) => ({ ...review, app_id: app.id })))
+            .map((review, index) => ({ ...review, id: reviewIds[index] })),
+        ),
     )
   }
 
-  async function reviewRows(ofApps: { id: number; reviews: LineReview[] }[]) {
-    const rows = ofApps.flatMap(({ id, reviews }) => reviews.map((review) => ({ ...review, app_id: id })))
-    const ids = await freeIds(
+  const freeReviewIds = (reviews: LineReview[]) =>
+    freeIds(
       'reviews',
-      rows.map(({ id }) => id),
+      reviews.map(({ id }) => id),
     )
-    return rows.map((row, index) => (row.id === ids[index] ? row : { ...row, id: ids[index] }))
-  }
 
   /** Whether anything of the app changed. */
   async function update(
@@ -305,7 +311,11 @@ export const importStore = (connection: Connection) => {
     const changes = lineChanges(plan, known, owners.get(line.developer_name)?.id ?? 0, now)
     if (line.reviews !== undefined && !isSame(line.reviews, reviews.get(known.id) ?? [])) {
       await sql('reviews').where({ app_id: known.id }).delete()
-      await insertRows('reviews', await reviewRows([{ id: known.id, reviews: line.reviews }]))
+      const ids = await freeReviewIds(line.reviews)
+      await insertion(
+        'reviews',
+        line.reviews.map((review, index) => ({ ...review, app_id: known.id, id: ids[index] })),
+      )()
       // The app as others see it changes, even where no column of its own does.
       changes.updated_at ??= laterThan(known.updated_at)
     }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { canDecide, canSee, type Decision, demandOwner, statusAfterUpdate } from '../../src/apps/policy.ts'
 import { appStore } from '../../src/apps/store.ts'
+import type { Connection } from '../../src/db/dialect.ts'
 import { startService } from '../support/service.ts'
 
 const statuses = ['pending', 'approved', 'rejected'] as const
@@ -37,6 +38,52 @@ test('an app is not even read for who may not see it', async () => {
     }
   }
 })
+
+test.for<[method: string, json: object | undefined]>([
+  ['GET', undefined],
+  ['PUT', { name: 'Mine' }],
+  ['DELETE', undefined],
+])(
+  '%s of an app that is hidden runs the statements of one that there is not: no time tells',
+  async ([method, json]) => {
+    const statements: string[] = []
+    const noting =
+      <T>(work: (connection: Connection) => Promise<T>) =>
+      (connection: Connection) => {
+        const note = ({ sql }: { sql: string }) => statements.push(sql)
+        const noted: Connection = {
+          ...connection,
+          select: (statement, values) => {
+            statements.push(statement)
+            return connection.select(statement, values)
+          },
+        }
+        connection.sql.on('query', note)
+        return work(noted).finally(() => connection.sql.removeListener('query', note))
+      }
+    const service = await startService({
+      database: (database) => ({
+        ...database,
+        read: (work, demand) => database.read(noting(work), demand),
+        write: (work, demand) => database.write(noting(work), demand),
+      }),
+    })
+    const { apps, keys } = service.world
+    for (const key of [...(method === 'GET' ? [undefined] : []), keys.bob]) {
+      const run = async (id: number) => {
+        statements.length = 0
+        const { status } = await service.request(method, `/apps/${id}`, { ...(key && { key }), json })
+        expect(status).toBe(404)
+        return [...statements]
+      }
+      // Of the first, the key's use is noted.
+      await run(999)
+      const ofNone = await run(999)
+      expect(ofNone).not.toEqual([])
+      for (const id of [apps.pending, apps.rejected, apps.deleted]) expect(await run(id)).toEqual(ofNone)
+    }
+  },
+)
 
 test('an owner’s update asks again where an app was rejected', () => {
   expect(statuses.map(statusAfterUpdate)).toEqual(['pending', 'approved', 'pending'])

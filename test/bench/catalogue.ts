@@ -56,6 +56,7 @@ export async function fill(database: Database, size: number) {
   }
   for (const index of indexes) await database.write(({ sql }) => sql.raw(index))
   await database.write((connection) => check(connection, size))
+  await database.upkeep()
   await database.settle()
 }
 
@@ -102,12 +103,12 @@ async function addCategories(connection: Connection): Promise<number[]> {
 async function addApps(connection: Connection, made: App[]) {
   const { sql, search } = connection
   const apps = made.map(({ app }) => app)
-  await connection.insertRows('apps', apps)
-  await connection.insertRows(
+  await connection.insertion('apps', apps)()
+  await connection.insertion(
     'reviews',
     made.flatMap(({ reviews }) => reviews),
-  )
-  await search.put(made.map(({ app, document }) => ({ id: app.id, categoryId: app.category_id, ...document })))
+  )()
+  await search.entry(made.map(({ app, document }) => ({ id: app.id, categoryId: app.category_id, ...document })))()
   for (const [id, added] of Map.groupBy(apps, (app) => app.category_id)) {
     await sql('categories').where({ id }).increment('listed_apps', added.length)
   }

@@ -25,6 +25,16 @@ test('decisions and keys of the command line show in a running server at once', 
   expect((await server.request('GET', `/apps/${id}`, { key })).body.data.app.rejection_reason).toBe('Dark.')
 })
 
+test('a server makes the lists that search keeps of many apps, by a process of its own', async () => {
+  const file = copyWorld()
+  const database = openDatabase(`sqlite:${file}`)
+  onTestFinished(() => database.close())
+  await database.write(({ sql }) => sql('categories').where({ id: 1 }).update({ listed_apps: 20_000 }))
+  await serve(file)
+  const listed = () => database.read(({ sql }) => sql('app_search_state').pluck('listed'))
+  await expect.poll(listed, { timeout: 20_000 }).toEqual([expect.toSatisfy((count) => count >= 20_000)])
+})
+
 test('SIGTERM under keep-alive load: not ready, requests in flight are answered, none is broken, and it ends', async () => {
   const server = await serve(copyWorld())
   const agent = new Agent({ keepAlive: true, maxSockets: 20 })

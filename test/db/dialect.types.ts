@@ -27,6 +27,7 @@ const engine: Engine = {
   copyTo: never,
   rehearse: never,
   settle: never,
+  upkeep: never,
   close: never,
 }
 

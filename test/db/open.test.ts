@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import type { Connection } from '../../src/db/dialect.ts'
 import { type Database, databaseOf, openDatabase, openMigratedDatabase } from '../../src/db/open.ts'
 import { sqlite } from '../../src/db/sqlite/dialect.ts'
 import { copyWorld, temporaryFolder } from '../support/service.ts'
@@ -313,10 +314,11 @@ test('rows without an id are given one that no row with an id has, before or beh
       created_at: '',
       changed_at: '',
     })
-    const ids = await database.write(({ insertRows }) =>
-      insertRows('developers', [row('A'), row('B', 3), row('C'), row('D', 5)], 'name'),
-    )
-    expect(ids).toEqual(
+    const rows = [row('A'), row('B', 3), row('C'), row('D', 5)]
+    const idsByName = async ({ sql }: Connection) =>
+      new Map((await sql('developers').where('id', '>', 2).select('id', 'name')).map(({ id, name }) => [name, id]))
+    await database.write(({ insertion }) => insertion('developers', rows)())
+    expect(await database.read(idsByName)).toEqual(
       new Map([
         ['A', 6],
         ['B', 3],
@@ -324,17 +326,18 @@ test('rows without an id are given one that no row with an id has, before or beh
         ['D', 5],
       ]),
     )
+    expect(await database.write(({ newIds }) => newIds('developers', [undefined, 9, undefined]))).toEqual([10, 9, 11])
   })
 })
 
 test('text is ordered by code point', async () => {
   const names = ['A', 'B', 'Z', 'a', 'é', '\u{FFFD}', '\u{1F600}']
   await withDatabase(async (database) => {
-    await database.write(({ insertRows }) =>
-      insertRows(
+    await database.write(({ insertion }) =>
+      insertion(
         'developers',
         names.toReversed().map((name) => ({ name, created_at: '', changed_at: '' })),
-      ),
+      )(),
     )
     expect(
       await database.read(({ sql }) => sql('developers').whereIn('name', names).orderBy('name').pluck('name')),

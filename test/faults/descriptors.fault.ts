@@ -37,8 +37,7 @@ test.runIf(process.platform === 'linux')(
 
     // Those that waited to be accepted are accepted now, and take descriptors once more before they are closed.
     for (const socket of sockets) socket.destroy()
-    const statusOf = async (target: string) =>
-      (await server.request('GET', target).catch(() => undefined))?.status
+    const statusOf = async (target: string) => (await server.request('GET', target).catch(() => undefined))?.status
     await expect.poll(() => create('Round 1'), { timeout: 30_000 }).toBe(201)
     await expect.poll(() => statusOf('/readyz'), { timeout: 30_000 }).toBe(200)
     await expect.poll(() => statusOf('/apps?search=x'), { timeout: 30_000 }).toBe(200)

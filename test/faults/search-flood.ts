@@ -4,11 +4,19 @@ import { asItIs, isProgram, load, type Seen, type ServerUnderLoad, spread, told,
 
 const size = 200_000
 
-/** Dear ones, each another. */
-const searches = ['a', 'o', 'e', 'd', 's', 'ba', 'ko', 'ti', 'simple', 'ri'].flatMap((one) =>
-  ['e', 'o', 'u', 'd', 'ma', 'ne', 'la', 'simple', 'to', 'vi'].flatMap((other) =>
-    Array.from({ length: 10 }, (_, page) => `/apps?search=${one}%20${other}&page=${page + 1}`),
-  ),
+/** Beginnings of words that very many apps have. */
+const words = [...'abdefghiklmnoprstuvw', 'ba', 'ko', 'ti', 'ri', 'ma', 'ne', 'la', 'to', 'vi', 'sa', 'mi', 'simple']
+
+/** Each choice of so many of some, in their order. */
+function choices<T>(some: readonly T[], many: number): T[][] {
+  if (many === 0) return [[]]
+  return some.flatMap((one, index) => choices(some.slice(index + 1), many - 1).map((rest) => [one, ...rest]))
+}
+
+/** Dear ones, and no two that ask the same: no answer that was kept helps, nor what was found before. */
+const questions = choices(words, 4)
+const searches = spread(questions.length, questions.length).map(
+  (index) => `/apps?search=${questions[index - 1]?.join('%20')}`,
 )
 
 export type Flood = { searches: Seen; byId: Seen; kept: Seen; ready: Seen; afterwards: Seen }

@@ -1,11 +1,13 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
 import { createInterface } from 'node:readline'
 import { buffer } from 'node:stream/consumers'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { type Database, openDatabase } from '../../src/db/open.ts'
+import { connected } from '../faults/sockets.ts'
 import { commandLine } from '../support/process.ts'
 import { type RequestOptions, type Service, startService } from '../support/service.ts'
 
@@ -242,6 +244,36 @@ test('those who ask for the same at once share one answer', async () => {
   const answers = await Promise.all(Array.from({ length: 20 }, () => service.get('/apps')))
   expect(new Set(answers.map(({ text }) => text)).size).toBe(1)
   expect(reads()).toBe(2)
+})
+
+test('what very many ask for at once does not keep one from another answer', async () => {
+  const { promise: released, resolve: release } = Promise.withResolvers<void>()
+  let isHeld = false
+  const service = await startService({
+    database: (database) => ({
+      ...database,
+      version: async () => {
+        if (isHeld) await released
+        return database.version()
+      },
+    }),
+  })
+  for (const path of ['/apps', '/apps/1']) await askTimes(service, 2, 'GET', path)
+  isHeld = true
+  const sockets = await Promise.all(Array.from({ length: 201 }, () => connected(service.port)))
+  const send = (path: string, socket?: Socket) =>
+    new Promise((resolve) => socket?.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`, resolve))
+  await Promise.all(sockets.slice(0, -1).map((socket) => send('/apps', socket)))
+  // The connection that is taken last.
+  await send('/apps/1', sockets.at(-1))
+  // What was sent before has come when this has.
+  await askTimes(service, 2, 'GET', '/healthz')
+  const before = service.log.length
+  release()
+  await expect.poll(() => service.log.length).toBe(before + 201)
+  for (const socket of sockets) socket.destroy()
+  const urls = service.log.slice(before).map((line) => JSON.parse(line).req.url)
+  expect(urls.indexOf('/apps/1')).toBeLessThan(100)
 })
 
 test('where the version cannot be told, the answer is read', async () => {

@@ -1,5 +1,8 @@
+import { spawn } from 'node:child_process'
+import { closeSync, existsSync, openSync } from 'node:fs'
+import { Agent, get } from 'node:http'
 import { connect } from 'node:net'
-import { describe, expect, inject, test } from 'vitest'
+import { describe, expect, inject, onTestFinished, test } from 'vitest'
 import { keyId } from '../../src/accounts/keys.ts'
 import { openDatabase } from '../../src/db/open.ts'
 import { type Call, newApp, validRequests } from '../contract/valid-requests.ts'
@@ -126,7 +129,7 @@ describe('a request of more than a second says what took it', () => {
         ...database,
         read: (work) => {
           // By then it is under way on a thread, and its end is not heard of yet.
-          if (isSlow) setImmediate(() => wait(1200))
+          if (isSlow) process.nextTick(() => wait(1200))
           return database.read(work)
         },
       }),
@@ -191,6 +194,49 @@ test('on a healthy day LOG_LEVEL=warn says nothing', async () => {
   expect(await server.exited).toEqual([0, null])
   // What this checkout has not built is another matter.
   expect(server.log.filter((line) => !line.includes('generated/docs.html is missing'))).toEqual([])
+})
+
+test('a log that nobody reads keeps no answer waiting, and is whole when it is read', async () => {
+  const server = await serve(copyWorld())
+  server.process.stdout?.pause()
+  const agent = new Agent({ keepAlive: true, maxSockets: 20 })
+  onTestFinished(() => agent.destroy())
+  // More than a pipe holds, of whatever kind it is.
+  const requests = 5000
+  const statuses = await Promise.all(Array.from({ length: requests }, () => statusOf(server.port, agent)))
+  expect(new Set(statuses)).toEqual(new Set([200]))
+  expect(answered(server.log).length).toBeLessThan(requests)
+  server.process.stdout?.resume()
+  await expect.poll(() => answered(server.log).length).toBe(requests)
+})
+
+const answered = (log: string[]) => log.filter((line) => JSON.parse(line).msg === 'GET 200')
+
+const statusOf = (port: number, agent: Agent) =>
+  new Promise<number | undefined>((resolve, reject) => {
+    get({ port, host: '127.0.0.1', path: '/apps/1', agent }, (response) => {
+      response.resume().on('end', () => resolve(response.statusCode))
+    }).on('error', reject)
+  })
+
+test.skipIf(!existsSync('/dev/full'))('a log that has no room on its disk ends nothing', async () => {
+  const port = await freePort()
+  const log = openSync('/dev/full', 'w')
+  onTestFinished(() => closeSync(log))
+  const child = spawn(process.execPath, [`${import.meta.dirname}/../../src/main.ts`, 'serve'], {
+    env: { PATH: process.env.PATH, PORT: String(port), DATABASE_URL: `sqlite:${copyWorld()}` },
+    stdio: ['ignore', log, 'inherit'],
+  })
+  onTestFinished(() => {
+    child.kill('SIGKILL')
+  })
+  const healthy = () =>
+    fetch(`http://127.0.0.1:${port}/healthz`).then(
+      ({ status }) => status,
+      () => child.exitCode,
+    )
+  await expect.poll(healthy).toBe(200)
+  expect(await healthy()).toBe(200)
 })
 
 test('what was thrown and is no error is told of', async () => {

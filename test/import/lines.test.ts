@@ -7,9 +7,13 @@ async function* chunksOf(bytes: Buffer, size: number) {
   for (let begin = 0; begin < bytes.length; begin += size) yield bytes.subarray(begin, begin + size)
 }
 
-async function read(bytes: Buffer, size = 7) {
+/** Lines without their bytes, which are those of their texts. */
+async function read(source: Buffer, size = 7) {
   const lines = []
-  for await (const line of linesOf(chunksOf(bytes, size))) lines.push(line)
+  for await (const line of linesOf(chunksOf(source, size))) {
+    if ('bytes' in line) expect(line.bytes.toString()).toBe(line.text)
+    lines.push('bytes' in line ? { number: line.number, text: line.text } : line)
+  }
   return lines
 }
 

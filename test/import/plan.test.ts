@@ -58,7 +58,7 @@ const known = (...apps: KnownApp[]) =>
         : [[packageIdentity(one.package_name), [one]] as [string, KnownApp[]]]),
     ]),
   )
-const match = (of: Line, ...apps: KnownApp[]) => matched(known(...apps), { number: 1, text: '', line: of })
+const match = (of: Line, ...apps: KnownApp[]) => matched(known(...apps), { number: 1, bytes: Buffer.of(), line: of })
 
 describe('a line knows', () => {
   test.for<[what: string, line: Line, there: KnownApp[], ids: number[]]>([

@@ -66,7 +66,9 @@ async function indexedAndDue(database: Database) {
     const ids = new Set(listed.map(({ id }) => id))
     await search.remove([...indexed.keys()].filter((id) => !ids.has(id)))
     const tell = (apps: typeof listed, nameOf: (app: (typeof listed)[number]) => string) =>
-      search.put(apps.map((app) => ({ id: app.id, categoryId: app.category_id, ...searchDocument(app, nameOf(app)) })))
+      search.entry(
+        apps.map((app) => ({ id: app.id, categoryId: app.category_id, ...searchDocument(app, nameOf(app)) })),
+      )()
     await tell(listed, ({ developer_name }) => developer_name)
     due = await indexedTokens(connection)
     renaming = []

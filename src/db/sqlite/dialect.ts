@@ -7,10 +7,10 @@ import { openReader, openWriter } from './connections.ts'
 import { copyTo, rehearse } from './copy.ts'
 import { ailmentIn, isUnavailable, reasonOf, Unusable } from './errors.ts'
 import { databaseFile, examine } from './file.ts'
-import { makeListsIfDue } from './making-lists.ts'
-import { attempt, insertRows, jsonRows, rowsOf, select } from './rows.ts'
+import { attempt, insertion, jsonRows, newIds, rowsOf, select } from './rows.ts'
 import { schema } from './schema.ts'
 import { foundBefore, searchIndex } from './search.ts'
+import { upkeepOf } from './upkeep.ts'
 import { versionTeller } from './version.ts'
 
 /** SQLite: a database in one file, with one writer at a time and readers beside it. */
@@ -86,7 +86,8 @@ function openFile(filename: string): Engine {
       sql,
       select: select(sql),
       search: searchIndex(sql, before),
-      insertRows: insertRows(sql),
+      newIds: newIds(sql),
+      insertion: insertion(sql),
       jsonRows,
       rowsOf,
       // Whoever writes is alone at it.
@@ -106,13 +107,10 @@ function openFile(filename: string): Engine {
     copyTo: (target, inspect) => copyTo(openSource, filename, target, inspect),
     rehearse: (work) => rehearse(openSource, filename, openFile, work),
     async settle() {
-      await makeListsIfDue({
-        snapshot: (work) => reader.transaction(work),
-        write: (work) => writer.transaction(work),
-      })
       // Not TRUNCATE, which would keep writers waiting until the last reader has ended (https://sqlite.org/pragma.html).
       await writer.raw('pragma wal_checkpoint(passive)')
     },
+    upkeep: upkeepOf(filename, reader),
     async close() {
       await file.settled()
       await closeAll()

@@ -4,10 +4,7 @@ import { write } from './search-lists.ts'
 import { isWholeAlone, phraseOf } from './tokens.ts'
 
 /** From how many apps on there is a list. Of fewer, FTS5 gives the ids in some 3 ms. */
-const fewest = 16_384
-
-/** The lists are made anew where so many times the apps are listed: other words are common then. */
-const growth = 1.25
+export const fewest = 16_384
 
 /** While one of so many apps changes, all lists are brought up to date. */
 const changedShare = 64
@@ -18,16 +15,7 @@ type Transactions = {
   write: <T>(work: (sql: Knex) => Promise<T>) => Promise<T>
 }
 
-/** Makes the lists where there are apps enough for one, and many more than when they were made. */
-export async function makeListsIfDue(transactions: Transactions) {
-  const isDue = await transactions.snapshot(async (sql) => {
-    const [state] = await sql('app_search_state').select('listed')
-    return (await countListed(sql)) >= Math.max(fewest, (state?.listed ?? 0) * growth)
-  })
-  if (isDue) await makeLists(transactions, fewest)
-}
-
-async function countListed(sql: Knex): Promise<number> {
+export async function countListed(sql: Knex): Promise<number> {
   const counted = await sql('categories').sum({ listed: 'listed_apps' }).first()
   return Number(counted?.listed ?? 0)
 }

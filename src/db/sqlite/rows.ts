@@ -20,33 +20,55 @@ export const select =
  * Rows go in as one JSON text, which costs a fraction of binding each value. `jsonb_each` reads it once, where `json_each`
  * would read each row again for each of its columns (https://sqlite.org/json1.html#the_jsonb_each_table_valued_function).
  */
-export const insertRows =
-  (sql: Knex): Connection['insertRows'] =>
-  async (table, rows, by) => {
+export const insertion =
+  (sql: Knex): Connection['insertion'] =>
+  (table, rows) => {
     const columns = Object.keys(rows[0] ?? {}).filter((column) => column !== 'id')
-    if (columns.length === 0) return new Map()
-    const sorted = namedIdsFirst(rows)
-    const ids = by === undefined ? sorted.map(({ id }) => id) : await idsOf(sql, table, sorted)
     const values = ['id', ...columns].map((_, index) => `value->>${index}`)
-    await sql.raw(`insert into ${table} (id, ${columns.join(', ')}) select ${values.join(', ')} from jsonb_each(?)`, [
-      JSON.stringify(sorted.map((row, index) => [ids[index], ...columns.map((column) => row[column])])),
-    ])
-    return new Map(by === undefined ? [] : sorted.map((row, index) => [row[by], ids[index] ?? 0]))
+    const json = jsonBytes(namedIdsFirst(rows).map((row) => valuesOf(row, columns)))
+    return async () => {
+      if (rows.length === 0) return
+      await sql.raw(
+        `insert into ${table} (id, ${columns.join(', ')}) select ${values.join(', ')} from jsonb_each(cast(? as text))`,
+        [json],
+      )
+    }
   }
+
+/**
+ * A JSON array, to be bound and cast to text. Not one string: a single character beyond Latin-1 would make all of it twice as long
+ * and ten times as slow to write as bytes.
+ */
+export function jsonBytes(values: unknown[]): Buffer {
+  const texts = values.map((value) => JSON.stringify(value))
+  const bytes = Buffer.allocUnsafeSlow(texts.reduce((length, text) => length + Buffer.byteLength(text) + 1, 2))
+  let end = bytes.write('[')
+  for (const [index, text] of texts.entries()) {
+    if (index > 0) end += bytes.write(',', end)
+    end += bytes.write(text, end)
+  }
+  end += bytes.write(']', end)
+  return bytes.subarray(0, end)
+}
+
+function valuesOf(row: NewRow, columns: string[]) {
+  const values: unknown[] = [row.id]
+  for (const column of columns) values.push(row[column])
+  return values
+}
 
 /** An id that the table gives could be one that a later row names; one after the greatest that was ever there is not. */
 const namedIdsFirst = (rows: NewRow[]) =>
   rows.toSorted((a, b) => Number(a.id === undefined) - Number(b.id === undefined))
 
-/** The ids that the table gives: whoever writes is alone at it, so they need not be asked back (https://sqlite.org/autoinc.html). */
-async function idsOf(sql: Knex, table: string, namedFirst: NewRow[]): Promise<number[]> {
-  const [sequence] = await sql.raw('select seq from sqlite_sequence where name = ?', [table])
-  let last: number = sequence?.seq ?? 0
-  return namedFirst.map(({ id = last + 1 }) => {
-    last = Math.max(last, id)
-    return id
-  })
-}
+/** The ids that the table would give: whoever writes is alone at it, so they need not be asked back (https://sqlite.org/autoinc.html). */
+export const newIds =
+  (sql: Knex): Connection['newIds'] =>
+  async (table, wanted) => {
+    const [sequence] = await sql.raw('select seq from sqlite_sequence where name = ?', [table])
+    let last = wanted.reduce<number>((greatest, id = 0) => Math.max(greatest, id), sequence?.seq ?? 0)
+    return wanted.map((id) => id ?? ++last)
+  }
 
 export const jsonRows: Connection['jsonRows'] = (from, columns, order) => {
   const object = Object.entries(columns).map(([name, expression]) => `'${name}', ${expression}`)

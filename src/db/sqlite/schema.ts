@@ -1,6 +1,5 @@
 import type { Knex } from 'knex'
 import type { SchemaHelpers } from '../dialect.ts'
-import { makeListsIfDue } from './making-lists.ts'
 import { foundBefore, searchIndex } from './search.ts'
 import { createListTables } from './search-lists.ts'
 
@@ -21,8 +20,6 @@ export const schema: SchemaHelpers = {
     // Each token in one place, where many writes have left it in several, is looked up in a third of the time.
     await sql.raw("insert into app_search (app_search) values ('optimize')")
     await createListTables(sql, createIndex)
-    const here = <T>(work: (sql: Knex) => Promise<T>) => work(sql)
-    await makeListsIfDue({ snapshot: here, write: here })
   },
 
   async makeAppendOnly(sql, table) {

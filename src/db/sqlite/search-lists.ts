@@ -40,7 +40,7 @@ type State = { lists: number; changes_a_round: number; changes: number; renewed:
 const rounds = { now: 'now', before: 'before' }
 
 /** Takes notice of apps whose documents changed: the rows are those that went into the index. */
-export async function follow(sql: Knex, ids: number[], rows?: string) {
+export async function follow(sql: Knex, ids: number[], rows?: Buffer) {
   const [state]: State[] = await sql.raw(
     'update app_search_state set version = random(), changes = changes + ? returning *',
     [ids.length],
@@ -59,8 +59,11 @@ export async function follow(sql: Knex, ids: number[], rows?: string) {
   if (due >= leastRenewed) await renew(sql, state, due)
 }
 
-export const insert = (sql: Knex, index: string, rows: string) =>
-  sql.raw(`insert or replace into ${index} (rowid, tokens) select value->>0, value->>1 from json_each(?)`, [rows])
+export const insert = (sql: Knex, index: string, rows: Buffer) =>
+  sql.raw(
+    `insert or replace into ${index} (rowid, tokens) select value->>0, value->>1 from jsonb_each(cast(? as text))`,
+    [rows],
+  )
 
 export const remove = (sql: Knex, index: string, ids: number[]) =>
   sql.raw(`delete from ${index} where rowid in (select value from json_each(?))`, [JSON.stringify(ids)])

@@ -5,6 +5,7 @@ import type { Order, SearchIndex, SearchQuestion } from '../dialect.ts'
 import { orderBy, type Slice, sliceOf } from '../page.ts'
 import { listed as isListed } from '../tables.ts'
 import { IdSet, idsOf } from './id-set.ts'
+import { jsonBytes } from './rows.ts'
 import { follow, insert, lookUp, remove, versionOf } from './search-lists.ts'
 import { categoryToken, keyToken, marked, marks, phraseOf, tokensOf } from './tokens.ts'
 
@@ -115,15 +116,14 @@ export const searchIndex = (sql: Knex, before: FoundBefore): SearchIndex => {
   }
 
   return {
-    async put(documents) {
-      if (documents.length === 0) return
-      const rows = JSON.stringify(documents.map(({ id, ...document }) => [id, tokensOf(document)]))
-      await insert(sql, 'app_search', rows)
-      await follow(
-        sql,
-        documents.map(({ id }) => id),
-        rows,
-      )
+    entry(documents) {
+      const ids = documents.map(({ id }) => id)
+      const rows = jsonBytes(documents.map((document) => [document.id, tokensOf(document)]))
+      return async () => {
+        if (ids.length === 0) return
+        await insert(sql, 'app_search', rows)
+        await follow(sql, ids, rows)
+      }
     },
 
     async remove(ids) {

@@ -1,0 +1,61 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { openDatabase } from '../../src/db/open.ts'
+import { copyWorld } from '../support/service.ts'
+
+/** Whether search's lists are due is told by counters, which are turned here: to make them of so many apps is the benchmark's. */
+function openCounting(listed: number) {
+  const database = openDatabase(`sqlite:${copyWorld()}`)
+  onTestFinished(() => database.close())
+  const stateOf = () =>
+    database.read(({ sql }) => sql('app_search_state').first('listed', sql.raw('cast(making as text) as making')))
+  const count = (listed_apps: number) =>
+    database.write(({ sql }) => sql('categories').where({ id: 1 }).update({ listed_apps }))
+  return { database, stateOf, count, ready: count(listed) }
+}
+
+test('lists are made where there are apps enough, and anew where there are many more', async () => {
+  const { database, stateOf, count, ready } = openCounting(16_000)
+  await ready
+  await database.upkeep()
+  expect(await stateOf()).toBeUndefined()
+
+  await count(20_000)
+  await database.upkeep()
+  const first = await stateOf()
+  expect(first.listed).toBeGreaterThanOrEqual(20_000)
+
+  await count(24_000)
+  await database.upkeep()
+  expect(await stateOf()).toEqual(first)
+
+  await count(26_000)
+  await database.upkeep()
+  expect((await stateOf()).listed).toBeGreaterThanOrEqual(26_000)
+})
+
+test('what somebody else makes is left to them while it goes on, and made anew where it does not', async () => {
+  const { database, stateOf, ready } = openCounting(20_000)
+  await ready
+  await database.write(({ sql }) => sql('app_search_state').insert({ version: 1, making: 7, changes_a_round: 1 }))
+  const addList = (name: string) =>
+    database.write(({ sql }) => sql('app_search_lists').insert({ name, block: 0, ids: Buffer.of(0) }))
+
+  await database.upkeep()
+  await addList('"a"')
+  await database.upkeep()
+  await addList('"b"')
+  await database.upkeep()
+  expect(await stateOf()).toEqual({ listed: 0, making: '7' })
+
+  await database.upkeep()
+  expect((await stateOf()).listed).toBeGreaterThanOrEqual(20_000)
+})
+
+test('what is cut short leaves the database as usable as it was', async () => {
+  const { database, stateOf, ready } = openCounting(20_000)
+  await ready
+  await database.upkeep(AbortSignal.abort())
+  expect(await stateOf()).toBeUndefined()
+  await database.upkeep()
+  expect((await stateOf()).listed).toBeGreaterThanOrEqual(20_000)
+})
