@@ -14,6 +14,12 @@ $(judges_installed): test/judges/package.json test/judges/package-lock.json
 	cd test/judges && npm ci
 	@touch $@
 
+client_installed := clients/typescript/node_modules/.package-lock.json
+
+$(client_installed): clients/typescript/package.json clients/typescript/package-lock.json
+	cd clients/typescript && npm ci
+	@touch $@
+
 bench_installed := test/bench/node_modules/.package-lock.json
 
 $(bench_installed): test/bench/package.json test/bench/package-lock.json
@@ -48,7 +54,7 @@ test: $(installed) ## all tests: lint, types, drift of generated/, behaviour
 	npm run --silent test
 
 .PHONY: judge
-judge: $(installed) $(judges_installed) $(bench_installed) generated/docs.html ## hold the contract against foreign clients and tools
+judge: $(installed) $(judges_installed) $(client_installed) $(bench_installed) generated/docs.html ## hold the contract against foreign clients and tools
 	npm run --silent judge
 
 .PHONY: diff

@@ -61,10 +61,7 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        /**
-         * @description For people, on one line. Programs read `success` and `data`.
-         * @example The request has 1 problem; see data.errors.
-         */
+        /** @description For people, on one line. Programs read `success` and `data`. */
         Message: string;
         /**
          * Format: int64
@@ -160,44 +157,33 @@ export interface components {
             message: components["schemas"]["Message"];
             data: components["schemas"]["AppList"];
         };
+        /**
+         * @description Which part of the request it is in.
+         * @enum {string}
+         */
+        RequestPart: "path" | "query" | "header" | "body";
         /** @description One problem of a request. */
         Problem: {
-            /**
-             * @description Which part of the request it is in.
-             * @example body
-             * @enum {string}
-             */
-            in: "path" | "query" | "header" | "body";
-            /**
-             * @description A parameter's name or, in the body, a JSON pointer (RFC 6901), cut to 200 characters; empty for the whole of the part.
-             * @example /name
-             */
+            in: components["schemas"]["RequestPart"];
+            /** @description A parameter's name or, in the body, a JSON pointer (RFC 6901), cut to 200 characters; empty for the whole of the part. */
             field: string;
-            /**
-             * @description What is wrong, and what is expected.
-             * @example must not be empty
-             */
+            /** @description What is wrong, and what is expected. */
             message: string;
         };
         /** @description All problems of the request, the first 100 of them where there are more. */
         Problems: components["schemas"]["Problem"][];
-        /** @description What went wrong, for programs. */
-        Error: {
+        /** @description Parameters are not as this document says; see `errors`. */
+        InvalidParametersError: {
             /**
-             * @description `invalid_request`: a parameter or the body is not as this document says; see `errors`. `malformed_json`: the body
-             *     cannot be read as JSON, or has a field twice. `unauthorized`: the key is missing or not accepted. `forbidden`: the app is
-             *     another developer's. `not_found`: there is no such thing, or not for you. `method_not_allowed`, `not_acceptable`,
-             *     `request_timeout`, `payload_too_large`, `unsupported_media_type`, `headers_too_large`: as the status says.
-             *     `package_name_taken`: another app has it. `precondition_failed`: the app has changed since you read it.
-             *     `internal_error`: a fault of the service. `unavailable`: try again shortly.
-             * @example not_found
+             * @description Always `invalid_request`.
+             * @example invalid_request
              * @enum {string}
              */
-            code: "invalid_request" | "malformed_json" | "unauthorized" | "forbidden" | "not_found" | "method_not_allowed" | "not_acceptable" | "request_timeout" | "package_name_taken" | "precondition_failed" | "payload_too_large" | "unsupported_media_type" | "headers_too_large" | "internal_error" | "unavailable";
-            errors?: components["schemas"]["Problems"];
+            code: "invalid_request";
+            errors: components["schemas"]["Problems"];
         };
-        /** @description An error, in the envelope. */
-        ErrorEnvelope: {
+        /** @description The error of a request without a body, in the envelope. */
+        InvalidParametersEnvelope: {
             /**
              * @description Always false: the request was not carried out.
              * @example false
@@ -205,7 +191,87 @@ export interface components {
              */
             success: false;
             message: components["schemas"]["Message"];
-            data: components["schemas"]["Error"];
+            data: components["schemas"]["InvalidParametersError"];
+        };
+        /** @description The key is missing or not accepted; `WWW-Authenticate` says which. */
+        UnauthorizedError: {
+            /**
+             * @description Always `unauthorized`.
+             * @example unauthorized
+             * @enum {string}
+             */
+            code: "unauthorized";
+        };
+        /** @description A `unauthorized` error, in the envelope. */
+        UnauthorizedEnvelope: {
+            /**
+             * @description Always false: the request was not carried out.
+             * @example false
+             * @enum {boolean}
+             */
+            success: false;
+            message: components["schemas"]["Message"];
+            data: components["schemas"]["UnauthorizedError"];
+        };
+        /** @description The path does not have the method; `Allow` names those it has. */
+        MethodNotAllowedError: {
+            /**
+             * @description Always `method_not_allowed`.
+             * @example method_not_allowed
+             * @enum {string}
+             */
+            code: "method_not_allowed";
+        };
+        /** @description A `method_not_allowed` error, in the envelope. */
+        MethodNotAllowedEnvelope: {
+            /**
+             * @description Always false: the request was not carried out.
+             * @example false
+             * @enum {boolean}
+             */
+            success: false;
+            message: components["schemas"]["Message"];
+            data: components["schemas"]["MethodNotAllowedError"];
+        };
+        /** @description The answer would be JSON, which `Accept` excludes. */
+        NotAcceptableError: {
+            /**
+             * @description Always `not_acceptable`.
+             * @example not_acceptable
+             * @enum {string}
+             */
+            code: "not_acceptable";
+        };
+        /** @description A `not_acceptable` error, in the envelope. */
+        NotAcceptableEnvelope: {
+            /**
+             * @description Always false: the request was not carried out.
+             * @example false
+             * @enum {boolean}
+             */
+            success: false;
+            message: components["schemas"]["Message"];
+            data: components["schemas"]["NotAcceptableError"];
+        };
+        /** @description The request took too long to arrive. */
+        RequestTimeoutError: {
+            /**
+             * @description Always `request_timeout`.
+             * @example request_timeout
+             * @enum {string}
+             */
+            code: "request_timeout";
+        };
+        /** @description A `request_timeout` error, in the envelope. */
+        RequestTimeoutEnvelope: {
+            /**
+             * @description Always false: the request was not carried out.
+             * @example false
+             * @enum {boolean}
+             */
+            success: false;
+            message: components["schemas"]["Message"];
+            data: components["schemas"]["RequestTimeoutError"];
         };
         /** @description A limit is exceeded; `Retry-After` says how long to wait. */
         RateLimitedError: {
@@ -216,7 +282,7 @@ export interface components {
              */
             code: "rate_limited";
         };
-        /** @description The error of an exceeded limit, in the envelope. */
+        /** @description A `rate_limited` error, in the envelope. */
         RateLimitedEnvelope: {
             /**
              * @description Always false: the request was not carried out.
@@ -226,6 +292,66 @@ export interface components {
             success: false;
             message: components["schemas"]["Message"];
             data: components["schemas"]["RateLimitedError"];
+        };
+        /** @description The request line and headers are too large. */
+        HeadersTooLargeError: {
+            /**
+             * @description Always `headers_too_large`.
+             * @example headers_too_large
+             * @enum {string}
+             */
+            code: "headers_too_large";
+        };
+        /** @description A `headers_too_large` error, in the envelope. */
+        HeadersTooLargeEnvelope: {
+            /**
+             * @description Always false: the request was not carried out.
+             * @example false
+             * @enum {boolean}
+             */
+            success: false;
+            message: components["schemas"]["Message"];
+            data: components["schemas"]["HeadersTooLargeError"];
+        };
+        /** @description A fault of the service. */
+        InternalErrorError: {
+            /**
+             * @description Always `internal_error`.
+             * @example internal_error
+             * @enum {string}
+             */
+            code: "internal_error";
+        };
+        /** @description A `internal_error` error, in the envelope. */
+        InternalErrorEnvelope: {
+            /**
+             * @description Always false: the request was not carried out.
+             * @example false
+             * @enum {boolean}
+             */
+            success: false;
+            message: components["schemas"]["Message"];
+            data: components["schemas"]["InternalErrorError"];
+        };
+        /** @description The service cannot answer just now; `Retry-After` says how long to wait. */
+        UnavailableError: {
+            /**
+             * @description Always `unavailable`.
+             * @example unavailable
+             * @enum {string}
+             */
+            code: "unavailable";
+        };
+        /** @description A `unavailable` error, in the envelope. */
+        UnavailableEnvelope: {
+            /**
+             * @description Always false: the request was not carried out.
+             * @example false
+             * @enum {boolean}
+             */
+            success: false;
+            message: components["schemas"]["Message"];
+            data: components["schemas"]["UnavailableError"];
         };
         /**
          * @description Name for an app: one line with a character that can be seen. White space around it is removed. Refused are control and
@@ -259,7 +385,9 @@ export interface components {
         NewShortDescription: string;
         /**
          * @description Version for an app, in whatever scheme its developer uses, on one line. White space around it is removed, but may be
-         *     within, as in `1.5 beta`. The same characters are refused as in a name.
+         *     within, as in `1.5 beta`. Refused are control and bidirectional characters; invisible ones, but not joiners and
+         *     variation selectors; half surrogate pairs and, beyond the Basic Multilingual Plane, invisible characters, such as tags
+         *     that are no part of a flag: these the pattern does not tell.
          * @example 2.4.1
          */
         NewAppVersion: string;
@@ -301,6 +429,89 @@ export interface components {
             message: components["schemas"]["Message"];
             data: components["schemas"]["CreatedApp"];
         };
+        /** @description Parameters or the body are not as this document says. */
+        InvalidRequestError: {
+            /**
+             * @description `invalid_request`: a parameter or the body is not as this document says; see `errors`. `malformed_json`: the body
+             *     cannot be read as JSON, or has a field twice.
+             * @example invalid_request
+             * @enum {string}
+             */
+            code: "invalid_request" | "malformed_json";
+            errors?: components["schemas"]["Problems"];
+        };
+        /** @description The error of a request with a body, in the envelope. */
+        InvalidRequestEnvelope: {
+            /**
+             * @description Always false: the request was not carried out.
+             * @example false
+             * @enum {boolean}
+             */
+            success: false;
+            message: components["schemas"]["Message"];
+            data: components["schemas"]["InvalidRequestError"];
+        };
+        /** @description Another app has the package name. */
+        PackageNameTakenError: {
+            /**
+             * @description Always `package_name_taken`.
+             * @example package_name_taken
+             * @enum {string}
+             */
+            code: "package_name_taken";
+            errors: components["schemas"]["Problems"];
+        };
+        /** @description A `package_name_taken` error, in the envelope. */
+        PackageNameTakenEnvelope: {
+            /**
+             * @description Always false: the request was not carried out.
+             * @example false
+             * @enum {boolean}
+             */
+            success: false;
+            message: components["schemas"]["Message"];
+            data: components["schemas"]["PackageNameTakenError"];
+        };
+        /** @description The body is too large. */
+        PayloadTooLargeError: {
+            /**
+             * @description Always `payload_too_large`.
+             * @example payload_too_large
+             * @enum {string}
+             */
+            code: "payload_too_large";
+        };
+        /** @description A `payload_too_large` error, in the envelope. */
+        PayloadTooLargeEnvelope: {
+            /**
+             * @description Always false: the request was not carried out.
+             * @example false
+             * @enum {boolean}
+             */
+            success: false;
+            message: components["schemas"]["Message"];
+            data: components["schemas"]["PayloadTooLargeError"];
+        };
+        /** @description The body is not JSON in UTF-8, or not said to be. */
+        UnsupportedMediaTypeError: {
+            /**
+             * @description Always `unsupported_media_type`.
+             * @example unsupported_media_type
+             * @enum {string}
+             */
+            code: "unsupported_media_type";
+        };
+        /** @description A `unsupported_media_type` error, in the envelope. */
+        UnsupportedMediaTypeEnvelope: {
+            /**
+             * @description Always false: the request was not carried out.
+             * @example false
+             * @enum {boolean}
+             */
+            success: false;
+            message: components["schemas"]["Message"];
+            data: components["schemas"]["UnsupportedMediaTypeError"];
+        };
         /**
          * @description URL-style name of a category, as the list's `category` parameter takes it.
          * @example travel
@@ -324,7 +535,7 @@ export interface components {
             /** @description The categories that exist, by name. */
             categories: components["schemas"]["Category"][];
         };
-        /** @description The error of an unknown category, in the envelope. */
+        /** @description An `unknown_category` error, in the envelope. */
         UnknownCategoryEnvelope: {
             /**
              * @description Always false: the request was not carried out.
@@ -439,6 +650,26 @@ export interface components {
             message: components["schemas"]["Message"];
             data: components["schemas"]["AppData"];
         };
+        /** @description There is no such thing, or not for you. */
+        NotFoundError: {
+            /**
+             * @description Always `not_found`.
+             * @example not_found
+             * @enum {string}
+             */
+            code: "not_found";
+        };
+        /** @description A `not_found` error, in the envelope. */
+        NotFoundEnvelope: {
+            /**
+             * @description Always false: the request was not carried out.
+             * @example false
+             * @enum {boolean}
+             */
+            success: false;
+            message: components["schemas"]["Message"];
+            data: components["schemas"]["NotFoundError"];
+        };
         /** @description The fields of an app to change. What is left out stays. */
         AppChanges: {
             name?: components["schemas"]["NewAppName"];
@@ -447,6 +678,46 @@ export interface components {
             short_description?: components["schemas"]["NewShortDescription"];
             version?: components["schemas"]["NewAppVersion"];
             package_name?: components["schemas"]["PackageName"];
+        };
+        /** @description The app is another developer's. */
+        ForbiddenError: {
+            /**
+             * @description Always `forbidden`.
+             * @example forbidden
+             * @enum {string}
+             */
+            code: "forbidden";
+        };
+        /** @description A `forbidden` error, in the envelope. */
+        ForbiddenEnvelope: {
+            /**
+             * @description Always false: the request was not carried out.
+             * @example false
+             * @enum {boolean}
+             */
+            success: false;
+            message: components["schemas"]["Message"];
+            data: components["schemas"]["ForbiddenError"];
+        };
+        /** @description The app has changed since you read it. */
+        PreconditionFailedError: {
+            /**
+             * @description Always `precondition_failed`.
+             * @example precondition_failed
+             * @enum {string}
+             */
+            code: "precondition_failed";
+        };
+        /** @description A `precondition_failed` error, in the envelope. */
+        PreconditionFailedEnvelope: {
+            /**
+             * @description Always false: the request was not carried out.
+             * @example false
+             * @enum {boolean}
+             */
+            success: false;
+            message: components["schemas"]["Message"];
+            data: components["schemas"]["PreconditionFailedError"];
         };
         /** @description Which app was deleted. */
         DeletedApp: {
@@ -468,15 +739,15 @@ export interface components {
         /** @description Nothing has changed since the ETag in If-None-Match was read. */
         PageNotModified: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
-                "Cache-Control": components["headers"]["CacheControl"];
                 ETag: components["headers"]["ETag"];
-                Vary: components["headers"]["Vary"];
-                "Content-Encoding": components["headers"]["ContentEncoding"];
                 Link: components["headers"]["Link"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                 RateLimit: components["headers"]["RateLimit"];
+                "Cache-Control": components["headers"]["CacheControl"];
+                Vary: components["headers"]["Vary"];
+                "Content-Encoding": components["headers"]["ContentEncoding"];
+                "X-Request-Id": components["headers"]["RequestId"];
+                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
                 [name: string]: unknown;
             };
             content?: never;
@@ -484,11 +755,11 @@ export interface components {
         /** @description A parameter is unknown, repeated or not as described, or the request is not valid HTTP. */
         InvalidParameters: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
-                "Cache-Control": components["headers"]["CacheControl"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                 RateLimit: components["headers"]["RateLimit"];
+                "Cache-Control": components["headers"]["NoStore"];
+                "X-Request-Id": components["headers"]["RequestId"];
+                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
                 [name: string]: unknown;
             };
             content: {
@@ -501,52 +772,52 @@ export interface components {
                  *         "errors": [
                  *           {
                  *             "in": "query",
-                 *             "field": "limit",
-                 *             "message": "must be at most 100"
+                 *             "field": "colour",
+                 *             "message": "is not a known parameter"
                  *           },
                  *           {
                  *             "in": "query",
-                 *             "field": "colour",
+                 *             "field": "shape",
                  *             "message": "is not a known parameter"
                  *           }
                  *         ]
                  *       }
                  *     }
                  */
-                "application/json": components["schemas"]["ErrorEnvelope"];
+                "application/json": components["schemas"]["InvalidParametersEnvelope"];
             };
         };
         /** @description No API key was sent where one is needed, or the one that was sent is not accepted (on a read, too). */
         Unauthorized: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
-                "Cache-Control": components["headers"]["CacheControl"];
                 "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                 RateLimit: components["headers"]["RateLimit"];
+                "Cache-Control": components["headers"]["NoStore"];
+                "X-Request-Id": components["headers"]["RequestId"];
+                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
                 [name: string]: unknown;
             };
             content: {
                 /**
                  * @example {
                  *       "success": false,
-                 *       "message": "This needs an API key; send it as Authorization: Bearer apps_….",
+                 *       "message": "This API key is not known.",
                  *       "data": {
                  *         "code": "unauthorized"
                  *       }
                  *     }
                  */
-                "application/json": components["schemas"]["ErrorEnvelope"];
+                "application/json": components["schemas"]["UnauthorizedEnvelope"];
             };
         };
         /** @description The path does not have the method that was used. */
         MethodNotAllowed: {
             headers: {
+                Allow: components["headers"]["Allow"];
+                "Cache-Control": components["headers"]["NoStore"];
                 "X-Request-Id": components["headers"]["RequestId"];
                 "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
-                "Cache-Control": components["headers"]["CacheControl"];
-                Allow: components["headers"]["Allow"];
                 [name: string]: unknown;
             };
             content: {
@@ -559,17 +830,17 @@ export interface components {
                  *       }
                  *     }
                  */
-                "application/json": components["schemas"]["ErrorEnvelope"];
+                "application/json": components["schemas"]["MethodNotAllowedEnvelope"];
             };
         };
         /** @description The Accept header excludes JSON, which is all there is. */
         NotAcceptable: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
-                "Cache-Control": components["headers"]["CacheControl"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                 RateLimit: components["headers"]["RateLimit"];
+                "Cache-Control": components["headers"]["NoStore"];
+                "X-Request-Id": components["headers"]["RequestId"];
+                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
                 [name: string]: unknown;
             };
             content: {
@@ -582,15 +853,15 @@ export interface components {
                  *       }
                  *     }
                  */
-                "application/json": components["schemas"]["ErrorEnvelope"];
+                "application/json": components["schemas"]["NotAcceptableEnvelope"];
             };
         };
         /** @description The request did not arrive in time. The connection is closed. */
         RequestTimeout: {
             headers: {
+                "Cache-Control": components["headers"]["NoStore"];
                 "X-Request-Id": components["headers"]["RequestId"];
                 "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
-                "Cache-Control": components["headers"]["CacheControl"];
                 [name: string]: unknown;
             };
             content: {
@@ -603,28 +874,28 @@ export interface components {
                  *       }
                  *     }
                  */
-                "application/json": components["schemas"]["ErrorEnvelope"];
+                "application/json": components["schemas"]["RequestTimeoutEnvelope"];
             };
         };
         /**
          * @description A limit is exceeded: of writes, by developer; of keys that were refused, by address; of reads, by address, where the server
          *     limits them. Nothing was done.
          */
-        TooManyRequests: {
+        RateLimited: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
-                "Cache-Control": components["headers"]["CacheControl"];
-                "Retry-After": components["headers"]["RetryAfter"];
+                "Retry-After": components["headers"]["ExceededRetryAfter"];
                 "RateLimit-Policy": components["headers"]["ExceededRateLimitPolicy"];
                 RateLimit: components["headers"]["ExceededRateLimit"];
+                "Cache-Control": components["headers"]["NoStore"];
+                "X-Request-Id": components["headers"]["RequestId"];
+                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
                 [name: string]: unknown;
             };
             content: {
                 /**
                  * @example {
                  *       "success": false,
-                 *       "message": "Too many writes with keys of this developer; try again in 17 s.",
+                 *       "message": "Too many keys from this address were refused; try again in 17 s.",
                  *       "data": {
                  *         "code": "rate_limited"
                  *       }
@@ -636,9 +907,9 @@ export interface components {
         /** @description The request line and headers are over 16 KiB. The connection is closed. */
         HeadersTooLarge: {
             headers: {
+                "Cache-Control": components["headers"]["NoStore"];
                 "X-Request-Id": components["headers"]["RequestId"];
                 "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
-                "Cache-Control": components["headers"]["CacheControl"];
                 [name: string]: unknown;
             };
             content: {
@@ -651,17 +922,17 @@ export interface components {
                  *       }
                  *     }
                  */
-                "application/json": components["schemas"]["ErrorEnvelope"];
+                "application/json": components["schemas"]["HeadersTooLargeEnvelope"];
             };
         };
         /** @description A fault of the service; it is in its log under the request id. */
         InternalError: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
-                "Cache-Control": components["headers"]["CacheControl"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                 RateLimit: components["headers"]["RateLimit"];
+                "Cache-Control": components["headers"]["NoStore"];
+                "X-Request-Id": components["headers"]["RequestId"];
+                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
                 [name: string]: unknown;
             };
             content: {
@@ -674,18 +945,18 @@ export interface components {
                  *       }
                  *     }
                  */
-                "application/json": components["schemas"]["ErrorEnvelope"];
+                "application/json": components["schemas"]["InternalErrorEnvelope"];
             };
         };
         /** @description The service cannot answer just now. */
         Unavailable: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
-                "Cache-Control": components["headers"]["CacheControl"];
                 "Retry-After": components["headers"]["RetryAfter"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                 RateLimit: components["headers"]["RateLimit"];
+                "Cache-Control": components["headers"]["NoStore"];
+                "X-Request-Id": components["headers"]["RequestId"];
+                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
                 [name: string]: unknown;
             };
             content: {
@@ -698,31 +969,31 @@ export interface components {
                  *       }
                  *     }
                  */
-                "application/json": components["schemas"]["ErrorEnvelope"];
+                "application/json": components["schemas"]["UnavailableEnvelope"];
             };
         };
         /** @description The body is not JSON, or the body or a parameter is not as described, or the request is not valid HTTP. */
         InvalidRequest: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
-                "Cache-Control": components["headers"]["CacheControl"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                 RateLimit: components["headers"]["RateLimit"];
+                "Cache-Control": components["headers"]["NoStore"];
+                "X-Request-Id": components["headers"]["RequestId"];
+                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["ErrorEnvelope"];
+                "application/json": components["schemas"]["InvalidRequestEnvelope"];
             };
         };
         /** @description Another app has the package name. */
         PackageNameTaken: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
-                "Cache-Control": components["headers"]["CacheControl"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                 RateLimit: components["headers"]["RateLimit"];
+                "Cache-Control": components["headers"]["NoStore"];
+                "X-Request-Id": components["headers"]["RequestId"];
+                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
                 [name: string]: unknown;
             };
             content: {
@@ -742,17 +1013,17 @@ export interface components {
                  *       }
                  *     }
                  */
-                "application/json": components["schemas"]["ErrorEnvelope"];
+                "application/json": components["schemas"]["PackageNameTakenEnvelope"];
             };
         };
         /** @description The body is over 256 KiB. */
         PayloadTooLarge: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
-                "Cache-Control": components["headers"]["CacheControl"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                 RateLimit: components["headers"]["RateLimit"];
+                "Cache-Control": components["headers"]["NoStore"];
+                "X-Request-Id": components["headers"]["RequestId"];
+                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
                 [name: string]: unknown;
             };
             content: {
@@ -765,17 +1036,17 @@ export interface components {
                  *       }
                  *     }
                  */
-                "application/json": components["schemas"]["ErrorEnvelope"];
+                "application/json": components["schemas"]["PayloadTooLargeEnvelope"];
             };
         };
         /** @description The body is not declared as JSON in UTF-8, or is encoded in an unknown way. */
         UnsupportedMediaType: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
-                "Cache-Control": components["headers"]["CacheControl"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                 RateLimit: components["headers"]["RateLimit"];
+                "Cache-Control": components["headers"]["NoStore"];
+                "X-Request-Id": components["headers"]["RequestId"];
+                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
                 [name: string]: unknown;
             };
             content: {
@@ -788,17 +1059,17 @@ export interface components {
                  *       }
                  *     }
                  */
-                "application/json": components["schemas"]["ErrorEnvelope"];
+                "application/json": components["schemas"]["UnsupportedMediaTypeEnvelope"];
             };
         };
         /** @description There is no category with this id. The answer lists those there are. */
         UnknownCategory: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
-                "Cache-Control": components["headers"]["CacheControl"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                 RateLimit: components["headers"]["RateLimit"];
+                "Cache-Control": components["headers"]["NoStore"];
+                "X-Request-Id": components["headers"]["RequestId"];
+                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
                 [name: string]: unknown;
             };
             content: {
@@ -816,6 +1087,11 @@ export interface components {
                  *           }
                  *         ],
                  *         "categories": [
+                 *           {
+                 *             "id": 2,
+                 *             "slug": "games",
+                 *             "name": "Games"
+                 *           },
                  *           {
                  *             "id": 1,
                  *             "slug": "productivity",
@@ -836,14 +1112,14 @@ export interface components {
         /** @description Nothing has changed since the ETag in If-None-Match was read. */
         NotModified: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
-                "Cache-Control": components["headers"]["CacheControl"];
                 ETag: components["headers"]["ETag"];
-                Vary: components["headers"]["Vary"];
-                "Content-Encoding": components["headers"]["ContentEncoding"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                 RateLimit: components["headers"]["RateLimit"];
+                "Cache-Control": components["headers"]["CacheControl"];
+                Vary: components["headers"]["Vary"];
+                "Content-Encoding": components["headers"]["ContentEncoding"];
+                "X-Request-Id": components["headers"]["RequestId"];
+                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
                 [name: string]: unknown;
             };
             content?: never;
@@ -851,11 +1127,11 @@ export interface components {
         /** @description Either no such path or app exists, or it was deleted, or it is not visible to you. The answer is the same in each case. */
         NotFound: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
-                "Cache-Control": components["headers"]["CacheControl"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                 RateLimit: components["headers"]["RateLimit"];
+                "Cache-Control": components["headers"]["NoStore"];
+                "X-Request-Id": components["headers"]["RequestId"];
+                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
                 [name: string]: unknown;
             };
             content: {
@@ -868,17 +1144,39 @@ export interface components {
                  *       }
                  *     }
                  */
-                "application/json": components["schemas"]["ErrorEnvelope"];
+                "application/json": components["schemas"]["NotFoundEnvelope"];
+            };
+        };
+        /** @description The path does not have the method that was used. */
+        AppMethodNotAllowed: {
+            headers: {
+                Allow: components["headers"]["AppAllow"];
+                "Cache-Control": components["headers"]["NoStore"];
+                "X-Request-Id": components["headers"]["RequestId"];
+                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "success": false,
+                 *       "message": "This path does not have that method; the Allow header names those it has.",
+                 *       "data": {
+                 *         "code": "method_not_allowed"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["MethodNotAllowedEnvelope"];
             };
         };
         /** @description The app is another developer's. */
         Forbidden: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
-                "Cache-Control": components["headers"]["CacheControl"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                 RateLimit: components["headers"]["RateLimit"];
+                "Cache-Control": components["headers"]["NoStore"];
+                "X-Request-Id": components["headers"]["RequestId"];
+                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
                 [name: string]: unknown;
             };
             content: {
@@ -891,17 +1189,17 @@ export interface components {
                  *       }
                  *     }
                  */
-                "application/json": components["schemas"]["ErrorEnvelope"];
+                "application/json": components["schemas"]["ForbiddenEnvelope"];
             };
         };
         /** @description The app has changed since the ETag in If-Match was read. Nothing was changed. */
         PreconditionFailed: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
-                "Cache-Control": components["headers"]["CacheControl"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                 RateLimit: components["headers"]["RateLimit"];
+                "Cache-Control": components["headers"]["NoStore"];
+                "X-Request-Id": components["headers"]["RequestId"];
+                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
                 [name: string]: unknown;
             };
             content: {
@@ -914,7 +1212,7 @@ export interface components {
                  *       }
                  *     }
                  */
-                "application/json": components["schemas"]["ErrorEnvelope"];
+                "application/json": components["schemas"]["PreconditionFailedEnvelope"];
             };
         };
     };
@@ -933,7 +1231,7 @@ export interface components {
          * @description Slug of the one category to list. An unknown one matches nothing; an empty one is no filter.
          * @example travel
          */
-        Category: string;
+        CategoryFilter: string;
         /**
          * @description Words to look for. Each must begin a word of the name, the descriptions, the developer's name or the package name; case,
          *     diacritics and width do not matter. In scripts without spaces (`日本`) they are found anywhere in the text. An emoji is a
@@ -982,22 +1280,6 @@ export interface components {
     requestBodies: never;
     headers: {
         /**
-         * @description Identifies the request in the service's log. It is the one you sent, where that is 1–128 letters, digits, `.`, `_` or `-`.
-         * @example 6f1c9a52-9b0e-4c37-8a55-2f0e6f5a7c11
-         */
-        RequestId: string;
-        /**
-         * @description Pages of any origin may read the answer.
-         * @example *
-         */
-        AccessControlAllowOrigin: "*";
-        /**
-         * @description Reads without a key may be stored by anyone but are revalidated before use; reads with a key are private; writes and
-         *     errors are not stored.
-         * @example public, no-cache
-         */
-        CacheControl: "public, no-cache" | "private, no-cache" | "no-store";
-        /**
          * @description Strong validator (RFC 9110, section 8.8.3) of this answer's body. One that is sent compressed has the same with `-br` or
          *     `-gzip` before the closing quote; `If-Match` takes either.
          * @example "8Zt9pYw0q3vQkM1cX5rB7nLd2Hs"
@@ -1009,6 +1291,21 @@ export interface components {
          */
         Link: string;
         /**
+         * @description The limits that the request was counted by (draft-ietf-httpapi-ratelimit-headers-11, section 3): of each the name, and `q`
+         *     requests in `w` seconds. Writes are counted, refused keys, and reads where the server limits them.
+         */
+        RateLimitPolicy: string;
+        /**
+         * @description How you stand by the limits that the request was counted by (the same draft, section 4): `r` more requests until `t` seconds
+         *     are over.
+         */
+        RateLimit: string;
+        /**
+         * @description Reads without a key may be stored by anyone but are revalidated before use; those with a key are private.
+         * @example public, no-cache
+         */
+        CacheControl: "public, no-cache" | "private, no-cache";
+        /**
          * @description The answer may differ with the key, so no cache hands one caller's view to another, and with the compression asked for.
          * @example Authorization, Accept-Encoding
          */
@@ -1019,47 +1316,60 @@ export interface components {
          */
         ContentEncoding: "br" | "gzip";
         /**
-         * @description The limits that the request was counted by (draft-ietf-httpapi-ratelimit-headers-11, section 3): of each the name, and `q`
-         *     requests in `w` seconds. Writes are counted, refused keys, and reads where the server limits them.
-         * @example "writes";q=6000;w=60
+         * @description Identifies the request in the service's log. It is the one you sent, where that is 1–128 letters, digits, `.`, `_` or `-`.
+         * @example 6f1c9a52-9b0e-4c37-8a55-2f0e6f5a7c11
          */
-        RateLimitPolicy: string;
+        RequestId: string;
         /**
-         * @description How you stand by the limits that the request was counted by (the same draft, section 4): `r` more requests until `t` seconds
-         *     are over.
-         * @example "writes";r=5987;t=41
+         * @description Pages of any origin may read the answer.
+         * @example *
          */
-        RateLimit: string;
+        AccessControlAllowOrigin: "*";
+        /**
+         * @description Writes and errors are not stored.
+         * @example no-store
+         */
+        NoStore: "no-store";
         /**
          * @description How to authenticate (RFC 6750, section 3). `error` is there where a key was sent and refused.
-         * @example Bearer realm="apps"
+         * @example Bearer realm="apps", error="invalid_token", error_description="This API key is not known."
          */
         WwwAuthenticate: string;
         /**
-         * @description The methods of this path.
+         * @description The methods of the list.
          * @example GET, HEAD, POST, OPTIONS
          */
         Allow: string;
+        /**
+         * @description Seconds until the limit that refuses begins anew.
+         * @example 17
+         */
+        ExceededRetryAfter: number;
+        /**
+         * @description The limits that the request was counted by, as on other answers.
+         * @example "refused-keys";q=600;w=60
+         */
+        ExceededRateLimitPolicy: string;
+        /**
+         * @description How you stand by these limits, as on other answers. That which refuses has nothing left, `r=0`.
+         * @example "refused-keys";r=0;t=17
+         */
+        ExceededRateLimit: string;
         /**
          * @description Seconds to wait before the next try.
          * @example 5
          */
         RetryAfter: number;
         /**
-         * @description The limits that the request was counted by, as on other answers.
-         * @example "writes";q=6000;w=60
-         */
-        ExceededRateLimitPolicy: string;
-        /**
-         * @description How you stand by these limits, as on other answers. That which refuses has nothing left, `r=0`.
-         * @example "writes";r=0;t=17
-         */
-        ExceededRateLimit: string;
-        /**
          * @description Address of the new app.
          * @example https://apps.example.org/apps/42
          */
         Location: string;
+        /**
+         * @description The methods of one app.
+         * @example GET, HEAD, PUT, DELETE, OPTIONS
+         */
+        AppAllow: string;
     };
     pathItems: never;
 }
@@ -1082,7 +1392,7 @@ export interface operations {
                  * @description Slug of the one category to list. An unknown one matches nothing; an empty one is no filter.
                  * @example travel
                  */
-                category?: components["parameters"]["Category"];
+                category?: components["parameters"]["CategoryFilter"];
                 /**
                  * @description Words to look for. Each must begin a word of the name, the descriptions, the developer's name or the package name; case,
                  *     diacritics and width do not matter. In scripts without spaces (`日本`) they are found anywhere in the text. An emoji is a
@@ -1127,15 +1437,15 @@ export interface operations {
             /** @description The page, which may be empty. */
             200: {
                 headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
-                    "Cache-Control": components["headers"]["CacheControl"];
                     ETag: components["headers"]["ETag"];
                     Link: components["headers"]["Link"];
-                    Vary: components["headers"]["Vary"];
-                    "Content-Encoding": components["headers"]["ContentEncoding"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    Vary: components["headers"]["Vary"];
+                    "Content-Encoding": components["headers"]["ContentEncoding"];
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1148,7 +1458,7 @@ export interface operations {
             405: components["responses"]["MethodNotAllowed"];
             406: components["responses"]["NotAcceptable"];
             408: components["responses"]["RequestTimeout"];
-            429: components["responses"]["TooManyRequests"];
+            429: components["responses"]["RateLimited"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];
@@ -1171,12 +1481,12 @@ export interface operations {
             /** @description Created, and awaiting approval. */
             201: {
                 headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
-                    "Cache-Control": components["headers"]["CacheControl"];
                     Location: components["headers"]["Location"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1192,7 +1502,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnknownCategory"];
-            429: components["responses"]["TooManyRequests"];
+            429: components["responses"]["RateLimited"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];
@@ -1222,14 +1532,14 @@ export interface operations {
             /** @description The app. */
             200: {
                 headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
-                    "Cache-Control": components["headers"]["CacheControl"];
                     ETag: components["headers"]["ETag"];
-                    Vary: components["headers"]["Vary"];
-                    "Content-Encoding": components["headers"]["ContentEncoding"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    Vary: components["headers"]["Vary"];
+                    "Content-Encoding": components["headers"]["ContentEncoding"];
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1240,10 +1550,10 @@ export interface operations {
             400: components["responses"]["InvalidParameters"];
             401: components["responses"]["Unauthorized"];
             404: components["responses"]["NotFound"];
-            405: components["responses"]["MethodNotAllowed"];
+            405: components["responses"]["AppMethodNotAllowed"];
             406: components["responses"]["NotAcceptable"];
             408: components["responses"]["RequestTimeout"];
-            429: components["responses"]["TooManyRequests"];
+            429: components["responses"]["RateLimited"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];
@@ -1279,12 +1589,12 @@ export interface operations {
             /** @description Updated; the app as it is now. */
             200: {
                 headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
-                    "Cache-Control": components["headers"]["CacheControl"];
                     ETag: components["headers"]["ETag"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1295,7 +1605,7 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
-            405: components["responses"]["MethodNotAllowed"];
+            405: components["responses"]["AppMethodNotAllowed"];
             406: components["responses"]["NotAcceptable"];
             408: components["responses"]["RequestTimeout"];
             409: components["responses"]["PackageNameTaken"];
@@ -1303,7 +1613,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnknownCategory"];
-            429: components["responses"]["TooManyRequests"];
+            429: components["responses"]["RateLimited"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];
@@ -1334,11 +1644,11 @@ export interface operations {
             /** @description Deleted. */
             200: {
                 headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
-                    "Cache-Control": components["headers"]["CacheControl"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1349,11 +1659,11 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
-            405: components["responses"]["MethodNotAllowed"];
+            405: components["responses"]["AppMethodNotAllowed"];
             406: components["responses"]["NotAcceptable"];
             408: components["responses"]["RequestTimeout"];
             412: components["responses"]["PreconditionFailed"];
-            429: components["responses"]["TooManyRequests"];
+            429: components["responses"]["RateLimited"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];

@@ -24,6 +24,8 @@ export type Config = Readonly<{
   readLimit: number
   /** Where Prometheus is answered; 0 for nowhere. */
   metricsPort: number
+  /** How the operators are reached, as OpenAPI names it: there keys are asked for. */
+  contact: { url?: string; email?: string }
 }>
 
 /** Thrown with one line that names every bad variable. */
@@ -102,6 +104,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     },
     'a whole number from 0 to 65535 that PORT is not',
   )
+  const contact = variable('CONTACT_URL', ' ', parseContact, 'an http or https address, or an e-mail address')
 
   if (
     host === undefined ||
@@ -115,7 +118,8 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     writeLimit === undefined ||
     refusedKeyLimit === undefined ||
     readLimit === undefined ||
-    metricsPort === undefined
+    metricsPort === undefined ||
+    contact === undefined
   ) {
     throw new ConfigError(`bad environment: ${problems.join('; ')}`)
   }
@@ -130,6 +134,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     cacheSize,
     ...limits,
     metricsPort,
+    contact,
   })
 }
 
@@ -146,6 +151,14 @@ function parseTrust(text: string): number | string[] | undefined {
   } catch {
     return undefined
   }
+}
+
+/** White space alone is none. */
+function parseContact(text: string): Config['contact'] | undefined {
+  if (text.trim() === '') return {}
+  if (/^[^\s@/]+@[^\s@/]+$/.test(text)) return { email: text }
+  const url = URL.parse(text)
+  return url && ['http:', 'https:'].includes(url.protocol) && !url.username ? { url: url.href } : undefined
 }
 
 function parseBaseUrl(text: string) {

@@ -9,7 +9,6 @@ export type AppChanges = Schemas['AppChanges']
 export type AppSummary = Schemas['AppSummary']
 export type Category = Schemas['Category']
 export type Problem = Schemas['Problem']
-export type ErrorBody = Schemas['ErrorEnvelope'] | Schemas['UnknownCategoryEnvelope'] | Schemas['RateLimitedEnvelope']
 export type Sort = components['parameters']['Sort']
 
 export type OperationId = keyof operations
@@ -29,6 +28,23 @@ export type Input<Id extends OperationId> = Readonly<{
 }>
 
 type Responses<Id extends OperationId> = operations[Id]['responses']
+
+/** Every error that an operation declares, and its status. */
+type Failure = { [Id in OperationId]: FailureOf<Responses<Id>> }[OperationId]
+type FailureOf<Answers> = {
+  [Status in Exclude<keyof Answers, 200 | 201 | 304>]: { status: Status; body: JsonOf<Answers[Status]> }
+}[Exclude<keyof Answers, 200 | 201 | 304>]
+
+export type ErrorData = Failure['body']['data']
+export type ErrorCode = ErrorData['code']
+export type ErrorBody = Pick<Failure['body'], 'success' | 'message'> & { data: ErrorData }
+/** The one status that an error with the code has. */
+export type StatusOf<Code extends ErrorCode> = Failure extends infer F ? StatusWith<F, Code> : never
+type StatusWith<F, Code> = F extends { status: infer Status; body: { data: { code: infer Codes } } }
+  ? Code extends Codes
+    ? Status
+    : never
+  : never
 type SuccessStatus<Id extends OperationId> = Extract<keyof Responses<Id>, 200 | 201>
 /** What http/ adds to every answer by itself. */
 export const commonHeaders = [

@@ -1,16 +1,9 @@
-import type { components } from '../generated/server.d.ts'
-
-type Schemas = components['schemas']
-
-export type ErrorCode =
-  | Schemas['Error']['code']
-  | Schemas['UnknownCategoryError']['code']
-  | Schemas['RateLimitedError']['code']
+import type { Category, ErrorCode, Problem } from './contract.ts'
 
 export type ErrorDetails = {
-  errors?: Schemas['Problem'][]
+  errors?: Problem[]
   /** Only with `unknown_category`: all categories there are. */
-  categories?: Schemas['Category'][]
+  categories?: Category[]
   /** Only with `method_not_allowed`: the methods of the path. */
   allow?: string[]
   /** Only with `unauthorized`: a key was sent, and refused. */
@@ -47,7 +40,7 @@ export class Refusal extends Error {
 
 export const notFound = () => new ServiceError('not_found', 'There is nothing here.')
 
-export const invalidRequest = (problems: Schemas['Problem'][]) => {
+export const invalidRequest = (problems: Problem[]) => {
   const errors = problems.slice(0, 100)
   const count = problems.length === 1 ? '1 problem' : `${problems.length} problems`
   return new ServiceError('invalid_request', `The request has ${count}; see data.errors.`, { errors })

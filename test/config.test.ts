@@ -15,6 +15,7 @@ const defaults: Config = {
   refusedKeyLimit: 600,
   readLimit: 0,
   metricsPort: 0,
+  contact: {},
 }
 
 test.for<[what: string, environment: NodeJS.ProcessEnv, config: Partial<Config>]>([
@@ -39,6 +40,16 @@ test.for<[what: string, environment: NodeJS.ProcessEnv, config: Partial<Config>]
     { databaseUrl: 'sqlite:/var/lib/apps.sqlite' },
   ],
   ['a port for metrics', { METRICS_PORT: '9464' }, { metricsPort: 9464 }],
+  [
+    'a page that says how the operators are reached',
+    { CONTACT_URL: 'https://apps.example.org/keys' },
+    { contact: { url: 'https://apps.example.org/keys' } },
+  ],
+  [
+    'an address of the operators',
+    { CONTACT_URL: 'keys@apps.example.org' },
+    { contact: { email: 'keys@apps.example.org' } },
+  ],
   ['a proxy', { TRUST_PROXY: '1' }, { trustProxy: 1 }],
   [
     'networks of proxies',
@@ -58,6 +69,8 @@ test.for<[what: string, environment: NodeJS.ProcessEnv, config: Partial<Config>]
 test.for<[environment: NodeJS.ProcessEnv, complaint: RegExp]>([
   [{ PORT: '-1' }, /PORT must be a whole number from 0 to 65535, not "-1"/],
   [{ PORT: '65536' }, /PORT/],
+  [{ CONTACT_URL: 'javascript:alert(1)' }, /CONTACT_URL must be an http or https address, or an e-mail address/],
+  [{ CONTACT_URL: 'ask Ada' }, /CONTACT_URL/],
   [{ PORT: '0x10' }, /PORT/],
   [{ HOST: 'a b' }, /HOST/],
   [{ BASE_URL: 'localhost' }, /BASE_URL/],

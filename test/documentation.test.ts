@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { Command } from 'commander'
 import { describe, expect, test } from 'vitest'
+import document from '../generated/openapi.json' with { type: 'json' }
 import { readConfig } from '../src/config.ts'
 
 /** What is written for people, held against what is there. */
@@ -63,6 +64,13 @@ test('docs/operating.md has every command, and no other', async () => {
   const [, section = ''] = /^## Commands$([\s\S]*?)^## /m.exec(read('docs/operating.md')) ?? []
   const told = [...section.matchAll(/^npx apps-service ([a-z]+(?: [a-z]+)?)/gm)].map(([, name = '']) => name)
   expect(told.toSorted()).toEqual(commands.flatMap(namesOf).toSorted())
+})
+
+test('the introduction tells the version, and when it was released, as the changelog does', () => {
+  const { version } = document.info
+  const [, date] = new RegExp(`^## \\[${version}\\] - (.+)$`, 'm').exec(read('CHANGELOG.md')) ?? []
+  const told = date === 'Unreleased' ? `${version}, not released yet` : `${version} of ${date}`
+  expect(read('openapi/introduction.md')).toContain(`**Version.** ${told}: [what has changed](changelog.md).`)
 })
 
 test('every decision is in the index, under its own title, and no number is left out', () => {

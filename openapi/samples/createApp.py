@@ -1,11 +1,10 @@
-import os
 import sys
 import requests
 
-key = os.environ["API_KEY"]
+key = "apps_YOUR_KEY"
 
 response = requests.post(
-    f"{os.environ['BASE_URL']}/apps",
+    "http://localhost:3000/apps",
     headers={"Authorization": f"Bearer {key}"},
     json={
         "name": "Cloud Atlas",

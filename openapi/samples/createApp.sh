@@ -1,5 +1,5 @@
-curl "$BASE_URL/apps" \
-  -H "Authorization: Bearer $API_KEY" \
+curl "http://localhost:3000/apps" \
+  -H "Authorization: Bearer apps_YOUR_KEY" \
   -H "Content-Type: application/json" \
   -d '{
     "name": "Cloud Atlas",

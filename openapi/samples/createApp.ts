@@ -1,11 +1,12 @@
 import createClient from 'openapi-fetch'
 import type { paths } from './openapi.d.ts'
 
-const { BASE_URL, API_KEY } = process.env
-const api = createClient<paths>({ baseUrl: BASE_URL })
+const api = createClient<paths>({
+  baseUrl: 'http://localhost:3000',
+})
 
 const { data, error } = await api.POST('/apps', {
-  headers: { Authorization: `Bearer ${API_KEY}` },
+  headers: { Authorization: 'Bearer apps_YOUR_KEY' },
   body: {
     name: 'Cloud Atlas',
     description: 'Names the clouds above you.',

@@ -1,10 +1,9 @@
-import os
 import requests
 
-key = os.environ["API_KEY"]
+key = "apps_YOUR_KEY"
 
 response = requests.delete(
-    f"{os.environ['BASE_URL']}/apps/42",
+    "http://localhost:3000/apps/42",
     headers={"Authorization": f"Bearer {key}"},
     timeout=10,
 )

@@ -1,2 +1,2 @@
-curl -X DELETE "$BASE_URL/apps/42" \
-  -H "Authorization: Bearer $API_KEY"
+curl -X DELETE "http://localhost:3000/apps/42" \
+  -H "Authorization: Bearer apps_YOUR_KEY"

@@ -1,11 +1,12 @@
 import createClient from 'openapi-fetch'
 import type { paths } from './openapi.d.ts'
 
-const { BASE_URL, API_KEY } = process.env
-const api = createClient<paths>({ baseUrl: BASE_URL })
+const api = createClient<paths>({
+  baseUrl: 'http://localhost:3000',
+})
 
 const { data, error } = await api.DELETE('/apps/{id}', {
-  headers: { Authorization: `Bearer ${API_KEY}` },
+  headers: { Authorization: 'Bearer apps_YOUR_KEY' },
   params: { path: { id: 42 } },
 })
 if (error) throw new Error(error.message)

@@ -1,7 +1,6 @@
-import os
 import requests
 
-url = f"{os.environ['BASE_URL']}/apps/42"
+url = "http://localhost:3000/apps/42"
 
 response = requests.get(url, timeout=10)
 response.raise_for_status()

@@ -1,1 +1,1 @@
-curl "$BASE_URL/apps/42"
+curl "http://localhost:3000/apps/42"

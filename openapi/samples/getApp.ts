@@ -1,8 +1,9 @@
 import createClient from 'openapi-fetch'
 import type { paths } from './openapi.d.ts'
 
-const { BASE_URL } = process.env
-const api = createClient<paths>({ baseUrl: BASE_URL })
+const api = createClient<paths>({
+  baseUrl: 'http://localhost:3000',
+})
 
 const { data, error } = await api.GET('/apps/{id}', {
   params: { path: { id: 42 } },

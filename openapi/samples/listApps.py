@@ -1,7 +1,6 @@
-import os
 import requests
 
-url = f"{os.environ['BASE_URL']}/apps"
+url = "http://localhost:3000/apps"
 query = {"search": "tide"}
 
 while url:

@@ -1,8 +1,9 @@
 import createClient from 'openapi-fetch'
 import type { paths } from './openapi.d.ts'
 
-const { BASE_URL } = process.env
-const api = createClient<paths>({ baseUrl: BASE_URL })
+const api = createClient<paths>({
+  baseUrl: 'http://localhost:3000',
+})
 
 let pages = 1
 for (let page = 1; page <= pages; page++) {

@@ -1,8 +1,7 @@
-import os
 import requests
 
-url = f"{os.environ['BASE_URL']}/apps/42"
-key = os.environ["API_KEY"]
+url = "http://localhost:3000/apps/42"
+key = "apps_YOUR_KEY"
 headers = {"Authorization": f"Bearer {key}"}
 
 read = requests.get(url, headers=headers, timeout=10)

@@ -1,10 +1,10 @@
 etag=$(curl -fsS -o /dev/null -w '%header{etag}' \
-  -H "Authorization: Bearer $API_KEY" \
-  "$BASE_URL/apps/42") &&
+  -H "Authorization: Bearer apps_YOUR_KEY" \
+  "http://localhost:3000/apps/42") &&
 
 # Refused with 412 where the app changed meanwhile.
-curl -X PUT "$BASE_URL/apps/42" \
-  -H "Authorization: Bearer $API_KEY" \
+curl -X PUT "http://localhost:3000/apps/42" \
+  -H "Authorization: Bearer apps_YOUR_KEY" \
   -H "Content-Type: application/json" \
   -H "If-Match: $etag" \
   -d '{"version": "2.5.0"}'

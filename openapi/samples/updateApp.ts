@@ -1,10 +1,9 @@
 import createClient from 'openapi-fetch'
 import type { paths } from './openapi.d.ts'
 
-const { BASE_URL, API_KEY } = process.env
 const api = createClient<paths>({
-  baseUrl: BASE_URL,
-  headers: { Authorization: `Bearer ${API_KEY}` },
+  baseUrl: 'http://localhost:3000',
+  headers: { Authorization: 'Bearer apps_YOUR_KEY' },
 })
 
 const path = { id: 42 }

@@ -1,9 +1,9 @@
-import type { ErrorBody } from '../contract.ts'
-import { type ErrorCode, ServiceError } from '../errors.ts'
+import type { ErrorBody, ErrorCode, ErrorData, StatusOf } from '../contract.ts'
+import { ServiceError } from '../errors.ts'
 
 export type ErrorAnswer = { status: number; headers: Record<string, string>; body: ErrorBody }
 
-const statuses: Record<ErrorCode, number> = {
+const statuses: { [Code in ErrorCode]: StatusOf<Code> } = {
   invalid_request: 400,
   malformed_json: 400,
   unauthorized: 401,
@@ -29,7 +29,7 @@ export function errorAnswer(thrown: unknown): ErrorAnswer {
   return {
     status: statuses[error.code],
     headers: { 'Cache-Control': 'no-store', ...headersOf(error) },
-    body: bodyOf(error),
+    body: { success: false, message: error.message, data: dataOf(error) },
   }
 }
 
@@ -38,15 +38,17 @@ const internalError = new ServiceError(
   'The service failed; if it persists, report the X-Request-Id of this answer.',
 )
 
-function bodyOf({ code, message, details }: ServiceError): ErrorBody {
-  const { errors, categories } = details
+function dataOf({ code, details: { errors, categories = [] } }: ServiceError): ErrorData {
   switch (code) {
+    case 'invalid_request':
+    case 'malformed_json':
+      return { code, ...(errors && { errors }) }
+    case 'package_name_taken':
+      return { code, errors: errors ?? [] }
     case 'unknown_category':
-      return { success: false, message, data: { code, errors: errors ?? [], categories: categories ?? [] } }
-    case 'rate_limited':
-      return { success: false, message, data: { code } }
+      return { code, errors: errors ?? [], categories }
     default:
-      return { success: false, message, data: { code, ...(errors && { errors }) } }
+      return { code }
   }
 }
 

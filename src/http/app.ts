@@ -17,7 +17,7 @@ import type { Metrics, Sample } from './metrics.ts'
 import { warningOfProxy } from './network.ts'
 
 export type ListenerOptions = {
-  config: Pick<Config, 'baseUrl' | 'prefix' | 'cacheSize'> & LimitsConfig
+  config: Pick<Config, 'baseUrl' | 'prefix' | 'contact' | 'cacheSize'> & LimitsConfig
   responder: Responder
   document: Document
   /** The Redoc page; without it there is no /docs. */
@@ -140,7 +140,7 @@ async function createExpressApp(
   })
 
   const service = Router({ strict: true, caseSensitive: true })
-  service.use(docsRouter(document, docsPage, baseUrl))
+  service.use(docsRouter(document, docsPage, config))
   service.use(await createApi(document, responder, limits, onRead))
   app.use(prefix || '/', service)
 

@@ -4,12 +4,14 @@ import { readFile } from 'node:fs/promises'
 import { Router } from 'express'
 import helmet from 'helmet'
 import type { Document } from 'openapi-backend'
+import type { Config } from '../config.ts'
 import { codedTag, contentTag } from '../etag.ts'
 import { type Coding, coded, codingFor } from './coding.ts'
 import { getOnly } from './get-only.ts'
 
 const generated = `${import.meta.dirname}/../../generated`
 const example = `${import.meta.dirname}/../../openapi/life-cycle.arazzo.yaml`
+const changelog = `${import.meta.dirname}/../../CHANGELOG.md`
 
 /** The contract, as it is committed. */
 export const readDocument = async (): Promise<Document> =>
@@ -22,18 +24,16 @@ export const readPage = (): Promise<string | undefined> =>
     throw error
   })
 
-/** The server's address in the introduction's commands, which readers copy, and in the page. */
+/** The server's address in the document's samples, which readers copy. */
 export const introducedUrl = 'http://localhost:3000'
 
-/** Serves the document, which names `baseUrl` as its server, its pages and the worked example. Each is made when it is first asked for. */
-export function docsRouter(document: Document, page: string | undefined, baseUrl: string): Router {
-  const { info } = document
-  const description = info.description?.replaceAll(introducedUrl, () => baseUrl) ?? ''
-  const served = {
-    ...document,
-    info: { ...info, description },
-    servers: [{ url: baseUrl, description: 'This server' }],
-  }
+/** In docs.html: where the document belongs, and where Redoc ends and what draws the page with it begins. */
+export const documentPlace = '/* the document */'
+export const libraryEnd = '/* the end of Redoc */'
+
+/** Serves the document as this server's, its page and the worked example. Each is made when it is first asked for. */
+export function docsRouter(document: Document, page: string | undefined, server: Server): Router {
+  const served = servedDocument(document, server)
   const router = Router({ strict: true, caseSensitive: true })
   serve('/openapi.json', 'application/json', () => ({ text: JSON.stringify(served, null, 2) }))
   serve('/openapi.yaml', 'application/yaml', async () => {
@@ -42,7 +42,9 @@ export function docsRouter(document: Document, page: string | undefined, baseUrl
   })
   // It names the document as openapi.yaml, beside it.
   serve('/life-cycle.arazzo.yaml', 'application/yaml', () => ({ text: readFileSync(example, 'utf8') }))
+  serve('/changelog.md', 'text/markdown; charset=utf-8', () => ({ text: readFileSync(changelog, 'utf8') }))
   if (page !== undefined) {
+    const { html, library, libraryPath } = pageParts(page, served)
     // Headers for pages; the policy, which names the scripts of this one, is its own.
     router.use(
       '/docs',
@@ -52,10 +54,13 @@ export function docsRouter(document: Document, page: string | undefined, baseUrl
         crossOriginResourcePolicy: { policy: 'cross-origin' },
       }),
     )
-    serve('/docs', 'text/html; charset=utf-8', () => {
-      const text = page.replaceAll(introducedUrl, () => baseUrl)
-      return { text, headers: { 'Content-Security-Policy': pagePolicy(text) } }
-    })
+    serve('/docs', 'text/html; charset=utf-8', () => ({
+      text: html,
+      headers: { 'Content-Security-Policy': pagePolicy(html) },
+    }))
+    // Its name changes with it (RFC 8246).
+    const headers = { 'Cache-Control': 'public, max-age=31536000, immutable' }
+    serve(libraryPath, 'text/javascript; charset=utf-8', () => ({ text: library, headers }))
   }
   return router
 
@@ -70,9 +75,47 @@ export function docsRouter(document: Document, page: string | undefined, baseUrl
   }
 }
 
+type Server = Pick<Config, 'baseUrl' | 'contact'>
+
+/** With the server's own address, also in the samples, and with how its operators are reached, where that is known. */
+function servedDocument(document: Document, { baseUrl, contact }: Server): Document {
+  const { info, ...rest }: Document = JSON.parse(JSON.stringify(document).replaceAll(introducedUrl, () => baseUrl))
+  const address = contact.email === undefined ? contact.url : `mailto:${contact.email}`
+  const asked =
+    address === undefined ? operators : `[${operators}](${address.replaceAll('(', '%28').replaceAll(')', '%29')})`
+  const description = info.description?.replaceAll(operators, () => asked) ?? ''
+  return {
+    ...rest,
+    info: { ...info, contact: { ...info.contact, ...contact }, description },
+    servers: [{ url: baseUrl, description: 'This server' }],
+  }
+}
+
+/** In the introduction, where a reader is told of whom to ask for a key. */
+const operators = 'the operators of the catalogue'
+
+/** The page itself, and the library that draws it: most of its bytes, and the same until Redoc is another. */
+function pageParts(page: string, document: Document) {
+  const [head = '', tail] = page.split(libraryEnd)
+  const begin =
+    tail === undefined ? head.length : head.lastIndexOf('<script type="module">') + '<script type="module">'.length
+  const library = head.slice(begin)
+  const libraryPath = `/docs/${hash('sha256', library, 'base64url').slice(0, 27)}.js`
+  const load = tail === undefined ? '' : `import { hydrate } from '.${libraryPath}'\n${tail}`
+  // In a script, `<` could end it.
+  const json = JSON.stringify(forReaders(document)).replaceAll('<', '\\u003c')
+  return { html: head.slice(0, begin) + load.replace(documentPlace, () => json), library, libraryPath }
+}
+
+/** Redoc takes security that one may leave out for security that is demanded. */
+const forReaders = (document: Document): Document =>
+  JSON.parse(JSON.stringify(document), (name, value) =>
+    name === 'security' && value.some((one: object) => Object.keys(one).length === 0) ? [] : value,
+  )
+
 type Content = { text: string; headers?: Record<string, string> }
 
-/** The page is 2.6 MB, and a quarter of it when it is coded. */
+/** The library is 2.2 MB, and a quarter of it when it is coded. */
 async function inCodings({ text, headers }: Content) {
   const body = Buffer.from(text)
   const etag = contentTag(body)
@@ -87,7 +130,7 @@ async function inCodings({ text, headers }: Content) {
   }
 }
 
-/** The page runs its own inline scripts, named by hash; it styles itself; it loads nothing. */
+/** The page runs its own inline scripts, named by hash, and its library; it styles itself; it loads nothing else. */
 function pagePolicy(page: string): string {
   const scripts = [...page.matchAll(/<script[^>]*>(?<text>[\s\S]*?)<\/script>/g)].map(
     (match) => match.groups?.text ?? '',
@@ -95,7 +138,7 @@ function pagePolicy(page: string): string {
   const hashes = scripts.map((text) => `'sha256-${hash('sha256', text, 'base64')}'`)
   return [
     "default-src 'none'",
-    `script-src ${hashes.join(' ')}`,
+    `script-src 'self' ${hashes.join(' ')}`,
     "style-src 'unsafe-inline'",
     'img-src data:',
     'font-src data:',

@@ -126,6 +126,21 @@ describe('each kind of drift turns the checker red', () => {
       { ...unauthorized, text: unauthorized.text.replace('unauthorized', 'oops') },
       /must be equal to one of/,
     ],
+    [
+      'the code of another status',
+      { ...unauthorized, text: unauthorized.text.replace('unauthorized', 'forbidden') },
+      /code must be equal to one of/,
+    ],
+    [
+      'the code of another status, for a path that is not there',
+      { ...notFound, text: notFound.text.replace('not_found', 'forbidden') },
+      /code must be equal to one of/,
+    ],
+    [
+      'an error with a field of another',
+      { ...unauthorized, text: unauthorized.text.replace('"code"', '"errors":[],"code"') },
+      /must NOT have additional properties/,
+    ],
     ['a method that is not there', { ...page, method: 'PATCH' }, /405 expected/],
     ['OPTIONS without Allow', { ...page, method: 'OPTIONS', status: 204, text: '' }, /Allow is missing/],
     ['success for a path that is not there', { ...notFound, status: 200 }, /200 for a path that is not there/],

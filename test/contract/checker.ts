@@ -21,7 +21,8 @@ type Contract = { paths: Record<string, Record<string, unknown>> }
 const methods = ['get', 'post', 'put', 'patch', 'delete']
 
 /** Paths beside the operations, which the document does not describe. */
-const beside = ['/openapi.json', '/openapi.yaml', '/life-cycle.arazzo.yaml', '/docs', '/healthz', '/readyz']
+const beside = (path: string) =>
+  /^\/(openapi\.(json|yaml)|life-cycle\.arazzo\.yaml|changelog\.md|docs(\/[\w-]{27}\.js)?|healthz|readyz)$/.test(path)
 
 /** Headers that no document need declare: they are HTTP's own, or tell browsers what a page may do. */
 const needless = new Set([
@@ -43,9 +44,9 @@ export class ResponseChecker {
   readonly #validators = new Map<string, ValidateFunction>()
 
   constructor(contract: Contract = document) {
-    this.#contract = contract
+    this.#contract = closed(contract)
     this.#ajv = addFormats.default(new Ajv({ strict: false, allErrors: true }))
-    this.#ajv.addSchema({ $id: 'contract', ...contract })
+    this.#ajv.addSchema({ $id: 'contract', ...this.#contract })
   }
 
   /** Every (operation, status) that the document declares, as `operationId status`. */
@@ -129,18 +130,27 @@ export class ResponseChecker {
     const problems = ['X-Request-Id', 'Access-Control-Allow-Origin']
       .filter((name) => answer.headers[name.toLowerCase()] === undefined)
       .map((name) => `the header ${name} is missing`)
-    if (answer.method === 'OPTIONS' && beside.includes(answer.path)) return [...problems, ...checkOptions(answer)]
-    if (!beside.includes(answer.path) && answer.status < 400)
-      problems.push(`${answer.status} for a path that is not there`)
+    if (answer.method === 'OPTIONS' && beside(answer.path)) return [...problems, ...checkOptions(answer)]
+    if (!beside(answer.path) && answer.status < 400) problems.push(`${answer.status} for a path that is not there`)
     if (answer.status >= 400 && answer.method !== 'HEAD') {
       const body = parse(answer.text)
-      const envelope = { $ref: '#/components/schemas/ErrorEnvelope' }
-      problems.push(...(body === undefined ? ['the error is not JSON'] : this.#validate(envelope, body.value)))
+      const anyOf = this.#schemasOf(answer.status)
+      problems.push(...(body === undefined ? ['the error is not JSON'] : this.#validate({ anyOf }, body.value)))
     }
     return problems.map((problem) => `${answer.method} ${answer.path} ${answer.status}: ${problem}`)
   }
 
-  #validate(schema: Schema, value: unknown): string[] {
+  /** What any operation declares a status with. */
+  #schemasOf(status: number): Schema[] {
+    const answers = Object.keys(this.#contract.paths)
+      .flatMap((path) => this.#operationsOf(path))
+      .flatMap(({ responses }) => responses[status] ?? [])
+    return answers.flatMap(
+      (answer) => this.#resolve<ResponseObject>(answer).content?.['application/json']?.schema ?? [],
+    )
+  }
+
+  #validate(schema: Schema | { anyOf: Schema[] }, value: unknown): string[] {
     const key = JSON.stringify(schema)
     const located = JSON.parse(key.replaceAll('"#/', '"contract#/'))
     const validator = this.#validators.get(key) ?? this.#ajv.compile(located)
@@ -157,6 +167,12 @@ export class ResponseChecker {
     return found as T
   }
 }
+
+/** The document leaves its answers open, for fields may come; ours have those alone that it has now. */
+const closed = (contract: Contract): Contract =>
+  JSON.parse(JSON.stringify(contract), (_name, value) =>
+    value?.type === 'object' && value.properties ? { additionalProperties: false, ...value } : value,
+  )
 
 /** RFC 9110, section 9.3.7: which methods there are, and no body. */
 function checkOptions({ status, headers, text, path }: Answer): string[] {

@@ -9,7 +9,7 @@ const root = join(import.meta.dirname, '../..')
 
 /** Changes a copy of the document, in this folder. */
 type Change = (folder: string) => void
-type Row = [breaks: string, change: Change, rule: string, advice: string]
+type Row = [breaks: string, change: Change, rule: string, advice: string | string[]]
 
 const replace =
   (file: string, from: string, to: string): Change =>
@@ -43,7 +43,10 @@ const saying = (path: string, operationId: string, more: string) =>
 const withoutStatus = (path: string, status: string, response: string) =>
   replace(`paths/${path}.yaml`, `    "${status}":\n      $ref: ../responses/${response}.yaml\n`, '')
 
-const flat = 'Write the envelope flat: success, message, data, all required, additionalProperties: false'
+const ofItsOwn =
+  'Give the error Forbidden an envelope of its own, schemas/ForbiddenEnvelope.yaml, with data in ForbiddenError.yaml'
+const toCode = 'Require data.code of an error, with an enum of the codes that it can carry'
+const flat = 'Write the envelope flat: success, message, data, all required'
 
 const sound: [what: string, change: Change][] = [
   ['the document', () => {}],
@@ -61,10 +64,46 @@ const sound: [what: string, change: Change][] = [
 
 const rows: Row[] = [
   [
-    'an envelope that is open',
-    replace('schemas/DeletedAppEnvelope.yaml', 'additionalProperties: false', 'additionalProperties: true'),
+    'an answer that is closed',
+    replace('schemas/App.yaml', 'type: object\n', 'type: object\nadditionalProperties: false\n'),
+    'conventions/closed',
+    'Leave additionalProperties out of an answer: fields may come',
+  ],
+  [
+    'an answer that says it is open',
+    replace('schemas/Review.yaml', 'type: object\n', 'type: object\nadditionalProperties: true\n'),
+    'conventions/closed',
+    'Leave additionalProperties out of an answer: fields may come',
+  ],
+  [
+    'a request that is open',
+    replace('schemas/AppChanges.yaml', 'additionalProperties: false\n', ''),
+    'conventions/closed',
+    'Close what a request has: additionalProperties: false',
+  ],
+  [
+    'two errors with one envelope',
+    replace('responses/Forbidden.yaml', 'schemas/ForbiddenEnvelope', 'schemas/UnauthorizedEnvelope'),
     'conventions/envelope',
-    flat,
+    [ofItsOwn, 'Give each status codes of its own: unauthorized is of 401, too'],
+  ],
+  [
+    'two errors with one kind of data',
+    replace('schemas/ForbiddenEnvelope.yaml', 'ForbiddenError', 'UnauthorizedError'),
+    'conventions/envelope',
+    [ofItsOwn, 'Give each status codes of its own: unauthorized is of 401, too'],
+  ],
+  [
+    'a code of two statuses',
+    replace('schemas/ForbiddenError.yaml', 'enum: [forbidden]', 'enum: [forbidden, unauthorized]'),
+    'conventions/envelope',
+    'Give each status codes of its own: unauthorized is of 401, too',
+  ],
+  [
+    'an error without a code',
+    replace('schemas/ForbiddenError.yaml', 'required: [code]\n', ''),
+    'conventions/envelope',
+    toCode,
   ],
   [
     'an envelope whose message may be left out',
@@ -80,15 +119,15 @@ const rows: Row[] = [
   ],
   [
     'an answer without an envelope',
-    replace('responses/Forbidden.yaml', 'schemas/ErrorEnvelope', 'schemas/Error'),
+    replace('responses/Forbidden.yaml', 'schemas/ForbiddenEnvelope', 'schemas/ForbiddenError'),
     'conventions/envelope',
-    flat,
+    [flat, ofItsOwn],
   ],
   [
     'an answer without a schema',
-    replace('responses/Forbidden.yaml', '    schema:\n      $ref: ../schemas/ErrorEnvelope.yaml\n', ''),
+    replace('responses/Forbidden.yaml', '    schema:\n      $ref: ../schemas/ForbiddenEnvelope.yaml\n', ''),
     'conventions/envelope',
-    flat,
+    [flat, ofItsOwn],
   ],
   [
     'a success that says it failed',
@@ -98,9 +137,9 @@ const rows: Row[] = [
   ],
   [
     'an error in the envelope of a success',
-    replace('responses/Forbidden.yaml', 'schemas/ErrorEnvelope', 'schemas/DeletedAppEnvelope'),
+    replace('responses/Forbidden.yaml', 'schemas/ForbiddenEnvelope', 'schemas/DeletedAppEnvelope'),
     'conventions/envelope',
-    'Let success be a boolean with enum: [false]',
+    ['Let success be a boolean with enum: [false]', ofItsOwn, toCode],
   ],
   [
     'a message that is a number',
@@ -326,6 +365,37 @@ const rows: Row[] = [
     'Keep this in openapi/schemas/Review.yaml, and refer to the whole file',
   ],
   [
+    'a header of one answer behind those of all',
+    replace(
+      'responses/Unavailable.yaml',
+      '  Retry-After:\n    $ref: ../headers/RetryAfter.yaml\n  RateLimit-Policy:\n    $ref: ../headers/RateLimitPolicy.yaml\n',
+      '  RateLimit-Policy:\n    $ref: ../headers/RateLimitPolicy.yaml\n  Retry-After:\n    $ref: ../headers/RetryAfter.yaml\n',
+    ),
+    'conventions/headers',
+    'Move Retry-After up, before RateLimit-Policy, which many answers have',
+  ],
+  [
+    'a parameter named as a schema is',
+    move('parameters/Page.yaml', 'parameters/Pagination.yaml', 'paths/apps.yaml', ['Page.yaml', 'Pagination.yaml']),
+    'conventions/names',
+    'Rename all but one: parameters/Pagination.yaml, schemas/Pagination.yaml are one name to generators',
+  ],
+  [
+    'a header named as a response is, but for its case',
+    move('headers/Link.yaml', 'headers/NOTFOUND.yaml', 'paths/apps.yaml', [
+      'headers/Link.yaml',
+      'headers/NOTFOUND.yaml',
+    ]),
+    'conventions/names',
+    'Rename all but one: headers/NOTFOUND.yaml, responses/NotFound.yaml are one name to generators',
+  ],
+  [
+    'a list of values under a reserved word',
+    replace('schemas/Review.yaml', '  comment:', '  default:\n    type: string\n    enum: [a]\n  comment:'),
+    'conventions/names',
+    'Give the values of default a file of their own: generators name them after the field, a reserved word',
+  ],
+  [
     'a file that nothing refers to',
     (folder) => writeFileSync(join(folder, 'schemas/Orphan.yaml'), 'type: object\n'),
     'conventions/files',
@@ -379,7 +449,7 @@ describe('the linter', () => {
     'finds %s',
     ([, , rule, advice, index]) => {
       const told = findings[index]?.filter(({ ruleId }) => ruleId === rule).map(({ message }) => message)
-      expect(new Set(told)).toEqual(new Set([advice]))
+      expect(new Set(told)).toEqual(new Set([advice].flat()))
     },
   )
 })

@@ -7,7 +7,9 @@ import { basename, dirname, join, relative } from 'node:path'
  */
 export default () => ({
   id: 'conventions',
-  rules: { oas3: { envelope, files, 'operation-id': operationId, paging, parameters, samples } },
+  rules: {
+    oas3: { closed, envelope, files, headers, names, 'operation-id': operationId, paging, parameters, samples },
+  },
 })
 
 /** Redocly's command line comes without types; this much of them is used here. */
@@ -27,17 +29,21 @@ type Schema = Reference & {
   enum?: unknown[]
   required?: string[]
   properties?: Record<string, Schema>
+  items?: Schema
+  allOf?: Schema[]
   additionalProperties?: unknown
   minimum?: number
   maximum?: number
   default?: unknown
 }
-type Response = Reference & { content?: Record<string, { schema?: Schema }> }
+type Response = Reference & { headers?: Record<string, Reference>; content?: Record<string, { schema?: Schema }> }
+
 type Parameter = Reference & { name?: string; schema?: Schema }
 type Sample = { label?: string; source?: string | Reference }
 type Operation = {
   operationId?: string
   parameters?: Parameter[]
+  requestBody?: Response
   responses?: Record<string, Response>
   /** Of a list: it always comes whole. */
   'x-unpaged'?: unknown
@@ -54,9 +60,10 @@ const methods = Object.keys(verbs) as Method[]
 const verbOf = (method: Method, path: string): Verb =>
   method === 'get' && !path.endsWith('}') ? 'list' : verbs[method]
 
-/** Every JSON answer is the envelope. */
+/** Every JSON answer is the envelope, and that of an error tells by its codes which status it has. */
 function envelope() {
   const told = new Set<string>()
+  const statuses = new Map<unknown, string>()
   return {
     Operation({ responses = {} }: Operation, context: Context) {
       for (const [status, response] of Object.entries(responses)) {
@@ -65,7 +72,19 @@ function envelope() {
         if (!body) continue
         const place = at.child(['content', 'application/json', 'schema'])
         const [schema, location] = follow(body.schema ?? {}, place, context)
-        for (const message of envelopeProblems(schema, status, (node) => follow(node, location, context)[0])) {
+        const resolved = (node: Schema) => follow(node, location, context)[0]
+        const problems = [
+          ...envelopeProblems(schema, status, resolved),
+          ...(isSuccess(status)
+            ? []
+            : errorProblems(nameOf(response), body.schema ?? {}, schema.properties?.data ?? {})),
+        ]
+        for (const code of isSuccess(status) ? [] : codesOf(schema, resolved)) {
+          const other = statuses.get(code) ?? status
+          statuses.set(code, other)
+          if (other !== status) problems.push(`Give each status codes of its own: ${code} is of ${other}, too`)
+        }
+        for (const message of problems) {
           const finding = `${location.source.absoluteRef}${location.pointer} ${message}`
           // Many answers share a schema.
           if (!told.has(finding)) context.report({ message, location })
@@ -76,17 +95,19 @@ function envelope() {
   }
 }
 
+const isSuccess = (status: string) => /^[123]/.test(status)
+
 const parts = ['data', 'message', 'success']
 
 function envelopeProblems(schema: Schema, status: string, resolved: (node: Schema) => Schema): string[] {
-  const { type, additionalProperties, required = [], properties = {} } = schema
-  const isClosed = type === 'object' && additionalProperties === false
-  if (!isClosed || !hasExactly(parts, required) || !hasExactly(parts, Object.keys(properties))) {
-    return [`Write the envelope flat: ${parts.toReversed().join(', ')}, all required, additionalProperties: false`]
+  const { type, required = [], properties = {} } = schema
+  if (type !== 'object' || !hasExactly(parts, required) || !hasExactly(parts, Object.keys(properties))) {
+    return [`Write the envelope flat: ${parts.toReversed().join(', ')}, all required`]
   }
   const { success = {}, message = {}, data = {} } = properties
-  const value = /^[123]/.test(status)
+  const value = isSuccess(status)
   const { type: kind, enum: values = [] } = resolved(success)
+  const codes = resolved(data).required?.includes('code') ? codesOf(schema, resolved) : []
   const demands: [isMet: boolean, advice: string][] = [
     [
       kind === 'boolean' && values.length === 1 && values[0] === value,
@@ -97,11 +118,56 @@ function envelopeProblems(schema: Schema, status: string, resolved: (node: Schem
       data.$ref !== undefined && resolved(data).type === 'object',
       'Let data be the $ref of an object schema with a file of its own',
     ],
+    [value || codes.length > 0, 'Require data.code of an error, with an enum of the codes that it can carry'],
   ]
   return demands.filter(([isMet]) => !isMet).map(([, advice]) => advice)
 }
 
+/** A caller who knows the answer knows by these names what to read. What comes before them tells of a variant of the answer. */
+function errorProblems(name: string, envelope: Reference, data: Reference): string[] {
+  const own = nameOf(data).replace(/Error$/, '')
+  if (nameOf(envelope) === `${own}Envelope` && nameOf(data) === `${own}Error` && name.endsWith(own)) return []
+  return [`Give the error ${name} an envelope of its own, schemas/${name}Envelope.yaml, with data in ${name}Error.yaml`]
+}
+
+const codesOf = ({ properties = {} }: Schema, resolved: (node: Schema) => Schema): unknown[] =>
+  resolved(resolved(properties.data ?? {}).properties?.code ?? {}).enum ?? []
+
 const hasExactly = (wanted: string[], found: string[]) => found.toSorted().join() === wanted.join()
+
+const toClose = 'Close what a request has: additionalProperties: false'
+const toOpen = 'Leave additionalProperties out of an answer: fields may come'
+
+/**
+ * A request is closed: what it says and nobody knows is refused. An answer is open, for fields may come; `true` would say
+ * the same, and gives generated types an index, so that any name may be read from them or set.
+ */
+function closed() {
+  const seen = new Set<string>()
+  return {
+    Operation({ requestBody, responses = {} }: Operation, context: Context) {
+      const look = (node: Schema, at: Location, isRequest: boolean) => {
+        const [schema, location] = follow(node, at, context)
+        const place = `${location.source.absoluteRef}${location.pointer} ${isRequest}`
+        // Many bodies share a schema.
+        if (seen.has(place)) return
+        seen.add(place)
+        const { type, additionalProperties, properties = {}, items, allOf = [] } = schema
+        if (type === 'object' && additionalProperties !== (isRequest ? false : undefined)) {
+          context.report({ message: isRequest ? toClose : toOpen, location })
+        }
+        const parts = [...Object.values(properties), ...(items ? [items] : []), ...allOf]
+        for (const [index, part] of parts.entries()) look(part, location.child([String(index)]), isRequest)
+      }
+      const [body, bodyAt] = follow(requestBody ?? {}, context.location.child(['requestBody']), context)
+      for (const { schema } of Object.values(body.content ?? {})) if (schema) look(schema, bodyAt, true)
+      for (const [status, response] of Object.entries(responses)) {
+        const [{ content = {} }, at] = follow(response, context.location.child(['responses', status]), context)
+        for (const { schema } of Object.values(content)) if (schema) look(schema, at, false)
+      }
+    },
+  }
+}
 
 /** operationId says what the method does, and to what. */
 function operationId() {
@@ -194,6 +260,26 @@ function samples() {
   }
 }
 
+/** What http/ adds to every answer, or where a limit counted it. */
+const addedHeaders = [
+  ...['RateLimit-Policy', 'RateLimit', 'Cache-Control', 'Vary', 'Content-Encoding'],
+  ...['X-Request-Id', 'Access-Control-Allow-Origin'],
+]
+
+/** A page shows headers in the document's order, so what is particular to an answer stands before what all have. */
+function headers() {
+  return {
+    Response({ headers: found = {} }: Response, { location, report }: Context) {
+      const names = Object.keys(found)
+      const added = names.findIndex((name) => addedHeaders.includes(name))
+      const late = names.findLast((name, index) => index > added && !addedHeaders.includes(name))
+      if (added !== -1 && late !== undefined) {
+        report({ message: `Move ${late} up, before ${names[added]}, which many answers have`, location })
+      }
+    },
+  }
+}
+
 const folders: Record<string, string> = {
   Example: 'examples',
   Header: 'headers',
@@ -237,8 +323,54 @@ function files() {
   }
 }
 
+/** Kinds of components that generators write into one name space. */
+const namedKinds = ['Header', 'Parameter', 'Response', 'Schema']
+
+/** https://tc39.es/ecma262/#prod-ReservedWord, and those of strict mode. */
+const reservedWords = new Set(
+  `await break case catch class const continue debugger default delete do else enum export extends false finally for
+  function if implements import in instanceof interface let new null package private protected public return static
+  super switch this throw true try typeof var void while with yield`.split(/\s+/),
+)
+
+/** No two components have the same name, whatever its case; no list of values has one that is a word of the language. */
+function names() {
+  const files = new Map<string, Set<string>>()
+  return {
+    ref: {
+      enter(_ref: unknown, { location, type }: Context, target: Resolved) {
+        const file = target.location?.source.absoluteRef
+        if (file === undefined || file === location.source.absoluteRef || !namedKinds.includes(type.name)) return
+        const name = basename(file, '.yaml').toLowerCase()
+        files.set(name, (files.get(name) ?? new Set()).add(`${basename(dirname(file))}/${basename(file)}`))
+      },
+    },
+    Schema({ properties = {} }: Schema, { location, report }: Context) {
+      for (const [name, { enum: values }] of Object.entries(properties)) {
+        if (values === undefined || !reservedWords.has(name)) continue
+        const message = `Give the values of ${name} a file of their own: generators name them after the field, a reserved word`
+        report({ message, location: location.child(['properties', name]) })
+      }
+    },
+    Root: {
+      leave(_root: unknown, { location, report }: Context) {
+        for (const alike of files.values()) {
+          if (alike.size === 1) continue
+          report({
+            message: `Rename all but one: ${[...alike].toSorted().join(', ')} are one name to generators`,
+            location,
+          })
+        }
+      },
+    },
+  }
+}
+
 const pascalCase = (name: string) =>
   name.replaceAll(/(?:^|[^A-Za-z0-9]+)([A-Za-z0-9]?)/g, (_, letter: string) => letter.toUpperCase())
+
+/** As a reference names it, in a file or in a bundle. */
+const nameOf = ({ $ref = '' }: Reference) => basename($ref, '.yaml')
 
 /** What a node is or refers to, and where that stands. An unknown reference is for another rule to report. */
 function follow<T extends Reference>(node: T, at: Location, { resolve }: Context): [T, Location] {

@@ -1,6 +1,6 @@
 import type { Caller } from '../../src/actor.ts'
 import { appHandlers } from '../../src/apps/handlers.ts'
-import type { Handlers, Input } from '../../src/contract.ts'
+import type { App, ErrorCode, ErrorData, Handlers, Input, StatusOf } from '../../src/contract.ts'
 import type { Database } from '../../src/db/open.ts'
 
 /** Never run: tsc reads it, and complains where one of these would compile. */
@@ -46,6 +46,20 @@ export const unknownInput: Handlers = {
   // @ts-expect-error the operation has no such parameter
   listApps: (input) => handlers.listApps({ ...input, query: { ...input.query, page: input.query.pages } }),
 }
+
+declare const app: App
+
+// @ts-expect-error answers are open in the document, and have no index all the same
+export const unknownField = app.colour
+
+// @ts-expect-error the document has no such code
+export const noCode: ErrorCode = 'gone'
+
+// @ts-expect-error the document gives the code another status
+export const otherStatus: StatusOf<'not_found'> = 410
+
+// @ts-expect-error this error names no problems
+export const moreData: ErrorData = { code: 'forbidden', errors: [] }
 
 declare const list: Input<'listApps'>
 declare const create: Input<'createApp'>

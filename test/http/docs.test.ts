@@ -2,10 +2,13 @@ import { hash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import document from '../../generated/openapi.json' with { type: 'json' }
+import type { Config } from '../../src/config.ts'
+import { documentPlace, libraryEnd } from '../../src/http/docs.ts'
 import { validRequests } from '../contract/valid-requests.ts'
 import { startService } from '../support/service.ts'
 
-const page = '<html><script>one()</script><script type="module">two()</script></html>'
+/** As scripts/docs-page.ts makes it. */
+const page = `<html><script>one()</script><script type="module">library()${libraryEnd}draw(${documentPlace})</script></html>`
 
 /** The server in the introduction's commands. */
 const introduced = 'http://localhost:3000'
@@ -26,23 +29,35 @@ describe.for(['', '/v1', '/a/b.c'])('under the prefix "%s"', (prefix) => {
     const yaml = await service.get('/openapi.yaml')
     expect(yaml.headers['content-type']).toMatch(/^application\/yaml/)
     expect(parse(yaml.text)).toEqual(json.body)
-    const { info } = document
-    expect(json.body).toEqual({
-      ...document,
-      info: { ...info, description: info.description.replace(introduced, `http://apps.test${prefix}`) },
-      servers: [expect.objectContaining({ url: `http://apps.test${prefix}` })],
-    })
+    const here = JSON.parse(JSON.stringify(document).replaceAll(introduced, `http://apps.test${prefix}`))
+    expect(json.body).toEqual({ ...here, servers: [expect.objectContaining({ url: `http://apps.test${prefix}` })] })
     expect(json.text).not.toContain(introduced)
+    const samples = json.body.paths['/apps'].post['x-codeSamples']
+    for (const { source } of samples) expect(source).toContain(`http://apps.test${prefix}/apps`.slice(0, -5))
     for (const { headers, path } of [json, yaml]) {
       expect(headers).toMatchObject({ 'access-control-allow-origin': '*', 'cache-control': 'public, no-cache' })
       expect((await service.get(path, { headers: { 'If-None-Match': String(headers.etag) } })).status).toBe(304)
     }
   })
 
-  test('the page names the server that it came from', async () => {
-    const service = await startService({ prefix, docsPage: `<pre>${introduced}/apps</pre> "url":"${introduced}"` })
+  test('the page has the document of the server that it came from, and loads its library', async () => {
+    const service = await startService({ prefix, docsPage: page })
     const { text } = await service.get('/docs')
-    expect(text).toBe(`<pre>http://apps.test${prefix}/apps</pre> "url":"http://apps.test${prefix}"`)
+    const [, library, drawn] = /import \{ hydrate \} from '\.(.*?)'\ndraw\((.*)\)<\/script>/.exec(text) ?? []
+    expect(JSON.parse(drawn ?? '').servers).toEqual([expect.objectContaining({ url: `http://apps.test${prefix}` })])
+    expect(text).not.toContain('library()')
+    const script = await service.get(String(library))
+    expect(script.text).toBe('library()')
+    expect(script.headers).toMatchObject({
+      'content-type': 'text/javascript; charset=utf-8',
+      'cache-control': 'public, max-age=31536000, immutable',
+    })
+  })
+
+  test('the changelog is there', async () => {
+    const service = await startService({ prefix })
+    const { text, headers } = await service.get('/changelog.md')
+    expect([headers['content-type'], text.split('\n')[0]]).toEqual(['text/markdown; charset=utf-8', '# Changelog'])
   })
 
   test('the worked example is there, beside the document that it names', async () => {
@@ -59,12 +74,28 @@ describe.for(['', '/v1', '/a/b.c'])('under the prefix "%s"', (prefix) => {
 
   test('the page is there, under a policy that runs its own scripts alone', async () => {
     const service = await startService({ prefix, docsPage: page })
-    const reply = await service.get('/docs')
-    expect(reply.text).toBe(page)
-    const policy = String(reply.headers['content-security-policy'])
-    for (const script of ['one()', 'two()']) expect(policy).toContain(`'sha256-${hash('sha256', script, 'base64')}'`)
-    expect(policy).toMatch(/default-src 'none'/)
+    const { text, headers } = await service.get('/docs')
+    const scripts = [...text.matchAll(/<script[^>]*>(.*?)<\/script>/gs)].map(([, script = '']) => script)
+    expect(scripts).toHaveLength(2)
+    const policy = String(headers['content-security-policy'])
+    for (const script of scripts) expect(policy).toContain(`'sha256-${hash('sha256', script, 'base64')}'`)
+    expect(policy).toMatch(/default-src 'none'; script-src 'self' 'sha256-/)
     expect(policy).not.toMatch(/script-src[^;]*unsafe/)
+  })
+})
+
+describe('how the operators are reached', () => {
+  test.for<[what: string, contact: Config['contact'], link: string | undefined]>([
+    ['a page', { url: 'https://apps.example.org/keys(1)' }, 'https://apps.example.org/keys%281%29'],
+    ['an address', { email: 'keys@apps.example.org' }, 'mailto:keys@apps.example.org'],
+    ['nothing', {}, undefined],
+  ])('%s', async ([, contact, link]) => {
+    const service = await startService({ contact })
+    const { info } = (await service.get('/openapi.json')).body
+    expect(info.contact).toEqual({ ...document.info.contact, ...contact })
+    const linked = `[the operators of the catalogue](${link})`
+    if (link) expect(info.description.split(linked)).toHaveLength(4)
+    else expect(info.description).not.toContain('[the operators')
   })
 })
 

@@ -7,31 +7,8 @@ import { generateKey, keyId } from '../../src/accounts/keys.ts'
 import type { Database } from '../../src/db/open.ts'
 import { ServiceError } from '../../src/errors.ts'
 import { validRequests } from '../contract/valid-requests.ts'
-import { check, type Service, startService } from '../support/service.ts'
-
-/** Sends bytes and reads what comes back until the server closes. */
-async function exchange(service: Service, bytes: string) {
-  const socket = connect(service.port, '127.0.0.1')
-  const chunks: Buffer[] = []
-  socket.on('data', (chunk) => chunks.push(chunk))
-  socket.on('error', () => {
-    // A server that refuses may cut a request that is still being sent.
-  })
-  socket.write(bytes)
-  await once(socket, 'close')
-  return Buffer.concat(chunks).toString()
-}
-
-/** The same, held against the document as the answer to an operation. */
-async function answerTo(service: Service, method: string, path: string, bytes: string) {
-  const [head = '', text = ''] = (await exchange(service, bytes)).split('\r\n\r\n')
-  const [statusLine = '', ...lines] = head.split('\r\n')
-  const headers = lines.map((line) => [
-    line.slice(0, line.indexOf(':')).toLowerCase(),
-    line.slice(line.indexOf(':') + 1).trim(),
-  ])
-  return check({ method, path, status: Number(statusLine.split(' ')[1]), headers: Object.fromEntries(headers), text })
-}
+import { answerTo, exchange } from '../support/raw.ts'
+import { type Service, startService } from '../support/service.ts'
 
 /** The beginning of a create by Ada, to the headers that tell of its body. */
 const createHead = ({ world }: Service, ...headers: string[]) =>

@@ -57,7 +57,6 @@ function bumpOf({ type, action, path }: Diff): Bump {
   const names = path.map(String)
   if (isText(names)) return 'patch'
   if (type === 'deprecated') return 'minor'
-  if (isErrorCode(names) && action === 'add') return 'minor'
   return type === 'non-breaking' && isHarmless(action, names) ? 'minor' : 'major'
 }
 
@@ -72,9 +71,6 @@ const isText = (names: string[]) =>
       (/^(description|summary|title|example|examples|externalDocs|bearerFormat)$|^x-/.test(name) ||
         (name === 'tags' && index === 3)),
   )
-
-/** The document says that there may be more of them. */
-const isErrorCode = (names: string[]) => /\/properties\/data\/properties\/code\/enum\/\d+$/.test(names.join('/'))
 
 /**
  * Where api-smart-diff is believed when it finds a change compatible. It is wrong, in one direction or both, of changed

@@ -6,7 +6,8 @@ import { type Bump, bumps, changesBetween } from './changes.ts'
 
 /**
  * Compares the document, in the folder that it is run in, with that of the last release: the newest tag v* behind HEAD.
- * Fails where info.version was raised by too little for what has changed, or CHANGELOG.md is silent on it.
+ * Fails where info.version was raised by too little for what has changed, or CHANGELOG.md is silent on it. A checkout
+ * that has no tags has nothing to compare with: it is skipped, and says so.
  */
 
 const file = 'generated/openapi.json'
@@ -19,7 +20,7 @@ async function compare() {
   const { version } = document.info
   demandSection(version)
   const tag = lastRelease()
-  if (tag === undefined) return console.log(`No release yet, nothing to compare with; info.version is ${version}.`)
+  if (tag === undefined) return console.log(`Skipped: ${whyUnknown()} info.version is ${version}.`)
 
   const released = parse(fileAt(tag))
   const before = released.info.version
@@ -56,15 +57,14 @@ function demandSection(version: string) {
   throw new Refusal(`CHANGELOG.md has no section "${prefix}DATE" or "${prefix}Unreleased".`)
 }
 
-function lastRelease(): string | undefined {
-  if (git('rev-parse', '--git-dir') === undefined) {
-    throw new Refusal('There is no git repository here, so the last release is unknown.')
-  }
-  const tag = git('describe', '--tags', '--match', 'v[0-9]*', '--abbrev=0')
-  if (tag === undefined && git('rev-parse', '--is-shallow-repository') === 'true') {
-    throw new Refusal('This clone is shallow, so the last release is unknown; run: git fetch --unshallow --tags')
-  }
-  return tag
+const lastRelease = () => git('describe', '--tags', '--match', 'v[0-9]*', '--abbrev=0')
+
+/** Why there is no last release to compare with. */
+function whyUnknown(): string {
+  if (git('rev-parse', '--git-dir') === undefined) return 'there is no git repository here.'
+  const isShallow = git('rev-parse', '--is-shallow-repository') === 'true'
+  const advice = isShallow ? ' This clone is shallow; for those there are: git fetch --unshallow --tags.' : ''
+  return `there is no tag of a release behind this commit.${advice}`
 }
 
 function fileAt(tag: string): string {

@@ -2,11 +2,13 @@
 /// <reference lib="dom" />
 /// <reference lib="dom.iterable" />
 
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { type Document, OpenAPIBackend } from 'openapi-backend'
 import { type Browser, chromium, type Locator, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest'
 import document from '../../generated/openapi.json' with { type: 'json' }
+import { introducedUrl } from '../../src/http/docs.ts'
 import { copyWorld } from '../support/database.ts'
 import { freePort } from '../support/free-port.ts'
 import { serve } from '../support/process.ts'
@@ -24,6 +26,7 @@ type Operation = {
   summary: string
   description: string
   parameters: { name: string; description: string }[]
+  security?: object[]
   requestBody?: Content
   responses: Record<string, Content & { headers: Record<string, { description: string }> }>
   'x-codeSamples': { label: string; source: string }[]
@@ -33,6 +36,8 @@ type Operation = {
 const definition = structuredClone(document) as Document
 const api = await new OpenAPIBackend({ definition, quick: true, validate: false }).init()
 const operations = api.getOperations() as unknown as Operation[]
+
+const isPublic = ({ security = [] }: Operation) => security.some((one) => Object.keys(one).length === 0)
 
 const headings = [...document.info.description.matchAll(/^## (.+)$/gm)].map(([, heading = '']) => heading)
 
@@ -62,7 +67,7 @@ describe.for(views)('the page, $view, under the prefix "$prefix"', ({ width, pre
   test('shows all of the introduction, and its links lead somewhere', async () => {
     const { page, baseUrl } = await openDocs(width, prefix)
     const main = page.getByRole('main')
-    const introduction = document.info.description.replace('http://localhost:3000', baseUrl)
+    const introduction = document.info.description.replaceAll(introducedUrl, baseUrl)
     await expectShown(main, [document.info.title, baseUrl, ...textsOf(introduction)])
     for (const heading of headings) {
       await followMenu(page, heading)
@@ -71,24 +76,26 @@ describe.for(views)('the page, $view, under the prefix "$prefix"', ({ width, pre
     }
     const links = await main.locator('a').evaluateAll((all) => all.map((link) => link.getAttribute('href') ?? ''))
     const own = links.filter((link) => !/^(https?:|#)/.test(link))
-    expect(own).toEqual(expect.arrayContaining(['openapi.json', 'openapi.yaml']))
+    expect(own).toEqual(expect.arrayContaining(['openapi.json', 'openapi.yaml', 'changelog.md']))
     for (const link of own) {
       const { status, url } = await fetch(new URL(link, page.url()))
-      expect([url, status]).toEqual([`${baseUrl}/${link}`, 200])
+      expect([url, status]).toEqual([`${baseUrl}/${link.split('#', 1)}`, 200])
     }
   })
 
   test.for(operations)('shows all of $operationId', async (operation) => {
-    const { page } = await openDocs(width, prefix)
-    await followMenu(page, ...operation.tags)
+    const { page, baseUrl } = await openDocs(width, prefix)
     await followMenu(page, operation.summary)
     const section = sectionOf(page, operation.summary)
     await expectInView(section.getByRole('heading', { name: operation.summary }))
 
+    // Nobody is told to bring a key where none is needed.
+    expect(await section.getByText('Security', { exact: true }).count()).toBe(isPublic(operation) ? 0 : 1)
     const { method, path, summary, description, parameters, requestBody } = operation
     await expectShown(section, [summary, description, `${method.toUpperCase()} ${path}`])
     await expectFields(section, parameters)
-    for (const { label, source } of operation['x-codeSamples']) {
+    for (const { label, source: written } of operation['x-codeSamples']) {
+      const source = written.replaceAll(introducedUrl, baseUrl)
       await choose(page, section.locator('.panel-request-samples').getByRole('button').nth(1), label)
       const code = section.locator('.panel-request-samples code')
       await expect.poll(async () => (await code.innerText()).trim(), patience).toBe(source.trim())
@@ -125,6 +132,113 @@ describe.for(views)('the page, $view, under the prefix "$prefix"', ({ width, pre
   })
 })
 
+/** Screens, and not windows as high as any operation. */
+const screens = [
+  { view: 'wide', width: 1440, height: 900 },
+  { view: 'narrow', width: 390, height: 844 },
+]
+
+describe.for(screens)('what a reader sees first, $view', ({ view, width, height }) => {
+  test('is each operation with its method and path, without a click', async () => {
+    const { page } = await openDocs(width, '', height)
+    for (const { summary, method, path } of operations) {
+      const request = `${method.toUpperCase()} ${path}`
+      const row = page.getByRole('main').getByRole('row').filter({ hasText: summary }).filter({ hasText: request })
+      await expectInView(row.getByRole('link', { name: summary }))
+      if (view === 'narrow') continue
+      const item = page.getByRole('listitem').getByRole('link').filter({ hasText: summary }).first()
+      await expectInView(item)
+      expect((await item.innerText()).split('\n')).toEqual([summary, path, method.toUpperCase()])
+    }
+  })
+
+  test('leads to each operation', async () => {
+    const { page, baseUrl } = await openDocs(width, '', height)
+    for (const { summary } of operations) {
+      await page.goto(`${baseUrl}/docs#`)
+      await page.getByRole('main').getByRole('row').getByRole('link', { name: summary }).click()
+      await expectInView(sectionOf(page, summary).getByRole('heading', { name: summary }))
+    }
+  })
+
+  test('is all of the page, for whoever searches in it or prints it', async () => {
+    const { page } = await openDocs(width, '', height)
+    const main = page.getByRole('main')
+    const fields = operations.flatMap(({ parameters, requestBody, responses }) => [
+      ...parameters.map(({ name }) => name),
+      ...fieldNames(requestBody),
+      ...fieldNames(Object.values(responses)[0]),
+    ])
+    await expect
+      .poll(async () => {
+        const text = (await main.textContent()) ?? ''
+        return [...new Set(fields)].filter((name) => !text.includes(name))
+      }, patience)
+      .toEqual([])
+    await page.emulateMedia({ media: 'print' })
+    await expect(page.getByPlaceholder('Search docs').count()).resolves.toBe(0)
+    const pdf = (await page.pdf({ format: 'A4' })).toString('latin1')
+    // The introduction alone is a quarter of it.
+    expect(pdf.match(/\/Type\s*\/Page\b/g)?.length).toBeGreaterThan(20)
+  })
+
+  test('is read by everyone: axe finds nothing serious in our own text', async () => {
+    const { page } = await openDocs(width, '', height)
+    // The last that is drawn.
+    await page
+      .locator('[data-section-id="/the-app/app"]')
+      .getByText('rejection_reason')
+      .first()
+      .waitFor({ state: 'attached' })
+    await page.evaluate(axe)
+    const findings = await page.evaluate(async () => {
+      const { axe } = globalThis as unknown as { axe: Axe }
+      const { violations } = await axe.run({
+        include: ['[data-component-name="Markdown/Markdown"]'],
+        // What Redoc draws within.
+        exclude: ['[data-testid="schema-definition"]'],
+      })
+      return violations.filter(({ impact }) => ['serious', 'critical'].includes(impact))
+    })
+    expect(findings.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])).toEqual([])
+  })
+})
+
+const fieldNames = (content: Content | undefined) => {
+  const schema = content?.content?.['application/json'].schema
+  return schema ? fieldsOf(schema).map(({ name }) => name.split('.').at(-1)?.replace('[]', '') ?? name) : []
+}
+
+type Axe = { run: (context: object) => Promise<{ violations: Violation[] }> }
+type Violation = { id: string; impact: string; nodes: { html: string }[] }
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+test('the menu leads to the fields of an app', async () => {
+  const { page } = await openDocs(1440, '', 900)
+  await page.getByRole('listitem').getByRole('link', { name: 'App Schema' }).click()
+  const section = page.locator('[data-section-id="/the-app/app"]')
+  await expectInView(section.getByRole('heading', { name: 'App' }))
+  const { schema } = operations[1]?.responses[200]?.content?.['application/json'] ?? {}
+  const { app = {} } = schema?.properties?.data?.properties ?? {}
+  await expectFields(section, fieldsOf(app))
+})
+
+test('each code of an error has an address', async () => {
+  const { page, baseUrl } = await openDocs(1440, '', 900)
+  for (const [, code] of document.info.description.matchAll(/^\| \d{3} `(\w+)` +\|/gm)) {
+    await page.goto('about:blank')
+    await page.goto(`${baseUrl}/docs#/section/answers-and-errors#${code}`)
+    await expectInView(page.getByRole('cell').getByText(code ?? '', { exact: true }))
+  }
+})
+
+test('how the operators are reached is told where it is known', async () => {
+  const { page } = await openDocs(1440, '', 900, { CONTACT_URL: 'https://apps.example.org/keys' })
+  const link = page.getByRole('main').getByRole('link', { name: 'the operators of the catalogue' }).first()
+  await expectInView(link)
+  expect(await link.getAttribute('href')).toBe('https://apps.example.org/keys')
+})
+
 test('the introduction has the code of every error, with its status, and no other', () => {
   const declared = operations.flatMap(({ responses }) =>
     Object.entries(responses).flatMap(([status, { content }]) => {
@@ -137,7 +251,7 @@ test('the introduction has the code of every error, with its status, and no othe
   const told = [...document.info.description.matchAll(/^\| (\d{3}) `(\w+)` +\|/gm)].map(
     ([, status, code]) => `${status} ${code}`,
   )
-  expect(told).toEqual([...new Set(declared)].toSorted())
+  expect(told.toSorted()).toEqual([...new Set(declared)].toSorted())
 })
 
 test('pages of another origin may read, with a key too, and not write', async () => {
@@ -164,12 +278,17 @@ test('pages of another origin may read, with a key too, and not write', async ()
 })
 
 /** The page in a window of its own. When the test ends, it has loaded nothing else and complained of nothing. */
-async function openDocs(width: number, prefix: string): Promise<{ page: Page; baseUrl: string }> {
+async function openDocs(
+  width: number,
+  prefix: string,
+  height = 8000,
+  environment: Record<string, string> = {},
+): Promise<{ page: Page; baseUrl: string }> {
   const port = await freePort()
   const baseUrl = `http://localhost:${port}${prefix}`
-  await serve(await copyWorld(), { PORT: String(port), BASE_URL: baseUrl })
-  // Redoc draws what is in the window, so it is tall enough for any operation.
-  const context = await browser.newContext({ viewport: { width, height: 8000 } })
+  await serve(await copyWorld(), { PORT: String(port), BASE_URL: baseUrl, ...environment })
+  // As a rule so tall that any operation is in it.
+  const context = await browser.newContext({ viewport: { width, height } })
   await context.grantPermissions(['clipboard-read', 'clipboard-write'])
   await context.addInitScript(() => {
     addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI }) => {
@@ -191,7 +310,10 @@ async function openDocs(width: number, prefix: string): Promise<{ page: Page; ba
     const widest = await page.evaluate(() => globalThis.document.documentElement.scrollWidth)
     await context.close()
     expect(complaints).toEqual([])
-    expect(requests).toEqual([`${baseUrl}/docs`])
+    const expected = [`${baseUrl}/docs`, expect.stringMatching(/\/docs\/[\w-]{27}\.js$/)]
+    expect(requests.slice(0, 2)).toEqual(expected)
+    // The page again, where it was opened again.
+    for (const url of requests.slice(2)) expect(expected).toContainEqual(url)
     expect(widest).toBeLessThanOrEqual(width)
   })
   await page.goto(`${baseUrl}/docs`)

@@ -9,12 +9,16 @@ import { accountStore } from '../../src/accounts/store.ts'
 import { categoryStore } from '../../src/apps/categories.ts'
 import type { OperationId } from '../../src/contract.ts'
 import { openDatabase } from '../../src/db/open.ts'
+import { introducedUrl } from '../../src/http/docs.ts'
 import { importLines } from '../support/catalogue-file.ts'
 import { temporaryFolder } from '../support/database.ts'
 import { freePort } from '../support/free-port.ts'
 import { type Run, type Served, serve } from '../support/process.ts'
 
-/** The samples that readers of the document see, run as they are copied from it. */
+/**
+ * The samples that readers of the document see, run as they are copied from the page of a server, which puts its own address
+ * in; what a reader puts in is the key.
+ */
 
 const root = `${import.meta.dirname}/../..`
 const languages = { curl: 'sh', TypeScript: 'ts', Python: 'py' } as const
@@ -145,7 +149,7 @@ test("the introduction's first five minutes can be lived through", async () => {
   const { baseUrl, key } = await startScene()
   const section = document.info.description.match(/^## First five minutes$(.*?)^## /ms)?.[1] ?? ''
   const blocks = [...section.matchAll(/^```sh$(.*?)^```$/gms)].map(([, block = '']) =>
-    block.replace('http://localhost:3000', baseUrl).replace('apps_…', key),
+    block.replace(introducedUrl, baseUrl).replace('apps_YOUR_KEY', key),
   )
   const { code, stdout, stderr } = await runSample('curl', blocks.join('\necho\n'), {})
   expect(code, stderr).toBe(0)
@@ -217,10 +221,9 @@ async function startProxy(target: string, before: (request: IncomingMessage) => 
 async function runSample(language: Language, source: string, scene: { baseUrl?: string; key?: string }): Promise<Run> {
   const folder = consumerFolder()
   const file = join(folder, `sample.${languages[language]}`)
-  writeFileSync(file, source)
-  const { baseUrl, key } = scene
-  const env = { ...(baseUrl !== undefined && { BASE_URL: baseUrl }), ...(key !== undefined && { API_KEY: key }) }
-  return execute(await interpreters[language](), [file], env)
+  const { baseUrl = introducedUrl, key = '' } = scene
+  writeFileSync(file, source.replaceAll(introducedUrl, baseUrl).replaceAll('apps_YOUR_KEY', key))
+  return execute(await interpreters[language](), [file])
 }
 
 /** What each language runs in; says what to install where it is missing. */

@@ -3,7 +3,7 @@ import { expect, inject, onTestFinished } from 'vitest'
 import type { Decision } from '../../src/apps/policy.ts'
 import { appStore } from '../../src/apps/store.ts'
 import { catalogue } from '../../src/cli/serve.ts'
-import { readConfig } from '../../src/config.ts'
+import { type Config, readConfig } from '../../src/config.ts'
 import { type Database, openDatabase } from '../../src/db/open.ts'
 import { Refusal } from '../../src/errors.ts'
 import { createListener } from '../../src/http/app.ts'
@@ -58,6 +58,8 @@ export type ServiceOptions = {
   timeouts?: Partial<Timeouts>
   connectionLimits?: Partial<ConnectionLimits>
   docsPage?: string
+  /** How the operators are reached. */
+  contact?: Config['contact']
   isDraining?: () => boolean
   /** Bytes that kept answers may take. */
   cacheSize?: number
@@ -80,6 +82,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     timeouts = {},
     connectionLimits = {},
     docsPage,
+    contact = {},
     isDraining = () => false,
     cacheSize = 2 ** 20,
     limits = {},
@@ -90,7 +93,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
   const logger = createLogger('info', { write: (line: string) => log.push(line) })
   const baseUrl = origin + prefix
   const listener = await createListener({
-    config: { ...readConfig({}), baseUrl, prefix, cacheSize, ...limits },
+    config: { ...readConfig({}), baseUrl, prefix, contact, cacheSize, ...limits },
     responder: catalogue(options.database?.(database) ?? database, baseUrl),
     document: await readDocument(),
     docsPage,

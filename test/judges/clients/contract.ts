@@ -9,29 +9,32 @@ type Success<Data> = { success: true; message: string; data: Data }
 type Failure<Data> = { success: false; message: string; data: Data }
 
 type Problem = { in: 'path' | 'query' | 'header' | 'body'; field: string; message: string }
-type ErrorCode =
-  | 'invalid_request'
-  | 'malformed_json'
-  | 'unauthorized'
-  | 'forbidden'
-  | 'not_found'
-  | 'method_not_allowed'
-  | 'not_acceptable'
-  | 'request_timeout'
-  | 'package_name_taken'
-  | 'precondition_failed'
-  | 'payload_too_large'
-  | 'unsupported_media_type'
-  | 'headers_too_large'
-  | 'internal_error'
-  | 'unavailable'
-type AnyError = Failure<{ code: ErrorCode; errors?: Problem[] }>
-type RateLimited = Failure<{ code: 'rate_limited' }>
-type UnknownCategory = Failure<{
-  code: 'unknown_category'
-  errors: Problem[]
-  categories: { id: number; slug: string; name: string }[]
-}>
+type Coded<Code extends string> = Failure<{ code: Code }>
+
+/** Each status has its own codes, whatever the operation; a 400 has more where there is a body. */
+type Errors = {
+  400: Failure<{ code: 'invalid_request'; errors: Problem[] }>
+  401: Coded<'unauthorized'>
+  403: Coded<'forbidden'>
+  404: Coded<'not_found'>
+  405: Coded<'method_not_allowed'>
+  406: Coded<'not_acceptable'>
+  408: Coded<'request_timeout'>
+  409: Failure<{ code: 'package_name_taken'; errors: Problem[] }>
+  412: Coded<'precondition_failed'>
+  413: Coded<'payload_too_large'>
+  415: Coded<'unsupported_media_type'>
+  422: Failure<{
+    code: 'unknown_category'
+    errors: Problem[]
+    categories: { id: number; slug: string; name: string }[]
+  }>
+  429: Coded<'rate_limited'>
+  431: Coded<'headers_too_large'>
+  500: Coded<'internal_error'>
+  503: Coded<'unavailable'>
+}
+type InvalidRequest = Failure<{ code: 'invalid_request' | 'malformed_json'; errors?: Problem[] }>
 
 type Summary = {
   id: number
@@ -83,35 +86,33 @@ type Query = {
 }
 
 /** What may go wrong with any request, and with one that has a body. */
-type Always = 400 | 401 | 405 | 406 | 408 | 429 | 431 | 500 | 503
-type WithBody = 409 | 413 | 415 | 422
-
-type Errors<Status extends number> = {
-  [S in Status]: S extends 422 ? UnknownCategory : S extends 429 ? RateLimited : AnyError
-}
+type Always = Pick<Errors, 400 | 401 | 405 | 406 | 408 | 429 | 431 | 500 | 503>
+type WithBody = Omit<Always, 400> & { 400: InvalidRequest } & Pick<Errors, 409 | 413 | 415 | 422>
+type OfOne = Pick<Errors, 404>
+type OfChanges = Pick<Errors, 403 | 404 | 412>
 
 /** Each operation's arguments, and its answers by status; one without a body is undefined. */
 export type Contract = Whole<{
-  listApps: { query: Query; header: IfNoneMatch; answers: { 200: Success<Page>; 304: undefined } & Errors<Always> }
+  listApps: { query: Query; header: IfNoneMatch; answers: { 200: Success<Page>; 304: undefined } & Always }
   createApp: {
     body: NewApp
-    answers: { 201: Success<{ app_id: number; slug: string; status: 'pending' }> } & Errors<Always | WithBody>
+    answers: { 201: Success<{ app_id: number; slug: string; status: 'pending' }> } & WithBody
   }
   getApp: {
     path: Id
     header: IfNoneMatch
-    answers: { 200: Success<{ app: App }>; 304: undefined } & Errors<Always | 404>
+    answers: { 200: Success<{ app: App }>; 304: undefined } & Always & OfOne
   }
   updateApp: {
     path: Id
     header: IfMatch
     body: Partial<NewApp>
-    answers: { 200: Success<{ app: App }> } & Errors<Always | WithBody | 403 | 404 | 412>
+    answers: { 200: Success<{ app: App }> } & WithBody & OfChanges
   }
   deleteApp: {
     path: Id
     header: IfMatch
-    answers: { 200: Success<{ app_id: number }> } & Errors<Always | 403 | 404 | 412>
+    answers: { 200: Success<{ app_id: number }> } & Always & OfChanges
   }
 }>
 

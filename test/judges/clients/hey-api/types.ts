@@ -58,3 +58,64 @@ api.updateApp({ path: { id: 1 }, body: {}, headers: { 'If-Match': 1 } })
 api.createApp({ body: { name: app.name, category_id: 1 } })
 // @ts-expect-error there is no such field
 api.createApp({ body: { ...app, colour: 'red' } })
+
+/**
+ * A caller who has thought of all that may go wrong with one operation: no code is left out, so no more is returned; and
+ * each code tells what else is in the data.
+ */
+export async function exhaustive(): Promise<string> {
+  const { error } = await api.createApp({ body: app })
+  if (!error) return 'created'
+  const { data } = error
+  switch (data.code) {
+    case 'invalid_request':
+    case 'malformed_json':
+      return data.errors?.map(({ field }) => field).join() ?? 'malformed'
+    case 'package_name_taken':
+      return data.errors.map(({ field }) => field).join()
+    case 'unknown_category':
+      return data.categories.map(({ slug }) => slug).join()
+    case 'unauthorized':
+    case 'method_not_allowed':
+    case 'not_acceptable':
+    case 'request_timeout':
+    case 'payload_too_large':
+    case 'unsupported_media_type':
+    case 'rate_limited':
+    case 'headers_too_large':
+    case 'internal_error':
+    case 'unavailable':
+      return data.code
+  }
+}
+
+// @ts-expect-error a code is left out: unavailable
+export async function leftOut(): Promise<string> {
+  const { error } = await api.createApp({ body: app })
+  if (!error) return 'created'
+  const { data } = error
+  switch (data.code) {
+    case 'invalid_request':
+    case 'malformed_json':
+    case 'package_name_taken':
+    case 'unknown_category':
+    case 'unauthorized':
+    case 'method_not_allowed':
+    case 'not_acceptable':
+    case 'request_timeout':
+    case 'payload_too_large':
+    case 'unsupported_media_type':
+    case 'rate_limited':
+    case 'headers_too_large':
+    case 'internal_error':
+      return data.code
+  }
+}
+
+export async function tooMuch(): Promise<boolean> {
+  const { error } = await api.createApp({ body: app })
+  if (!error) return true
+  const { data } = error
+  // @ts-expect-error no creation is answered so
+  return data.code === 'precondition_failed'
+}

@@ -1,0 +1,277 @@
+import { OpenAPIBackend } from 'openapi-backend'
+import { describe, expect, test } from 'vitest'
+import { generateKey } from '../../src/accounts/keys.ts'
+import { accountStore } from '../../src/accounts/store.ts'
+import { categoryStore } from '../../src/apps/categories.ts'
+import type { OperationId } from '../../src/contract.ts'
+import { type Database, openDatabase } from '../../src/db/open.ts'
+import { ServiceError } from '../../src/errors.ts'
+import { readDocument } from '../../src/http/docs.ts'
+import { importLines } from '../support/catalogue-file.ts'
+import { holdUptime } from '../support/clock.ts'
+import { noDatabase } from '../support/database.ts'
+import { answerTo } from '../support/raw.ts'
+import {
+  type CheckedAnswer,
+  type RequestOptions,
+  type Service,
+  type ServiceOptions,
+  startService,
+} from '../support/service.ts'
+import type { Call } from './valid-requests.ts'
+
+/**
+ * Every example of the document is what the service answers, at the operation and status that the example is shown with:
+ * the same request in the world that the examples tell of is answered to the letter, but for times, ids and tags.
+ */
+
+type Schema = { example?: unknown; properties?: Record<string, Schema>; items?: Schema; allOf?: Schema[] }
+type Example = { value: unknown }
+type Media = { schema: Schema; example?: unknown; examples?: Record<string, Example> }
+type Header = { example?: unknown }
+type Operation = {
+  operationId: OperationId
+  parameters?: { name: string; in: string; example: unknown }[]
+  requestBody?: { content: { 'application/json': Media } }
+  responses: Record<string, { headers: Record<string, Header>; content?: { 'application/json': Media } }>
+}
+
+// With its references resolved, which openapi-backend's type does not know.
+const { router } = await new OpenAPIBackend({ definition: await readDocument(), quick: true, validate: false }).init()
+const operations = router.getOperations() as unknown as Operation[]
+
+const exampleOf = ({ requestBody }: Operation, name: string) =>
+  requestBody?.content['application/json'].examples?.[name]?.value as Record<string, unknown>
+const operation = (id: OperationId) => operations.find(({ operationId }) => operationId === id) as Operation
+const newApp = exampleOf(operation('createApp'), 'full')
+const changes = exampleOf(operation('updateApp'), 'text')
+
+type Scene = { service: Service; key: string; others: string }
+
+/** What the examples tell of; for a creation without the app that it creates. */
+async function startScene(id: OperationId, options: ServiceOptions = {}): Promise<Scene> {
+  const own = openDatabase(await noDatabase())
+  await own.migrate()
+  const [key, others] = await own.write(async (connection) => {
+    const operator = { operator: 'test' }
+    for (const name of ['Productivity', 'Games', 'Travel']) {
+      await categoryStore(connection).add(name.toLowerCase(), name, operator)
+    }
+    const accounts = accountStore(connection)
+    const developers = ['Harbour Software', 'Cliff Software'].map((name) => accounts.findOrAddDeveloper(name))
+    return Promise.all(developers.map(async (developer) => (await accounts.issueKey(await developer, operator)).key))
+  })
+  const reviews = [
+    {
+      id: 7,
+      reviewer_name: 'Ada',
+      rating: 5,
+      comment: 'Right to the minute, every day.',
+      created_at: '2026-05-11T18:22:05Z',
+    },
+    { id: 3, reviewer_name: 'Bo', rating: 4, comment: '', created_at: '2026-04-02T07:01:59Z' },
+  ]
+  const { category_id: _, ...clock } = newApp
+  const ours = { developer_name: 'Harbour Software', category: 'travel' }
+  const approved = { ...ours, ...clock, id: 42, total_downloads: 18250, reviews, status: 'approved' }
+  const rejected = {
+    ...ours,
+    id: 57,
+    name: 'Cloud Atlas',
+    description: 'Names the clouds above you.',
+    status: 'rejected',
+    rejection_reason: 'The description names features that the app does not have.',
+  }
+  const before = { ...rejected, id: 41 }
+  const lines = id === 'createApp' ? [before] : [approved, rejected]
+  expect(await importLines(own, lines)).toMatchObject({ rejects: [] })
+  const { database = (same: Database) => same, ...rest } = options
+  const service = await startService({ origin: 'https://apps.example.org', ...rest, database: () => database(own) })
+  return { service, key: key ?? '', others: others ?? '' }
+}
+
+/** What each operation's examples of success answer. */
+const requests: Record<OperationId, (scene: Scene) => Call> = {
+  listApps: () => ['GET', '/apps?page=1&limit=20'],
+  getApp: () => ['GET', '/apps/42'],
+  createApp: ({ key }) => ['POST', '/apps', { key, json: newApp }],
+  updateApp: ({ key }) => ['PUT', '/apps/42', { key, json: changes }],
+  deleteApp: ({ key }) => ['DELETE', '/apps/42', { key }],
+}
+
+const withHeader = (name: string, value: string) => (options: RequestOptions) => ({
+  ...options,
+  headers: { ...options.headers, [name]: value },
+})
+const withBody = (json: object) => (options: RequestOptions) => ({ ...options, json: { ...newApp, ...json } })
+
+type Ask = (scene: Scene, call: Call, id: OperationId) => Promise<CheckedAnswer>
+
+/** The request, changed. */
+const changed =
+  (change: (options: RequestOptions, scene: Scene) => RequestOptions): Ask =>
+  (scene, [method, path, options = {}]) =>
+    scene.service.request(method, path, change(options, scene))
+
+/** What a status is answered to, by the name of its example where it has several. */
+const asks: Record<string, Ask> = {
+  '200': changed((options) => options),
+  '200 nothing': ({ service }) => service.get('/apps?page=1&limit=20&search=zeppelin'),
+  '200 rejected': ({ service, key }) => service.get('/apps/57', { key }),
+  '201': changed((options) => options),
+  '304': changed(withHeader('If-None-Match', '*')),
+  '400': ({ service }, [method, path, options]) =>
+    service.request(method, `${path.split('?', 1)}?colour=red&shape=round`, options),
+  '400 invalid': changed(withBody({ name: '', colour: 'red' })),
+  '400 malformed': changed(({ key = '' }) => ({ key, headers: { 'Content-Type': 'application/json' }, body: '{' })),
+  '401': changed((options) => ({ ...options, key: generateKey().key })),
+  '403': changed((options, { others }) => ({ ...options, key: others })),
+  '404': ({ service }, [method, , options]) => service.request(method, '/apps/43', options),
+  '405': ({ service }, [, path, options]) => service.request('PATCH', path.split('?', 1).join(), options),
+  '406': changed(withHeader('Accept', 'text/html')),
+  '408': ({ service }, [method, path]) => answerTo(service, method, path, `${method} ${path} HTTP/1.1\r\nHost: x\r\n`),
+  '409': async ({ service, key }, [method, path]) => {
+    const { body } = await service.request('POST', '/apps', {
+      key,
+      json: { ...newApp, package_name: 'org.example.other' },
+    })
+    const own = method === 'PUT' ? `/apps/${body.data.app_id}` : path
+    await service.request('POST', '/apps', { key, json: newApp })
+    return service.request(method, own, { key, json: newApp })
+  },
+  '412': changed(withHeader('If-Match', '"another"')),
+  '413': changed(withBody({ description: 'a'.repeat(300_000) })),
+  '415': changed(({ key = '' }) => ({ key, headers: { 'Content-Type': 'text/plain' }, body: 'A' })),
+  '422': changed(withBody({ category_id: 99 })),
+  '429': async ({ service }, [method, path, options]) => {
+    const bad = { ...options, key: generateKey().key }
+    await service.request(method, path, bad)
+    wait(43_000)
+    return service.request(method, path, bad)
+  },
+  '431': ({ service }, [method, path]) =>
+    answerTo(service, method, path, `${method} ${path} HTTP/1.1\r\nHost: x\r\nX-Long: ${'a'.repeat(20_000)}\r\n\r\n`),
+  '500': changed((options) => options),
+  '503': changed((options) => options),
+}
+let wait: (milliseconds: number) => void
+
+const failing = (error: () => Error) => (database: Database) => ({
+  ...database,
+  // Keys are still read: it is the operation that fails.
+  read: async (work: Parameters<Database['read']>[0]) => {
+    const result = await database.read(work)
+    if (result && typeof result === 'object' && 'sha256' in result) return result
+    throw error()
+  },
+  write: async () => {
+    throw error()
+  },
+})
+
+/** What the service has to be like for a status. */
+const optionsFor: Record<string, () => ServiceOptions> = {
+  '408': () => ({ timeouts: { headers: 100, request: 100 } }),
+  '429': () => ({ limits: { refusedKeyLimit: 1 } }),
+  '500': () => ({ database: failing(() => new Error('secret')) as (database: Database) => Database }),
+  '503': () => ({
+    database: failing(
+      () => new ServiceError('unavailable', 'The service is not available just now; try again shortly.'),
+    ) as (database: Database) => Database,
+  }),
+}
+
+/** What is another in every answer. */
+const masked = (value: unknown) =>
+  JSON.parse(
+    JSON.stringify(value)
+      .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME')
+      .replaceAll(/\\"[\w-]{27}(?:-br|-gzip)?\\"/g, 'TAG')
+      .replaceAll(/;r=[1-9]\d*;t=\d+/g, ';r=…;t=…')
+      .replaceAll(/;q=\d+/g, ';q=…'),
+  )
+
+const rows = operations.flatMap(({ operationId, responses }) =>
+  Object.entries(responses).flatMap(([status, { headers, content }]) => {
+    const { schema, example, examples } = content?.['application/json'] ?? {}
+    const all = Object.entries(examples ?? { '': { value: example } })
+    return all.map(([name, { value }], index) => {
+      const ask = asks[`${status} ${name}`] ?? asks[status]
+      return { operationId, status, name, value, headers, isFirst: index === 0, ask, schema, all }
+    })
+  }),
+)
+
+describe('the service answers what the document shows', () => {
+  test.for(rows)('$operationId $status $name', async ({ operationId, status, value, headers, ask, isFirst }) => {
+    wait = status === '429' ? holdUptime() : () => {}
+    const scene = await startScene(operationId, optionsFor[status]?.())
+    if (!ask) throw new Error('say in this file what the status is answered to')
+    const answer = await ask(scene, requests[operationId](scene), operationId)
+    expect([String(answer.status), masked(answer.body ?? null)]).toEqual([status, masked(value ?? null)])
+    if (!isFirst) return
+    for (const [name, { example }] of Object.entries(headers)) {
+      const text = answer.headers[name.toLowerCase()]
+      if (example === undefined || text === undefined || name === 'X-Request-Id') continue
+      expect([name, masked(text)]).toEqual([name, masked(String(example))])
+    }
+  })
+})
+
+/** A field's example at each path, and the values at each path of a body. */
+const fieldExamples = ({ example, properties = {}, items, allOf = [] }: Schema, path = ''): [string, unknown][] => [
+  ...(example === undefined ? [] : ([[path, example]] as [string, unknown][])),
+  ...Object.entries(properties).flatMap(([name, schema]) => fieldExamples(schema, `${path}/${name}`)),
+  ...[...(items ? [items] : []), ...allOf].flatMap((schema) => fieldExamples(schema, items ? `${path}/*` : path)),
+]
+
+const valuesOf = (value: unknown, path = ''): [string, unknown][] => [
+  [path, value],
+  ...(typeof value === 'object' && value !== null
+    ? Object.entries(value).flatMap(([name, part]) => valuesOf(part, `${path}/${Array.isArray(value) ? '*' : name}`))
+    : []),
+]
+
+describe('what a field of an answer shows as its example is in an example of the answer', () => {
+  test.for(rows.filter(({ isFirst, schema }) => isFirst && schema))('$operationId $status', (row) => {
+    const { status, schema = {}, all } = row
+    const shown = all.flatMap(([, { value }]) => valuesOf(value)).map((pair) => JSON.stringify(pair))
+    // What a catalogue holds is another in each.
+    const own = fieldExamples(schema).filter(([path]) => status >= '400' || !path.startsWith('/data/'))
+    expect(own.map((pair) => JSON.stringify(pair)).filter((pair) => !shown.includes(pair))).toEqual([])
+  })
+})
+
+describe('the service takes what the document shows of requests', () => {
+  const bodies = operations.flatMap(({ operationId, requestBody }) =>
+    Object.entries(requestBody?.content['application/json'].examples ?? {}).map(([name, { value }]) => ({
+      operationId,
+      name,
+      value,
+    })),
+  )
+  test.for(bodies)('$operationId $name', async ({ operationId, value }) => {
+    const scene = await startScene(operationId)
+    const [method, path, options] = requests[operationId](scene)
+    const { status } = await scene.service.request(method, path, { ...options, json: value })
+    expect(status).toBe(method === 'POST' ? 201 : 200)
+  })
+
+  const parameters = operations.flatMap(({ operationId, parameters = [] }) =>
+    parameters.map((parameter) => ({ operationId, ...parameter })),
+  )
+  test.for(parameters)('$operationId $name', async ({ operationId, name, in: place, example }) => {
+    const scene = await startScene(operationId)
+    const [method, path, options] = requests[operationId](scene)
+    const to = {
+      path: path.replace('42', String(example)),
+      query: `/apps?${new URLSearchParams({ [name]: String(example) })}`,
+      header: path,
+    }[place]
+    const headers = { ...options?.headers, ...(place === 'header' && { [name]: String(example) }) }
+    const answer = await scene.service.request(method, to ?? path, { ...options, headers })
+    // A tag is of another answer, so no change is made.
+    expect(answer.status, answer.text).toBe(name === 'If-Match' ? 412 : 200)
+    if (['category', 'search'].includes(name)) expect(answer.body.data.apps).not.toEqual([])
+  })
+})

@@ -1,0 +1,183 @@
+import { execFile } from 'node:child_process'
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest'
+import document from '../../generated/openapi.json' with { type: 'json' }
+import { copyWorld, temporaryFolder } from '../support/database.ts'
+import { commandLine, serve } from '../support/process.ts'
+
+/** clients/typescript as it would be published: packed, unpacked beside a consumer's program, compiled and run. */
+
+const root = `${import.meta.dirname}/../..`
+const home = `${root}/clients/typescript`
+const run = promisify(execFile)
+const manifest = JSON.parse(readFileSync(`${home}/package.json`, 'utf8'))
+const env = { ...process.env, PATH: `${root}/node_modules/.bin:${process.env.PATH}`, npm_config_offline: 'true' }
+
+let packed: string
+
+beforeAll(async () => {
+  await run('npm', ['pack', '--silent'], { cwd: home, env })
+  packed = join(home, `${manifest.name}-${manifest.version}.tgz`)
+})
+
+/** Runs a program that has the package installed; what it prints. */
+async function consume(source: string): Promise<string> {
+  const folder = consumer(await unpacked(), source)
+  const { stdout } = await run(process.execPath, [join(folder, 'program.ts')], { cwd: folder })
+  return stdout.trimEnd()
+}
+
+async function unpacked(): Promise<string> {
+  const folder = temporaryFolder()
+  const installed = join(folder, 'node_modules', manifest.name)
+  mkdirSync(installed, { recursive: true })
+  await run('tar', ['xzf', packed, '-C', installed, '--strip-components', '1'])
+  for (const name of ['openapi-fetch', 'openapi-typescript-helpers']) {
+    symlinkSync(`${import.meta.dirname}/node_modules/${name}`, join(folder, 'node_modules', name))
+  }
+  return folder
+}
+
+function consumer(folder: string, source: string): string {
+  writeFileSync(join(folder, 'package.json'), '{"type": "module"}')
+  writeFileSync(join(folder, 'program.ts'), source)
+  return folder
+}
+
+/** The five lines of its README, with a server's address and a key. */
+const firstApp = (baseUrl: string, key: string) =>
+  (/## The first app\n\n```ts\n([\s\S]*?)```/.exec(readFileSync(`${home}/README.md`, 'utf8'))?.[1] ?? '')
+    .replace('http://localhost:3000', baseUrl)
+    .replace('apps_YOUR_KEY', key)
+
+async function start() {
+  const databaseFile = await copyWorld()
+  const { port } = await serve(databaseFile)
+  return { baseUrl: `http://127.0.0.1:${port}`, databaseFile, ...inject('world') }
+}
+
+test('has the version of the document', () => {
+  expect(manifest.version).toBe(document.info.version)
+})
+
+test('makes the first app in the lines of its README', async () => {
+  const { baseUrl, keys } = await start()
+  const program = firstApp(baseUrl, keys.ada)
+  expect(program.trim().split('\n').filter(Boolean)).toHaveLength(4)
+  expect(await consume(program)).toMatch(/^{ app_id: \d+, slug: 'star-map', status: 'pending' }$/)
+})
+
+test('goes through all pages', async () => {
+  const { baseUrl, keys, databaseFile } = await start()
+  const program = `
+    import { createClient, dataOf } from 'apps-service-client'
+    const api = createClient('${baseUrl}', '${keys.ada}')
+    const body = { description: 'Tides.', category_id: 1 }
+    for (let i = 0; i < 5; i++) console.log(dataOf(await api.POST('/apps', { body: { ...body, name: 'Shore ' + i } })).app_id)`
+  const ids = (await consume(program)).split('\n')
+  expect((await commandLine(databaseFile).run('moderation', 'approve', ...ids)).code).toBe(0)
+  const names = await consume(`
+    import { createClient } from 'apps-service-client'
+    for await (const { name } of createClient('${baseUrl}').allApps({ search: 'shore', limit: 2 })) console.log(name)`)
+  expect(names.split('\n').toSorted()).toEqual(['Shore 0', 'Shore 1', 'Shore 2', 'Shore 3', 'Shore 4'])
+})
+
+test('throws what the service refused, with its code', async () => {
+  const { baseUrl } = await start()
+  const program = `
+    import { AppsError, createClient, dataOf } from 'apps-service-client'
+    try {
+      dataOf(await createClient('${baseUrl}').GET('/apps/{id}', { params: { path: { id: 999999 } } }))
+    } catch (error) {
+      if (error instanceof AppsError) console.log(error.status, error.data.code, error.message, error.requestId?.length)
+    }`
+  expect(await consume(program)).toBe('404 not_found There is nothing here. 36')
+})
+
+describe('what is to be sent again', () => {
+  /** Answers each request with the next of these, and then as if there were no apps. */
+  async function startAnswering(...answers: [status: number, retryAfter?: string][]) {
+    let count = 0
+    const server = createServer((_request, response) => {
+      const [status, retryAfter] = answers[count++] ?? [200]
+      response.writeHead(status, {
+        'Content-Type': 'application/json',
+        ...(retryAfter && { 'Retry-After': retryAfter }),
+      })
+      const data = { apps: [], pagination: { current_page: 1, total_pages: 0, per_page: 20 }, code: 'unavailable' }
+      response.end(JSON.stringify({ success: status === 200, message: 'So.', data }))
+    }).listen(0, '127.0.0.1')
+    onTestFinished(() => void server.close())
+    await new Promise((resolve) => server.once('listening', resolve))
+    return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, requests: () => count }
+  }
+
+  test.for<[what: string, answers: [number, string?][], options: string, waits: number, status: number]>([
+    [
+      '429, until it is answered otherwise',
+      [
+        [429, '7'],
+        [429, '7'],
+      ],
+      '{}',
+      2,
+      200,
+    ],
+    [
+      '503, as often as it is told',
+      [
+        [503, '7'],
+        [503, '7'],
+        [503, '7'],
+      ],
+      '{ retries: 1 }',
+      1,
+      503,
+    ],
+    ['nothing, where it is told so', [[503, '7']], '{ retries: 0 }', 0, 503],
+    ['nothing, where nobody says when', [[503]], '{}', 0, 503],
+    ['no other error', [[500, '7']], '{}', 0, 500],
+  ])('is %s', async ([, answers, options, waits, status]) => {
+    const server = await startAnswering(...answers)
+    // Seven seconds are told, and not waited for.
+    const printed = await consume(`
+      import { createClient } from 'apps-service-client'
+      const { setTimeout } = globalThis
+      let waits = 0
+      globalThis.setTimeout = (work, time, ...more) =>
+        time === 7000 ? setTimeout(work, 0, waits++) : setTimeout(work, time, ...more)
+      const { response } = await createClient('${server.url}', undefined, ${options}).GET('/apps')
+      console.log(response.status, waits)`)
+    expect([printed, server.requests()]).toEqual([`${status} ${waits}`, waits + 1])
+  })
+})
+
+test('compiles under strict, and a switch over the codes of an operation is exhaustive', async () => {
+  const codes = [
+    ...['invalid_request', 'unauthorized', 'not_found', 'method_not_allowed', 'not_acceptable', 'request_timeout'],
+    ...['rate_limited', 'headers_too_large', 'internal_error', 'unavailable'],
+  ]
+  const advice = (name: string, cases: string[]) => `
+    export async function ${name}(): Promise<string> {
+      const { data, error } = await api.GET('/apps/{id}', { params: { path: { id: 1 } } })
+      if (data) return data.data.app.name
+      switch (error.data.code) {
+        ${cases.map((code) => `case '${code}':`).join('\n')}
+          return error.message
+      }
+    }`
+  const program = `
+    import { createClient } from 'apps-service-client'
+    const api = createClient('http://localhost')
+    ${advice('whole', codes)}
+    // @ts-expect-error a code is left out
+    ${advice('leftOut', codes.slice(1)).trim()}`
+  const folder = consumer(await unpacked(), program)
+  const options = ['--strict', '--noEmit', '--target', 'es2022', '--module', 'nodenext', 'program.ts']
+  const { stdout } = await run(`${root}/node_modules/.bin/tsc`, options, { cwd: folder }).catch((failure) => failure)
+  expect(stdout).toBe('')
+})
