@@ -1,5 +1,6 @@
+import { once } from 'node:events'
 import { createWriteStream } from 'node:fs'
-import { finished } from 'node:stream/promises'
+import { finished, pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
 import { Command } from 'commander'
 import { Refusal } from '../errors.ts'
@@ -45,14 +46,18 @@ async function runExport(file: string, { since }: { since?: string }) {
   const { apps, categories, next } = await withDatabase(async (database) => {
     if (file === '-') return exportCatalogue(database, process.stdout, since)
     const target = createWriteStream(file, { flags: 'wx' })
-    const output = file.endsWith('.gz') ? createGzip() : target
-    if (output !== target) output.pipe(target)
-    const written = finished(target).catch((error: NodeJS.ErrnoException) => {
+    await once(target, 'open').catch((error: NodeJS.ErrnoException) => {
       throw error.code === 'EEXIST' ? new Refusal(`${file} is there already; name a new file`) : error
     })
+    const gzip = file.endsWith('.gz') ? createGzip() : undefined
+    const output = gzip ?? target
+    const written = gzip ? pipeline(gzip, target) : finished(target)
     const exporting = exportCatalogue(database, output, since).finally(() => output.end())
-    const [exported] = await Promise.all([exporting, written])
-    return exported
+    // Neither goes on when the database is closed.
+    const [exported, end] = await Promise.allSettled([exporting, written])
+    if (end.status === 'rejected') throw end.reason
+    if (exported.status === 'rejected') throw exported.reason
+    return exported.value
   })
   note(`${apps} apps and ${categories} categories exported. What changes from now on: --since ${next}`)
 }

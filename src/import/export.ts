@@ -31,6 +31,8 @@ const clockSlack = 60_000
 export async function exportCatalogue(database: Database, output: Writable, since?: string): Promise<Exported> {
   const next = new Date((await database.horizon()).getTime() - clockSlack).toISOString()
   const write = async (line: Line | CategoryLine) => {
+    // Whoever closed it is told of why: it drains no more.
+    if (output.destroyed) throw output.errored ?? new Error('what the export is written to was closed')
     if (!output.write(`${JSON.stringify(line)}\n`)) await once(output, 'drain')
   }
   return database.snapshot(async (connection) => {
