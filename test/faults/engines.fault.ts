@@ -95,7 +95,9 @@ test.skipIf(!isInstalled)(
     const env = { BASE_URL: 'http://apps.test', CACHE_SIZE: '0' }
     const servers = await Promise.all([source, copied, imported].map((address) => serve(address, env)))
     const answer = async (port: number, path: string) => {
-      const response = await fetch(`http://127.0.0.1:${port}${path}`)
+      const ask = () => fetch(`http://127.0.0.1:${port}${path}`)
+      // A server may close a connection that was idle just when it is used again.
+      const response = await ask().catch(ask)
       const { status, headers } = response
       return { status, etag: headers.get('etag'), link: headers.get('link'), text: await response.text() }
     }
