@@ -144,7 +144,7 @@ test('one after another to different files, which can be served as they are', as
   }
   expect(readdirSync(folder).sort()).toEqual(names.toSorted())
   const answers = await publicAnswers(await serve(`sqlite:${file}`))
-  expect(await publicAnswers(await serve(join(folder, odd)))).toEqual(answers)
+  expect(await publicAnswers(await serve(`sqlite:${join(folder, odd)}`))).toEqual(answers)
 })
 
 test('is as private as the database', async () => {

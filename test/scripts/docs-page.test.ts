@@ -5,21 +5,30 @@ import { selfContained } from '../../scripts/docs-page.ts'
 const parts = {
   head: '<head>',
   drawing: '<div id="redoc">drawn</div> <script type="module">',
-  'server "/"': '{"servers":[{"url":"/","description":"This server"}]}',
+  'closed groups': '({expanded:`expanded`in e?e.expanded:void 0})',
+  'label in the menu': '({label:t,link:l,httpVerb:`httpVerb`in o?o.httpVerb:void 0})',
+  'groups left out': '({shouldRenderOps:e.sectionId===s})',
+  'operations left out': 'e.content===null||t&&!t(e.gatePath,n)?null:e.content',
+  'end of the library': 'export{a,hydrate,b};',
+  document: 'const __redoc_definition = {"servers":[{"url":"/"}]};\n',
   logo: '`https://cdn.redoc.ly/redoc/logo-mini-full.svg`',
   'small logo': '`https://cdn.redoc.ly/redoc/logo-mini.svg`',
 }
 const pageOf = (given: object) => Object.values(given).join('\n')
 
-test('the page loads nothing, draws itself, and names the server that the introduction names', () => {
+test('the page loads nothing of others, draws itself and all of it, and has no document yet', () => {
   const page = selfContained(pageOf(parts))
-  expect(page).not.toMatch(/cdn\.redoc|drawn/)
-  expect(page).toContain('"servers":[{"url":"http://localhost:3000","description":"This server"}]')
+  expect(page).not.toMatch(/cdn\.redoc|drawn|"servers"/)
+  expect(page).toContain('({expanded:`always`})')
+  expect(page).toContain('label:o.httpPath?t+"\\n"+o.httpPath:t,link:l')
+  expect(page).toContain('({shouldRenderOps:!0||e.sectionId===s})')
+  expect(page).toContain('e.content===null?null:e.content')
 })
 
 describe('a page of another Redoc is refused', () => {
   test.for(Object.keys(parts))('without its %s', (name) => {
-    const others = Object.entries(parts).filter(([other]) => other !== name)
-    expect(() => selfContained(pageOf(Object.fromEntries(others)))).toThrow(`has no ${name} where`)
+    // The library ends where the document begins.
+    const without = name === 'document' ? 'const __redoc_definition = none' : ''
+    expect(() => selfContained(pageOf({ ...parts, [name]: without }))).toThrow(`has no ${name} where`)
   })
 })
