@@ -71,7 +71,8 @@ export async function importCatalogue(
 
   for (let first = await ahead.next(); first; ) {
     const written = await writeTurn(first)
-    const isLeftAlone = Promise.all([delay(pause), database.settle()])
+    const isLeftAlone = delay(pause)
+    await database.settle()
     await count(written)
     options.onProgress(summary)
     first = await ahead.next()

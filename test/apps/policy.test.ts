@@ -74,10 +74,9 @@ test.for<[method: string, json: object | undefined]>([
         statements.length = 0
         const { status } = await service.request(method, `/apps/${id}`, { ...(key && { key }), json })
         expect(status).toBe(404)
-        return [...statements]
+        // A key's use is noted now and then, whatever it asks for.
+        return statements.filter((statement) => !/^update .api_keys/.test(statement))
       }
-      // Of the first, the key's use is noted.
-      await run(999)
       const ofNone = await run(999)
       expect(ofNone).not.toEqual([])
       for (const id of [apps.pending, apps.rejected, apps.deleted]) expect(await run(id)).toEqual(ofNone)
