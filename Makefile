@@ -47,11 +47,11 @@ lint: $(installed) ## lint the code (Biome) and the document (Redocly)
 	npm run --silent lint
 
 .PHONY: test
-test: $(installed) ## all tests: lint, types, drift of generated/, behaviour
+test: $(installed) ## all tests: lint, types, drift of generated/, behaviour; ENGINE=sqlite or postgres on that alone
 	npm run --silent lint
 	npm run --silent types
 	npm run --silent drift
-	npm run --silent test
+	npm run --silent test -- $(if $(ENGINE),--project $(ENGINE) --project last)
 
 .PHONY: judge
 judge: $(installed) $(judges_installed) $(client_installed) $(bench_installed) generated/docs.html ## hold the contract against foreign clients and tools

@@ -15,8 +15,9 @@ export default function setup(project: TestProject) {
   const folder = mkdtempSync(join(tmpdir(), 'contract-coverage-'))
   const file = join(folder, 'seen')
   writeFileSync(file, '')
-  // Only a whole run can be held to the whole document; one with a file or pattern behind `vitest run` is a part.
-  project.provide('coverage', { file, isWhole: process.argv.slice(2).join(' ') === 'run' })
+  // Only a whole run can be held to the whole document, on whatever engine; one with a file or pattern behind it is a part.
+  const told = process.argv.slice(2).join(' ').replaceAll(/ --project \w+/g, '')
+  project.provide('coverage', { file, isWhole: told === 'run' })
   return () => rmSync(folder, { recursive: true })
 }
 
