@@ -16,7 +16,10 @@ export default function setup(project: TestProject) {
   const file = join(folder, 'seen')
   writeFileSync(file, '')
   // Only a whole run can be held to the whole document, on whatever engine; one with a file or pattern behind it is a part.
-  const told = process.argv.slice(2).join(' ').replaceAll(/ --project \w+/g, '')
+  const told = process.argv
+    .slice(2)
+    .join(' ')
+    .replaceAll(/ --project \w+/g, '')
   project.provide('coverage', { file, isWhole: told === 'run' })
   return () => rmSync(folder, { recursive: true })
 }

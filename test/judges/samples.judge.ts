@@ -11,7 +11,7 @@ import type { OperationId } from '../../src/contract.ts'
 import { openDatabase } from '../../src/db/open.ts'
 import { introducedUrl } from '../../src/http/docs.ts'
 import { importLines } from '../support/catalogue-file.ts'
-import { temporaryFolder } from '../support/database.ts'
+import { noDatabase, temporaryFolder } from '../support/database.ts'
 import { freePort } from '../support/free-port.ts'
 import { type Run, type Served, serve } from '../support/process.ts'
 
@@ -166,8 +166,8 @@ test("the introduction's first five minutes can be lived through", async () => {
 
 /** A served catalogue in which all that the samples name exists. The document's examples speak of the same app. */
 async function startScene(): Promise<Scene> {
-  const file = join(temporaryFolder(), 'apps.sqlite')
-  const database = openDatabase(`sqlite:${file}`)
+  const address = await noDatabase()
+  const database = openDatabase(address)
   await database.migrate()
   const key = await database.write(async (connection) => {
     const operator = { operator: 'judge' }
@@ -196,7 +196,7 @@ async function startScene(): Promise<Scene> {
   // The address is in Location and Link, so it has to be known before the server listens.
   const port = await freePort()
   const baseUrl = `http://localhost:${port}`
-  return { server: await serve(file, { PORT: String(port), BASE_URL: baseUrl }), baseUrl, key }
+  return { server: await serve(address, { PORT: String(port), BASE_URL: baseUrl }), baseUrl, key }
 }
 
 /** Passes requests on, each once `before` is done. */
