@@ -141,7 +141,6 @@ describe.for(runs)('$run', ({ run, flags, refusals, limits }) => {
     data: { apps: [], pagination: { current_page: 1, total_pages: 0, per_page: 1 } },
   }
   test.for([
-    { name: 'a field too many', status: 200, body: { ...page, more: 1 }, seen: /must NOT have additional properties/ },
     { name: 'a field too few', status: 200, body: { ...page, data: {} }, seen: /required property 'apps'/ },
     {
       name: 'a field of a wrong type',
