@@ -87,7 +87,9 @@ export type Engine = Readonly<{
    * who might write it, as far as the engine can know.
    */
   still: <T>(work: (sql: Knex) => Promise<T>) => Promise<T>
-  /** What the engine is the better for when much has been written, and others may write meanwhile. */
+  /** Brings what is in a log into the database itself, which a commit would else have to wait for. Others may write meanwhile. */
+  checkpoint: () => Promise<void>
+  /** What the engine is the better for after much was written. */
   settle: () => Promise<void>
   /**
    * What keeps reading quick, where any of it is due: a server looks after it from time to time, and is not kept from its own work by

@@ -60,7 +60,9 @@ export type Database = Readonly<{
    */
   rehearse: <T>(work: (database: Database) => Promise<T>) => Promise<T>
   usage: () => Usage
-  /** For when much has been written, and others may write. */
+  /** For between turns in which much is written: what a commit would else have to wait for. */
+  checkpoint: () => Promise<void>
+  /** For after much was written. */
   settle: () => Promise<void>
   /** Keeps reading quick, by a process of its own where that takes long. For a server to call from time to time. */
   upkeep: (signal?: AbortSignal) => Promise<void>
@@ -179,6 +181,7 @@ export function databaseOf(engine: Engine): Database {
       shed: { cheap: cheap.refused, dear: dear.refused, write: writing.refused },
     }),
 
+    checkpoint: () => engine.checkpoint().catch(rethrow),
     settle: () => engine.settle().catch(rethrow),
     upkeep: (signal) => engine.upkeep(signal).catch(rethrow),
     close: engine.close,

@@ -72,7 +72,7 @@ export async function importCatalogue(
   for (let first = await ahead.next(); first; ) {
     const written = await writeTurn(first)
     const isLeftAlone = delay(pause)
-    await database.settle()
+    await database.checkpoint()
     await count(written)
     options.onProgress(summary)
     first = await ahead.next()
@@ -82,6 +82,7 @@ export async function importCatalogue(
     const outcomes = await database.write((connection) => importStore(connection).applyLast(later, { ...options, now }))
     await count(later.map((line, index) => [line, outcomes[index] ?? []]))
   }
+  await database.settle()
   return summary
 
   async function* read(): AsyncGenerator<AnyLine> {

@@ -28,6 +28,7 @@ const engine: Engine = {
   copyTo: never,
   rehearse: never,
   still: never,
+  checkpoint: never,
   settle: never,
   upkeep: never,
   close: never,

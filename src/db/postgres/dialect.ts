@@ -148,6 +148,8 @@ function openServer(address: Address, pool: number): Engine {
         await sql.raw(`lock table ${tables.map(({ name }: { name: string }) => name).join(', ')} in share mode`)
         return work(sql)
       }),
+    // It goes on by itself, and no commit waits for it.
+    async checkpoint() {},
     async settle() {
       // The planner would know nothing of it before autovacuum comes.
       await writer.raw('analyze')

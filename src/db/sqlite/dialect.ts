@@ -47,6 +47,11 @@ function openFile(filename: string): Engine {
     await writer.destroy()
   }
 
+  async function checkpoint() {
+    // Not TRUNCATE, which would keep writers waiting until the last reader has ended (https://sqlite.org/pragma.html).
+    await writer.raw('pragma wal_checkpoint(passive)')
+  }
+
   const openSource = () => openWriter(filename, file)
   const before = foundBefore()
 
@@ -118,10 +123,8 @@ function openFile(filename: string): Engine {
     copyTo: (target, inspect) => copyTo(openSource, filename, target, inspect),
     rehearse: (work) => rehearse(openSource, filename, openFile, work),
     still: (work) => still(filename, work),
-    async settle() {
-      // Not TRUNCATE, which would keep writers waiting until the last reader has ended (https://sqlite.org/pragma.html).
-      await writer.raw('pragma wal_checkpoint(passive)')
-    },
+    checkpoint,
+    settle: checkpoint,
     upkeep: upkeepOf(filename, reader),
     async close() {
       await file.settled()
