@@ -13,7 +13,7 @@ import {
   searchedColumns,
 } from '../db/tables.ts'
 import { ServiceError } from '../errors.ts'
-import { type SearchDocument, searchDocument } from '../search/document.ts'
+import { type SearchDocument, searchDocument, searchedName } from '../search/document.ts'
 import { freeSlugs } from './free-slugs.ts'
 import { ratingColumns, ratingsOf, together } from './ratings.ts'
 
@@ -113,12 +113,12 @@ export const appStore = (connection: Connection) => {
     ]
   }
 
-  /** As search is told of them: both names of one who is being given another, on lines of their own. */
+  /** As search knows them. */
   async function developerNames(ids: number[]): Promise<Map<number, string>> {
     if (ids.length === 0) return new Map()
     // Shared, so that a name that is found here does not change before what is made of it is there.
     const rows = await sql('developers').whereIn('id', ids).forShare().select('id', 'name', 'next_name')
-    return new Map(rows.map(({ id, name, next_name }) => [id, next_name === null ? name : `${name}\n${next_name}`]))
+    return new Map(rows.map((developer) => [developer.id, searchedName(developer)]))
   }
 
   /** What follows from changes of apps, in the same transaction. */

@@ -5,6 +5,7 @@ import { Command } from 'commander'
 import { Refusal } from '../errors.ts'
 import { inFolderOfItsOwn } from '../own-folder.ts'
 import { note, print, printJson, withDatabase } from './command.ts'
+import { grouped } from './text.ts'
 
 export const backupCommand = () =>
   new Command('backup')
@@ -59,7 +60,7 @@ async function backup(file: string, options: { json?: true }) {
   const seconds = Math.round((performance.now() - begin) / 10) / 100
   if (options.json) return printJson({ file: target, ...written, seconds })
   const megabytes = (written.bytes / 1e6).toLocaleString('en', { maximumFractionDigits: 1 })
-  print(`Backed up ${written.apps.toLocaleString('en')} apps to ${file}: ${megabytes} MB, verified, in ${seconds} s.`)
+  print(`Backed up ${grouped(written.apps)} apps to ${file}: ${megabytes} MB, verified, in ${seconds} s.`)
 }
 
 /** A log or journal of an older database would be taken for the backup's own as soon as somebody opens it. */

@@ -45,6 +45,16 @@ export function note(text: string) {
   process.stderr.write(`${safe(text)}\n`)
 }
 
+/** How far something is, as a note every ten seconds: what is given between is passed over. */
+export function notesNowAndThen(): (text: () => string) => void {
+  let last = performance.now()
+  return (text) => {
+    if (performance.now() - last < 10_000) return
+    last = performance.now()
+    note(text())
+  }
+}
+
 export function printJson(value: unknown) {
   process.stdout.write(`${JSON.stringify(value, null, 2)}\n`)
 }

@@ -3,7 +3,8 @@ import { readConfig } from '../config.ts'
 import { copyDatabase } from '../db/copy.ts'
 import { addressForms, isAddress } from '../db/open.ts'
 import { Refusal } from '../errors.ts'
-import { note, print, printJson } from './command.ts'
+import { notesNowAndThen, print, printJson } from './command.ts'
+import { grouped } from './text.ts'
 
 export const copyCommand = () =>
   new Command('copy')
@@ -33,21 +34,12 @@ async function copy(options: { to: string; json?: true }) {
   const { databaseUrl } = readConfig(process.env)
   if (!isAddress(options.to)) throw new Refusal(`--to must be ${addressForms}`)
   const begin = performance.now()
-  const { name, counts } = await copyDatabase(databaseUrl, options.to, progress())
+  const noteProgress = notesNowAndThen()
+  const onProgress = (done: number, total: number) => noteProgress(() => `${grouped(done)} of ${grouped(total)} rows`)
+  const { name, counts } = await copyDatabase(databaseUrl, options.to, onProgress)
   const seconds = Math.round((performance.now() - begin) / 100) / 10
   if (options.json) return printJson({ to: name, rows: counts, seconds })
-  const grouped = (count: number) => count.toLocaleString('en')
   const { apps, reviews, audit } = counts
   const what = `${grouped(apps)} apps, ${grouped(reviews)} reviews and ${grouped(audit)} entries of the audit`
   print(`Copied all to ${name}: ${what}, in ${seconds} s. Set DATABASE_URL to it, and start the server.`)
-}
-
-/** A line every ten seconds. */
-function progress() {
-  let last = performance.now()
-  return (done: number, total: number) => {
-    if (performance.now() - last < 10_000) return
-    last = performance.now()
-    note(`${done.toLocaleString('en')} of ${total.toLocaleString('en')} rows`)
-  }
 }

@@ -11,8 +11,8 @@ import { Refusal } from '../errors.ts'
 import { importCatalogue, type Summary } from '../import/import.ts'
 import { lineSchema } from '../import/line.ts'
 import { Reasons, rejectOf } from '../import/rejects.ts'
-import { note, operator, print, printJson, withDatabase } from './command.ts'
-import { safe } from './text.ts'
+import { note, notesNowAndThen, operator, print, printJson, withDatabase } from './command.ts'
+import { grouped, safe } from './text.ts'
 
 type Options = { dryRun?: true; onlyNew?: true; json?: true; schema?: true; rejects?: string }
 
@@ -107,8 +107,6 @@ async function runImport(file: string | undefined, options: Options, command: Co
 /** How many reasons are named. */
 const mostReasons = 10
 
-const grouped = (count: number) => count.toLocaleString('en')
-
 /** Left to itself V8 lets garbage pile up while the machine has memory to spare: 400 MB, where an import needs half of it. */
 function keepMemoryFlat() {
   setFlagsFromString('--semi-space-growth-factor=1')
@@ -184,12 +182,11 @@ function showProgress(size: number | undefined) {
     const update = (summary: Summary) => bar.update(bytes, { lines: summary.lines, rate: rateOf(summary) })
     return { counter, update, stop: () => bar.stop() }
   }
-  let last = begin
-  const update = (summary: Summary) => {
-    if (performance.now() - last < 10_000) return
-    last = performance.now()
-    const share = size ? `, ${Math.round((bytes / size) * 100)}%` : ''
-    note(`${summary.lines} lines${share}, ${rateOf(summary)}/s`)
-  }
+  const noteProgress = notesNowAndThen()
+  const update = (summary: Summary) =>
+    noteProgress(() => {
+      const share = size ? `, ${Math.round((bytes / size) * 100)}%` : ''
+      return `${summary.lines} lines${share}, ${rateOf(summary)}/s`
+    })
   return { counter, update, stop: () => {} }
 }

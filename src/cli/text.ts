@@ -94,3 +94,5 @@ export function tableLines(
 }
 
 const padded = (text: string, width: number) => text + ' '.repeat(Math.max(0, width - stringWidth(text)))
+
+export const grouped = (count: number) => count.toLocaleString('en')

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { Refusal } from '../errors.ts'
-import { searchDocument } from '../search/document.ts'
+import { searchDocument, searchedName } from '../search/document.ts'
 import type { Connection, NewRow } from './dialect.ts'
 import { ageOf, demandCurrent, demandUsable, engineOf, openMigrated } from './open.ts'
 import { type AppRow, isListed } from './tables.ts'
@@ -106,15 +106,13 @@ async function insert({ sql, insertion }: Connection, table: Table, rows: Row[])
   else for (const row of rows) await sql<Row>(table).insert(row)
 }
 
-/** As the store of apps tells it: of a developer who is being renamed, both names. */
+/** As the store of apps tells it. */
 async function tellSearch({ sql, search }: Connection, apps: AppRow[]) {
   const shown = apps.filter(isListed)
   const developers = await sql('developers')
     .whereIn('id', [...new Set(shown.map(({ developer_id }) => developer_id))])
     .select('id', 'name', 'next_name')
-  const names = new Map(
-    developers.map(({ id, name, next_name }) => [id, next_name === null ? name : `${name}\n${next_name}`]),
-  )
+  const names = new Map(developers.map((developer) => [developer.id, searchedName(developer)]))
   const entry = search.entry(
     shown.map((app) => ({
       id: app.id,

@@ -9,6 +9,11 @@ export function sliceOf(total: number, limit: number, offset: number): Slice {
   return behind < offset ? { direction: 'asc', skip: behind, take } : { direction: 'desc', skip: offset, take }
 }
 
+/** About how many rows a walk through an order's index passes to the end of a slice of `size`, among `listed` in all. */
+export const passedBy = ({ skip, take }: Slice, size: number, listed: number) =>
+  // And somewhat more: they do not stand evenly.
+  20 + Math.ceil(((skip + take) * listed) / size)
+
 /** `first` stands before the columns. */
 export const orderBy = (order: Order, direction: Slice['direction'], ...first: string[]) =>
   `order by ${[...first, ...order.map((column) => `apps.${column} ${direction}`)].join(', ')}`

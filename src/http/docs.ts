@@ -33,18 +33,19 @@ export const libraryEnd = '/* the end of Redoc */'
 
 /** Serves the document as this server's, its page and the worked example. Each is made when it is first asked for. */
 export function docsRouter(document: Document, page: string | undefined, server: Server): Router {
-  const served = servedDocument(document, server)
+  let known: Document | undefined
+  const served = () => (known ??= servedDocument(document, server))
   const router = Router({ strict: true, caseSensitive: true })
-  serve('/openapi.json', 'application/json', () => ({ text: JSON.stringify(served, null, 2) }))
+  serve('/openapi.json', 'application/json', () => ({ text: JSON.stringify(served(), null, 2) }))
   serve('/openapi.yaml', 'application/yaml', async () => {
     const { stringify } = await import('yaml')
-    return { text: stringify(served, { aliasDuplicateObjects: false }) }
+    return { text: stringify(served(), { aliasDuplicateObjects: false }) }
   })
   // It names the document as openapi.yaml, beside it.
   serve('/life-cycle.arazzo.yaml', 'application/yaml', () => ({ text: readFileSync(example, 'utf8') }))
   serve('/changelog.md', 'text/markdown; charset=utf-8', () => ({ text: readFileSync(changelog, 'utf8') }))
   if (page !== undefined) {
-    const { html, library, libraryPath } = pageParts(page, served)
+    const { library, libraryPath, htmlOf } = pageParts(page)
     // Headers for pages; the policy, which names the scripts of this one, is its own.
     router.use(
       '/docs',
@@ -54,10 +55,10 @@ export function docsRouter(document: Document, page: string | undefined, server:
         crossOriginResourcePolicy: { policy: 'cross-origin' },
       }),
     )
-    serve('/docs', 'text/html; charset=utf-8', () => ({
-      text: html,
-      headers: { 'Content-Security-Policy': pagePolicy(html) },
-    }))
+    serve('/docs', 'text/html; charset=utf-8', () => {
+      const text = htmlOf(served())
+      return { text, headers: { 'Content-Security-Policy': pagePolicy(text) } }
+    })
     // Its name changes with it (RFC 8246).
     const headers = { 'Cache-Control': 'public, max-age=31536000, immutable' }
     serve(libraryPath, 'text/javascript; charset=utf-8', () => ({ text: library, headers }))
@@ -95,16 +96,19 @@ function servedDocument(document: Document, { baseUrl, contact }: Server): Docum
 const operators = 'the operators of the catalogue'
 
 /** The page itself, and the library that draws it: most of its bytes, and the same until Redoc is another. */
-function pageParts(page: string, document: Document) {
+function pageParts(page: string) {
   const [head = '', tail] = page.split(libraryEnd)
   const begin =
     tail === undefined ? head.length : head.lastIndexOf('<script type="module">') + '<script type="module">'.length
   const library = head.slice(begin)
   const libraryPath = `/docs/${hash('sha256', library, 'base64url').slice(0, 27)}.js`
   const load = tail === undefined ? '' : `import { hydrate } from '.${libraryPath}'\n${tail}`
-  // In a script, `<` could end it.
-  const json = JSON.stringify(forReaders(document)).replaceAll('<', '\\u003c')
-  return { html: head.slice(0, begin) + load.replace(documentPlace, () => json), library, libraryPath }
+  const htmlOf = (document: Document) => {
+    // In a script, `<` could end it.
+    const json = JSON.stringify(forReaders(document)).replaceAll('<', '\\u003c')
+    return head.slice(0, begin) + load.replace(documentPlace, () => json)
+  }
+  return { library, libraryPath, htmlOf }
 }
 
 /** Redoc takes security that one may leave out for security that is demanded. */

@@ -18,6 +18,10 @@ export type SearchedTexts = {
   package_name?: string | null
 }
 
+/** A developer as search knows them: one who is being given another name by both, on lines of their own. */
+export const searchedName = ({ name, next_name }: { name: string; next_name: string | null }) =>
+  next_name === null ? name : `${name}\n${next_name}`
+
 /** What the search index is told of an app. */
 export function searchDocument(app: SearchedTexts, developerName: string): SearchDocument {
   const packageName = app.package_name ?? ''

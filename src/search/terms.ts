@@ -221,7 +221,7 @@ function joinedPiece(run: string): { words: string[] } {
 }
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the whole of ASCII
-const isAscii = (text: string) => /^[\u0000-\u007F]*$/.test(text)
+export const isAscii = (text: string) => /^[\u0000-\u007F]*$/.test(text)
 
 function pairs(run: string): string[] {
   const characters = [...run]

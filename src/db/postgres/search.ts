@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import { LRUCache } from 'lru-cache'
 import type { Form } from '../../search/terms.ts'
 import type { Connection, Order, SearchIndex, SearchQuestion } from '../dialect.ts'
-import { orderBy, type Slice, sliceOf } from '../page.ts'
+import { orderBy, passedBy, type Slice, sliceOf } from '../page.ts'
 import { listed as isListed } from '../tables.ts'
 import { select as selectWith } from './rows.ts'
 import { connectionNumber, establishedSoFar } from './snapshots.ts'
@@ -12,7 +12,7 @@ import { categoryToken, type Kind, keyToken, lexeme, marks, rowOf } from './toke
 const few = 2000
 
 /** To look at an app on the way costs some sixteen times as much as to fetch and sort a match. */
-const walkedForFetched = 16
+const fetchedForWalked = 16
 
 /** What is remembered of a question, while the data is what it was: to count what many have takes long. */
 type Found = {
@@ -149,8 +149,8 @@ export const searchIndex = (sql: Knex, before: FoundBefore): SearchIndex => {
       return { ids, total }
 
       async function partOf({ rank, size, slice }: Part, order: Order): Promise<number[]> {
-        const passed = 20 + Math.ceil(((slice.skip + slice.take) * listed) / size)
-        const most = Math.ceil(size / walkedForFetched)
+        const passed = passedBy(slice, size, listed)
+        const most = Math.ceil(size / fetchedForWalked)
         const met = passed < most ? await walked(rank, slice, most, order, question.categoryId) : undefined
         return (
           met ??

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import type { SearchDocument } from '../../search/document.ts'
+import { isAscii } from '../../search/terms.ts'
 
 /** The letter that a token of each kind begins with. Tokens of names are among those of the text, too. */
 export const marks = { text: 't', name: 'n', package: 'p', key: 'k', category: 'c' }
@@ -34,8 +35,7 @@ const marked = (tokens: string, mark: string) =>
   tokens === '' ? [] : tokens.split(' ').map((token) => `${mark}${token}`)
 
 /** Only what is written without spaces is asked for by several tokens that stand one after the other. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: the whole of ASCII
-const sequence = (tokens: string) => (/^[\u0000-\u007F]*$/.test(tokens) ? null : ` ${tokens} `)
+const sequence = (tokens: string) => (isAscii(tokens) ? null : ` ${tokens} `)
 
 /** A token, or what it begins, as `tsquery` reads it (https://www.postgresql.org/docs/current/datatype-textsearch.html). */
 export const lexeme = (token: string, isBeginning = false) =>

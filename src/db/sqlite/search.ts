@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import { LRUCache } from 'lru-cache'
 import type { Form } from '../../search/terms.ts'
 import type { Order, SearchIndex, SearchQuestion } from '../dialect.ts'
-import { orderBy, type Slice, sliceOf } from '../page.ts'
+import { orderBy, passedBy, type Slice, sliceOf } from '../page.ts'
 import { listed as isListed } from '../tables.ts'
 import { IdSet, idsOf } from './id-set.ts'
 import { jsonBytes } from './rows.ts'
@@ -179,8 +179,7 @@ function partsOf({ ranks, listed }: Found, limit: number, offset: number): (FewP
     if (take <= 0) continue
     wanted -= take
     const slice = sliceOf(size, take, skip)
-    // And somewhat more: they do not stand evenly.
-    const passed = 20 + Math.ceil(((slice.skip + slice.take) * listed) / size)
+    const passed = passedBy(slice, size, listed)
     const last = parts.at(-1)
     if (passed < size * walkedForFetched) {
       parts.push({ apps, slice, passed })
