@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { Refusal } from '../errors.ts'
 import { searchDocument, searchedName } from '../search/document.ts'
-import type { Connection, NewRow } from './dialect.ts'
+import type { Connection, NewRow, Statement } from './dialect.ts'
 import { ageOf, demandCurrent, demandUsable, engineOf, openMigrated } from './open.ts'
 import { type AppRow, isListed } from './tables.ts'
 
@@ -64,19 +64,32 @@ async function copyRows(source: Connection, target: Connection, onProgress: (don
   if (taken.length > 0) throw new Refusal(`what it is copied to is not empty: it has ${taken.join(', ')}`)
   const total = sumOf(counts)
   let done = 0
-  for (const table of tableNames) {
-    for await (const rows of batchesOf(source.sql, table)) {
-      await insert(target, table, rows)
-      if (table === 'apps') await tellSearch(target, rows as AppRow[])
-      done += rows.length
-      onProgress(done, total)
+  await target.filling(async () => {
+    for (const table of tableNames) {
+      // Each batch is read, and made ready, while the one before it is written.
+      let written = Promise.resolve()
+      for await (const rows of batchesOf(source.sql, table)) {
+        const statements = [insertion(target, table, rows)]
+        if (table === 'apps') statements.push(await entry(source, target, rows as AppRow[]))
+        await written
+        written = write(statements, rows.length)
+        // Awaited above and below: until then a failure is nobody's.
+        written.catch(() => {})
+      }
+      await written
+      if (numbered.includes(table)) await target.giveIdsBehind(table, await source.lastId(table))
     }
-    if (numbered.includes(table)) await target.giveIdsBehind(table, await source.lastId(table))
-  }
+  })
   const arrived = await countsOf(target.sql)
   const short = tableNames.filter((table) => arrived[table] !== counts[table])
   if (short.length > 0) throw new Error(`not all rows have arrived of ${short.join(', ')}`)
   return counts
+
+  async function write(statements: Statement[], rows: number) {
+    for (const statement of statements) await statement()
+    done += rows
+    onProgress(done, total)
+  }
 }
 
 async function countsOf(sql: Knex): Promise<Counts> {
@@ -101,24 +114,25 @@ async function* batchesOf(sql: Knex, table: Table): AsyncGenerator<Row[]> {
   } while (last !== undefined)
 }
 
-async function insert({ sql, insertion }: Connection, table: Table, rows: Row[]) {
-  if (numbered.includes(table)) await insertion(table, rows as NewRow[])()
-  else for (const row of rows) await sql<Row>(table).insert(row)
+function insertion({ sql, insertion }: Connection, table: Table, rows: Row[]): Statement {
+  if (numbered.includes(table)) return insertion(table, rows as NewRow[])
+  return async () => {
+    for (const row of rows) await sql<Row>(table).insert(row)
+  }
 }
 
-/** As the store of apps tells it. */
-async function tellSearch({ sql, search }: Connection, apps: AppRow[]) {
+/** As the store of apps tells search. */
+async function entry({ sql }: Connection, { search }: Connection, apps: AppRow[]): Promise<Statement> {
   const shown = apps.filter(isListed)
   const developers = await sql('developers')
     .whereIn('id', [...new Set(shown.map(({ developer_id }) => developer_id))])
     .select('id', 'name', 'next_name')
   const names = new Map(developers.map((developer) => [developer.id, searchedName(developer)]))
-  const entry = search.entry(
+  return search.entry(
     shown.map((app) => ({
       id: app.id,
       categoryId: app.category_id,
       ...searchDocument(app, names.get(app.developer_id) ?? ''),
     })),
   )
-  await entry()
 }

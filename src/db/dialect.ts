@@ -123,6 +123,11 @@ export type Connection = Readonly<{
   /** In a transaction. Has a table, whose ids are no greater, give the next one behind an id. */
   giveIdsBehind: (table: string, id: number) => Promise<void>
   /**
+   * In a transaction, whose work fills tables that are empty: an engine may keep others from them, and make their indexes when
+   * all rows are there.
+   */
+  filling: <T>(work: () => Promise<T>) => Promise<T>
+  /**
    * A subquery whose value is the rows that it finds, in an order: what belongs together comes in one statement, and costs less
    * than its values one by one. Columns are expressions by name; `rowsOf` reads the value.
    */

@@ -52,6 +52,8 @@ const writersSettings = settingsOf({
   lock_timeout: timeouts.lock,
   idle_in_transaction_session_timeout: timeouts.idle,
   default_transaction_read_only: 'off',
+  // The least that there is, in KiB: some thirty apps wait to be put into the index of search, and are read by each search.
+  gin_pending_list_limit: 64,
 })
 
 class PostgresClient extends PgClient {

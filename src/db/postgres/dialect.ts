@@ -3,6 +3,7 @@ import { type Dialect, type Engine, unmigrated, usualPool } from '../dialect.ts'
 import { type Address, parseAddress } from './address.ts'
 import { applicationName, openReader, openWriter } from './connections.ts'
 import { isConflict, isUnavailable, reasonOf } from './errors.ts'
+import { filling } from './filling.ts'
 import { horizonOf } from './horizon.ts'
 import { copyTables } from './rehearse.ts'
 import { attempt, giveIdsBehind, insertion, jsonRows, lastId, lock, newIds, rowsOf, select } from './rows.ts'
@@ -96,6 +97,7 @@ function openServer(address: Address, pool: number): Engine {
       insertion: insertion(sql),
       lastId: lastId(sql),
       giveIdsBehind: giveIdsBehind(sql),
+      filling: filling(sql),
       jsonRows,
       rowsOf,
       lock: lock(sql),

@@ -11,6 +11,9 @@ import { categoryToken, type Kind, keyToken, lexeme, marks, rowOf } from './toke
 /** Up to so many are fetched, and sorted by rank and order, in one statement. */
 const few = 2000
 
+/** More apps than the list of what waits for the index has room for (connections.ts) are put into it together, at once. */
+const waiting = 20
+
 /** To look at an app on the way costs some sixteen times as much as to fetch and sort a match. */
 const fetchedForWalked = 16
 
@@ -107,14 +110,17 @@ export const searchIndex = (sql: Knex, before: FoundBefore): SearchIndex => {
       const rows = JSON.stringify(documents.toSorted((a, b) => a.id - b.id).map(rowOf))
       return async () => {
         if (documents.length === 0) return
+        const areMany = documents.length > waiting
+        if (areMany) await sql.raw(`set local gin_pending_list_limit = '64MB'`)
         await sql.raw(
           `insert into app_search (app_id, name, text, package, tokens)
-           select app_id, name, text, package, array_to_tsvector(array(select json_array_elements_text(tokens)))
-           from json_to_recordset(?::json) as document (app_id bigint, name text, text text, package text, tokens json)
+           select app_id, name, text, package, array_to_tsvector(string_to_array(tokens, ' '))
+           from json_to_recordset(?::json) as document (app_id bigint, name text, text text, package text, tokens text)
            on conflict (app_id) do update set
              name = excluded.name, text = excluded.text, package = excluded.package, tokens = excluded.tokens`,
           [rows],
         )
+        if (areMany) await sql.raw(`select gin_clean_pending_list(to_regclass('app_search_tokens'))`)
       }
     },
 

@@ -10,7 +10,7 @@ export type Kind = 'text' | 'name' | 'package'
 export const keyToken = (key: string) => `${marks.key}${hash('sha256', key).slice(0, 16)}`
 export const categoryToken = (categoryId: number) => `${marks.category}${categoryId}`
 
-type Row = { app_id: number; name: string | null; text: string | null; package: string | null; tokens: string[] }
+type Row = { app_id: number; name: string | null; text: string | null; package: string | null; tokens: string }
 
 /** What the table has of an app. */
 export function rowOf(document: SearchDocument & { id: number; categoryId: number }): Row {
@@ -27,7 +27,7 @@ export function rowOf(document: SearchDocument & { id: number; categoryId: numbe
     name: sequence(document.name),
     text: sequence(document.text),
     package: sequence(document.package),
-    tokens: [...new Set(tokens)],
+    tokens: [...new Set(tokens)].join(' '),
   }
 }
 

@@ -95,6 +95,7 @@ function openFile(filename: string): Engine {
       insertion: insertion(sql),
       lastId: lastId(sql),
       giveIdsBehind: giveIdsBehind(sql),
+      filling: (work) => work(),
       jsonRows,
       rowsOf,
       // Whoever writes is alone at it.
