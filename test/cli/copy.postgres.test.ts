@@ -1,0 +1,25 @@
+import { expect, test } from 'vitest'
+import { openDatabase } from '../../src/db/open.ts'
+import { copyWorld, noDatabase } from '../support/database.ts'
+import { ask } from '../support/postgres.ts'
+import { commandLine } from '../support/process.ts'
+
+/** Indexes and constraints, as PostgreSQL would make them again. */
+const schemaOf = async (address: string) => [
+  await ask(address, 'select indexdef from pg_indexes where schemaname = current_schema() order by 1'),
+  await ask(
+    address,
+    `select conrelid::regclass as table, conname, pg_get_constraintdef(oid) as definition, convalidated from pg_constraint
+     where connamespace = current_schema()::regnamespace order by 1, 2`,
+  ),
+]
+
+test('what was copied to has all indexes and foreign keys that a migrated database has', async () => {
+  const target = await noDatabase()
+  const database = openDatabase(target)
+  await database.migrate().finally(() => database.close())
+  const migrated = await schemaOf(target)
+  expect(migrated.flat().length).toBeGreaterThan(40)
+  await commandLine(await copyWorld()).json('copy', '--to', target)
+  expect(await schemaOf(target)).toEqual(migrated)
+})
