@@ -14,8 +14,8 @@ const few = 2000
 /** More apps than the list of what waits for the index has room for (connections.ts) are put into it together, at once. */
 const waiting = 20
 
-/** To look at an app on the way costs some sixteen times as much as to fetch and sort a match. */
-const fetchedForWalked = 16
+/** To look at an app on the way costs some four times as much as to fetch and sort a match. */
+const fetchedForWalked = 4
 
 /** What is remembered of a question, while the data is what it was: to count what many have takes long. */
 type Found = {
@@ -67,16 +67,19 @@ export const searchIndex = (sql: Knex, before: FoundBefore): SearchIndex => {
     return { listed, found }
   }
 
-  /** All that is found, few, by rank: each app in the first of the conditions that it meets. */
-  async function sorted(ranks: Condition[], order: Order, take: number, skip: number): Promise<number[]> {
+  /**
+   * What is found, by rank: each app in the first of the conditions that it meets. How many that are is known, and said as a
+   * limit: by its own guess, which is the same for all, PostgreSQL would go through all apps to join a few.
+   */
+  async function sorted(ranks: Condition[], size: number, order: Order, take: number, skip: number): Promise<number[]> {
     const each = ranks.map(({ where }, rank) => `select app_id, ${rank} as rank from app_search where ${where}`)
     const found = await select<{ id: number }>(
       `with found as materialized (
-         select app_id, min(rank) as rank from (${each.join(' union all ')}) as met group by app_id
+         select app_id, min(rank) as rank from (${each.join(' union all ')}) as met group by app_id limit ?
        )
        select apps.id from found join apps on apps.id = found.app_id
        ${orderBy(order, 'desc', 'found.rank')} limit ? offset ?`,
-      [...ranks.flatMap(({ values }) => values), take, skip],
+      [...ranks.flatMap(({ values }) => values), size, take, skip],
     )
     return found.map(({ id }) => id)
   }
@@ -117,7 +120,8 @@ export const searchIndex = (sql: Knex, before: FoundBefore): SearchIndex => {
            select app_id, name, text, package, array_to_tsvector(string_to_array(tokens, ' '))
            from json_to_recordset(?::json) as document (app_id bigint, name text, text text, package text, tokens text)
            on conflict (app_id) do update set
-             name = excluded.name, text = excluded.text, package = excluded.package, tokens = excluded.tokens`,
+             name = excluded.name, text = excluded.text, package = excluded.package, tokens = excluded.tokens,
+             spaces = excluded.spaces`,
           [rows],
         )
         if (areMany) await sql.raw(`select gin_clean_pending_list(to_regclass('app_search_tokens'))`)
@@ -137,7 +141,7 @@ export const searchIndex = (sql: Knex, before: FoundBefore): SearchIndex => {
       const total = await sizeOf(all)
       if (offset >= total) return { ids: [], total }
       if (total <= few) {
-        const ids = await kept(found.ids, `${isRanked} ${order}`, () => sorted(ranks, order, total, 0))
+        const ids = await kept(found.ids, `${isRanked} ${order}`, () => sorted(ranks, total, order, total, 0))
         return { ids: ids.slice(offset, offset + limit), total }
       }
 
@@ -160,7 +164,13 @@ export const searchIndex = (sql: Knex, before: FoundBefore): SearchIndex => {
         const met = passed < most ? await walked(rank, slice, most, order, question.categoryId) : undefined
         return (
           met ??
-          sorted([rank], order, slice.take, slice.direction === 'desc' ? slice.skip : size - slice.skip - slice.take)
+          sorted(
+            [rank],
+            size,
+            order,
+            slice.take,
+            slice.direction === 'desc' ? slice.skip : size - slice.skip - slice.take,
+          )
         )
       }
     },
