@@ -68,18 +68,17 @@ export const searchIndex = (sql: Knex, before: FoundBefore): SearchIndex => {
   }
 
   /**
-   * What is found, by rank: each app in the first of the conditions that it meets. How many that are is known, and said as a
-   * limit: by its own guess, which is the same for all, PostgreSQL would go through all apps to join a few.
+   * What is found, by rank: each app in the first of the conditions that it meets. Of what it has put aside (`materialized`)
+   * PostgreSQL expects few groups: by its guess at how many are met it would go through all apps to join a few.
    */
-  async function sorted(ranks: Condition[], size: number, order: Order, take: number, skip: number): Promise<number[]> {
+  async function sorted(ranks: Condition[], order: Order, take: number, skip: number): Promise<number[]> {
     const each = ranks.map(({ where }, rank) => `select app_id, ${rank} as rank from app_search where ${where}`)
     const found = await select<{ id: number }>(
-      `with found as materialized (
-         select app_id, min(rank) as rank from (${each.join(' union all ')}) as met group by app_id limit ?
-       )
+      `with met as materialized (${each.join(' union all ')}),
+       found as materialized (select app_id, min(rank) as rank from met group by app_id)
        select apps.id from found join apps on apps.id = found.app_id
        ${orderBy(order, 'desc', 'found.rank')} limit ? offset ?`,
-      [...ranks.flatMap(({ values }) => values), size, take, skip],
+      [...ranks.flatMap(({ values }) => values), take, skip],
     )
     return found.map(({ id }) => id)
   }
@@ -141,7 +140,7 @@ export const searchIndex = (sql: Knex, before: FoundBefore): SearchIndex => {
       const total = await sizeOf(all)
       if (offset >= total) return { ids: [], total }
       if (total <= few) {
-        const ids = await kept(found.ids, `${isRanked} ${order}`, () => sorted(ranks, total, order, total, 0))
+        const ids = await kept(found.ids, `${isRanked} ${order}`, () => sorted(ranks, order, total, 0))
         return { ids: ids.slice(offset, offset + limit), total }
       }
 
@@ -164,13 +163,7 @@ export const searchIndex = (sql: Knex, before: FoundBefore): SearchIndex => {
         const met = passed < most ? await walked(rank, slice, most, order, question.categoryId) : undefined
         return (
           met ??
-          sorted(
-            [rank],
-            size,
-            order,
-            slice.take,
-            slice.direction === 'desc' ? slice.skip : size - slice.skip - slice.take,
-          )
+          sorted([rank], order, slice.take, slice.direction === 'desc' ? slice.skip : size - slice.skip - slice.take)
         )
       }
     },
