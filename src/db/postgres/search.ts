@@ -14,6 +14,9 @@ const few = 2000
 /** More apps than the list of what waits for the index has room for (connections.ts) are put into it together, at once. */
 const waiting = 20
 
+/** To join more than so many takes longer one by one than with all apps. */
+const mostOneByOne = 20_000
+
 /** To look at an app on the way costs some four times as much as to fetch and sort a match. */
 const fetchedForWalked = 4
 
@@ -68,13 +71,15 @@ export const searchIndex = (sql: Knex, before: FoundBefore): SearchIndex => {
   }
 
   /**
-   * What is found, by rank: each app in the first of the conditions that it meets. Of what it has put aside (`materialized`)
-   * PostgreSQL expects few groups: by its guess at how many are met it would go through all apps to join a few.
+   * What is found, so many, by rank: each app in the first of the conditions that it meets. Of what it has put aside
+   * (`materialized`) PostgreSQL expects few groups, and joins them one by one; by its guess at how many are met it goes through
+   * all apps.
    */
-  async function sorted(ranks: Condition[], order: Order, take: number, skip: number): Promise<number[]> {
+  async function sorted(ranks: Condition[], size: number, order: Order, take: number, skip: number): Promise<number[]> {
+    const aside = size > mostOneByOne ? 'not materialized' : 'materialized'
     const each = ranks.map(({ where }, rank) => `select app_id, ${rank} as rank from app_search where ${where}`)
     const found = await select<{ id: number }>(
-      `with met as materialized (${each.join(' union all ')}),
+      `with met as ${aside} (${each.join(' union all ')}),
        found as materialized (select app_id, min(rank) as rank from met group by app_id)
        select apps.id from found join apps on apps.id = found.app_id
        ${orderBy(order, 'desc', 'found.rank')} limit ? offset ?`,
@@ -140,7 +145,7 @@ export const searchIndex = (sql: Knex, before: FoundBefore): SearchIndex => {
       const total = await sizeOf(all)
       if (offset >= total) return { ids: [], total }
       if (total <= few) {
-        const ids = await kept(found.ids, `${isRanked} ${order}`, () => sorted(ranks, order, total, 0))
+        const ids = await kept(found.ids, `${isRanked} ${order}`, () => sorted(ranks, total, order, total, 0))
         return { ids: ids.slice(offset, offset + limit), total }
       }
 
@@ -163,7 +168,13 @@ export const searchIndex = (sql: Knex, before: FoundBefore): SearchIndex => {
         const met = passed < most ? await walked(rank, slice, most, order, question.categoryId) : undefined
         return (
           met ??
-          sorted([rank], order, slice.take, slice.direction === 'desc' ? slice.skip : size - slice.skip - slice.take)
+          sorted(
+            [rank],
+            size,
+            order,
+            slice.take,
+            slice.direction === 'desc' ? slice.skip : size - slice.skip - slice.take,
+          )
         )
       }
     },
