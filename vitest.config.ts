@@ -1,6 +1,7 @@
 import { accessSync, constants, statfsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { configDefaults, defineConfig } from 'vitest/config'
+import { engines, filesOf, withoutEngine } from './test/support/engines.ts'
 import { givenServer, hasPostgres } from './test/support/postgres.ts'
 
 // As main.ts has it: each connection of a database has a thread of its own. The workers inherit it.
@@ -22,9 +23,6 @@ function hasRoom(folder: string): boolean {
   }
 }
 
-/** All tests run on each of them. */
-const engines = ['sqlite', 'postgres']
-
 const summary = process.env.TEST_SUMMARY
 
 export default defineConfig({
@@ -35,10 +33,10 @@ export default defineConfig({
         test: {
           name,
           include: ['test/**/*.test.ts'],
-          // What is one engine's own says so in the file's name.
           exclude: [
             ...configDefaults.exclude,
-            ...engines.filter((other) => other !== name).map((other) => `test/**/*.${other}.test.ts`),
+            ...withoutEngine,
+            ...engines.filter((other) => other !== name).map(filesOf),
           ],
           globalSetup: ['test/support/world.ts'],
           env: { TMPDIR: scratch },
@@ -48,6 +46,7 @@ export default defineConfig({
             : { sequence: { groupOrder: 1 } }),
         },
       })),
+      { test: { name: 'once', include: withoutEngine, env: { TMPDIR: scratch }, sequence: { groupOrder: 1 } } },
       // What looks back at all others.
       { test: { name: 'last', include: ['test/**/*.last.ts'], sequence: { groupOrder: 3 } } },
     ],
