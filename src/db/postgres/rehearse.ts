@@ -14,7 +14,7 @@ export async function copyTables(sql: Knex) {
       // Before anything else is asked in it.
       await copying.raw('set transaction read write')
       const [connection] = await rowsFrom<{ is_direct: boolean }>(copying, `select ${isDirect} as is_direct`)
-      if (!connection?.is_direct) throw new Refusal('it takes a connection past the pooler, to PostgreSQL itself')
+      if (!connection?.is_direct) throw new Refusal('it takes a DATABASE_DIRECT_URL, past the pooler')
       const tables: { name: string; schema: string }[] = await rowsFrom(
         copying,
         'select tablename as name, schemaname as schema from pg_tables where schemaname = current_schema() order by tablename',
