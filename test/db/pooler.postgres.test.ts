@@ -1,4 +1,5 @@
-import { describe, expect, inject, onTestFinished, test } from 'vitest'
+import { setImmediate } from 'node:timers/promises'
+import { describe, expect, inject, onTestFinished, test, vi } from 'vitest'
 import { type Database, openDatabase, openMigratedDatabase } from '../../src/db/open.ts'
 import { newApp } from '../contract/valid-requests.ts'
 import { expectConsistent } from '../support/consistent.ts'
@@ -23,6 +24,20 @@ async function isKept(database: Database): Promise<boolean> {
   const version = await database.version()
   return (await database.version()) === version
 }
+
+test('the driver has nothing to warn of where the version and health are asked for at once', async () => {
+  const address = await copyWorld()
+  const database = open(address, address)
+  const warned = vi.fn()
+  process.on('warning', warned)
+  onTestFinished(() => {
+    process.off('warning', warned)
+  })
+  await Promise.all([1, 2, 3].flatMap(() => [database.version(), database.ailment()]))
+  // Told in a later turn.
+  await setImmediate()
+  expect(warned.mock.calls).toEqual([])
+})
 
 test('a version by a direct address holds until somebody commits', async () => {
   const address = await copyWorld()

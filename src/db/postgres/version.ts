@@ -8,8 +8,8 @@ import { areTrue } from './snapshots.ts'
 /** A server that does not answer for so long is not there. Milliseconds. */
 const patience = 5000
 
-/** A connection, and which one of its line it is. */
-type Numbered = { client: pg.Client; number: number }
+/** A connection, which one of its line it is, and when what was asked of it is answered: the driver takes one question at a time. */
+type Numbered = { client: pg.Client; number: number; answered: Promise<unknown> }
 
 /** One connection that does nothing else, made anew where it has broken. */
 export type Line = ReturnType<typeof lineTo>
@@ -26,7 +26,7 @@ export function lineTo(address: Address) {
     const forget = () => {
       if (connecting === made) connecting = undefined
     }
-    const made: Promise<Numbered> = client.connect().then(() => ({ client, number }))
+    const made: Promise<Numbered> = client.connect().then(() => ({ client, number, answered: Promise.resolve() }))
     connecting = made
     client.on('error', forget)
     client.on('end', forget)
@@ -34,11 +34,14 @@ export function lineTo(address: Address) {
     return made
   }
 
-  async function askOnce<Row extends pg.QueryResultRow>(text: string): Promise<Numbered & { row: Row | undefined }> {
+  async function askOnce<Row extends pg.QueryResultRow>(text: string) {
     const asked = connected()
-    const { client, number } = await asked
+    const connection = await asked
+    const { client, number } = connection
+    const answer = connection.answered.then(() => client.query<Row>({ name: nameOf(text), text }))
+    connection.answered = answer.catch(() => {})
     try {
-      const { rows } = await client.query<Row>({ name: nameOf(text), text })
+      const { rows } = await answer
       return { row: rows[0], client, number }
     } catch (error) {
       if (connecting === asked) connecting = undefined
