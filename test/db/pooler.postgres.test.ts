@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { describe, expect, inject, onTestFinished, test, vi } from 'vitest'
-import { type Database, openDatabase, openMigratedDatabase } from '../../src/db/open.ts'
+import { type Database, engineOf, openDatabase, openMigratedDatabase } from '../../src/db/open.ts'
 import { newApp } from '../contract/valid-requests.ts'
 import { expectConsistent } from '../support/consistent.ts'
 import { copyWorld } from '../support/database.ts'
@@ -116,11 +116,14 @@ describe.skipIf(!hasPgbouncer || givenServer !== undefined)(`through PgBouncer i
     return { server, pooler, direct: addressAt(server.address, worldName) }
   }
 
-  test('without a direct address each version is another, and no import is rehearsed', async () => {
+  test('without a direct address each version is another, no import is rehearsed, and nothing copied from there', async () => {
     const { pooler } = await startPooled()
     const database = open(pooler.address)
     expect(await isKept(database)).toBe(false)
     await expect(database.rehearse(async () => {})).rejects.toThrow(/takes a DATABASE_DIRECT_URL/)
+    const engine = engineOf(pooler.address)
+    onTestFinished(engine.close)
+    await expect(engine.still(async () => {})).rejects.toThrow(/takes a DATABASE_DIRECT_URL/)
   })
 
   test('with one the version holds until somebody commits, and an import is rehearsed', async () => {

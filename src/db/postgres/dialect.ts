@@ -8,6 +8,7 @@ import { copyTables } from './rehearse.ts'
 import { attempt, giveIdsBehind, insertion, jsonRows, lastId, lock, newIds, rowsOf, select } from './rows.ts'
 import { schema } from './schema.ts'
 import { foundBefore, searchIndex } from './search.ts'
+import { demandDirect } from './snapshots.ts'
 import { lineTo, versionTeller } from './version.ts'
 
 /** PostgreSQL, 14 or newer: a server that several servers of this program may use side by side. */
@@ -141,6 +142,8 @@ function openServer(address: Address, pool: number, direct: Address | undefined)
     },
     still: (work) =>
       writer.transaction(async (sql) => {
+        // Whose sessions a pooler's are is not known.
+        await demandDirect(sql)
         const { row: own } = await line.ask<{ pid: number }>('select pg_backend_pid() as pid')
         const { rows: others } = await sql.raw(
           `select pid from pg_stat_activity
