@@ -36,7 +36,7 @@ install: $(installed) ## install what the lock file names
 .PHONY: run
 run: $(installed) generated/docs.html ## set up and serve a demo catalogue on http://localhost:3000; ENGINE=postgres on a throw-away PostgreSQL
 	@$(if $(filter postgres,$(ENGINE)),exec node scripts/on-postgres.ts) sh -c \
-	  'node src/main.ts migrate && node src/main.ts seed && exec node src/main.ts serve'
+	  'node src/apps-service.js migrate && node src/apps-service.js seed && exec node src/apps-service.js serve'
 
 .PHONY: generate
 generate: $(installed) ## make generated/ from openapi/

@@ -17,7 +17,7 @@ import { ratios } from './statistics.ts'
 
 /** How fast a catalogue file goes in, beside the same rows when they stand ready. */
 
-const main = `${import.meta.dirname}/../../src/main.ts`
+const main = `${import.meta.dirname}/../../src/apps-service.js`
 
 type Measured = { apps: number; perSecond: number[]; bare: number[]; mebibytes: number[] }
 

@@ -19,7 +19,7 @@ export type Server = {
 export const hotList = '/apps'
 export const hotItem = '/apps/1'
 
-const main = `${import.meta.dirname}/../../src/main.ts`
+const main = `${import.meta.dirname}/../../src/apps-service.js`
 
 /** The service as its operators run it, with its access log in a file. */
 export const startService = (databaseFile: string, folder: string) =>

@@ -8,15 +8,25 @@ import { answering } from './servers.ts'
 /** How long a command takes to its end, and a server to its first answer, from the moment that it is started. */
 
 const root = `${import.meta.dirname}/../..`
-const byNode = [process.execPath, 'src/main.ts']
+const byNode = [process.execPath, 'src/apps-service.js']
 const byNpx = ['npx', 'apps-service']
 
 type Start = { name: string; command: string[]; isServer: boolean; must?: number }
 
 const starts: Start[] = [
-  { name: 'node src/main.ts serve, to the first answer', command: [...byNode, 'serve'], isServer: true, must: 0.5 },
+  {
+    name: 'node src/apps-service.js serve, to the first answer',
+    command: [...byNode, 'serve'],
+    isServer: true,
+    must: 0.5,
+  },
   { name: 'npx apps-service serve, to the first answer', command: [...byNpx, 'serve'], isServer: true },
-  { name: 'node src/main.ts category list', command: [...byNode, 'category', 'list'], isServer: false, must: 0.25 },
+  {
+    name: 'node src/apps-service.js category list',
+    command: [...byNode, 'category', 'list'],
+    isServer: false,
+    must: 0.25,
+  },
   { name: 'npx apps-service category list', command: [...byNpx, 'category', 'list'], isServer: false },
   { name: 'node with nothing to do', command: [process.execPath, '--eval', ''], isServer: false },
 ]

@@ -81,7 +81,7 @@ test('for people', async () => {
 })
 
 test('ends without a word where its reader has seen enough', async () => {
-  const main = `${import.meta.dirname}/../../src/main.ts`
+  const main = `${import.meta.dirname}/../../src/apps-service.js`
   const env = { PATH: process.env.PATH, DATABASE_URL: await copyWorld() }
   const piped = promisify(execFile)('sh', ['-c', `"${process.execPath}" "${main}" audit --json | true`], { env })
   expect(await piped).toEqual({ stdout: '', stderr: '' })

@@ -11,7 +11,7 @@ import { sqlite } from '../../src/db/sqlite/dialect.ts'
 import { copyWorldFile, temporaryFolder } from '../support/database.ts'
 import { run, type Served, serve } from '../support/process.ts'
 
-const main = `${import.meta.dirname}/../../src/main.ts`
+const main = `${import.meta.dirname}/../../src/apps-service.js`
 
 const envFor = (database: string) => ({ DATABASE_URL: `sqlite:${database}` })
 

@@ -10,7 +10,7 @@ import { expectConsistentAt } from '../support/consistent.ts'
 import { copyWorld, noDatabase, temporaryFolder } from '../support/database.ts'
 import { commandLine, expectRefusal, serve } from '../support/process.ts'
 
-const main = `${import.meta.dirname}/../../src/main.ts`
+const main = `${import.meta.dirname}/../../src/apps-service.js`
 
 const tables = ['developers', 'api_keys', 'categories', 'apps', 'slug_numbers', 'reviews', 'audit'] as const
 

@@ -29,7 +29,7 @@ test('an import leaves nothing of a dry run behind, not even where it is stopped
   expect((await run(['import', '-', '--dry-run'], env, lineOf('Star Map'))).code).toBe(0)
   expect(readdirSync(folder)).toEqual([])
   // Waits for standard input, in the midst of its work.
-  const main = `${import.meta.dirname}/../../src/main.ts`
+  const main = `${import.meta.dirname}/../../src/apps-service.js`
   const child = spawn(process.execPath, [main, 'import', '-', '--dry-run'], {
     env: { PATH: process.env.PATH, ...env },
     stdio: ['pipe', 'ignore', 'ignore'],

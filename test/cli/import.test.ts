@@ -271,7 +271,7 @@ test('what has changed since an export is in the next, with little that has not,
 test('kill -9 in the middle of an import: nothing half done is visible, and the next run finishes', async () => {
   const address = await copyWorld()
   const file = manyApps(20_000)
-  const main = `${import.meta.dirname}/../../src/main.ts`
+  const main = `${import.meta.dirname}/../../src/apps-service.js`
   const env = { PATH: process.env.PATH, DATABASE_URL: address }
   const child = spawn(process.execPath, [main, 'import', '-'], { env, stdio: ['pipe', 'ignore', 'ignore'] })
   const ended = new Promise((resolve) => child.on('exit', resolve))

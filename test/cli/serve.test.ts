@@ -59,7 +59,7 @@ test('SIGTERM under keep-alive load: not ready, requests in flight are answered,
 test('under npx it ends with it', async () => {
   // As npm starts it: by a shell, which a signal to npx ends, and by which it is orphaned. Not npm itself, which may first
   // ask the registry for this or that.
-  const main = `${import.meta.dirname}/../../src/main.ts`
+  const main = `${import.meta.dirname}/../../src/apps-service.js`
   const env = { npm_execpath: 'npm', PORT: '0', DATABASE_URL: await copyWorld() }
   const command = `'${process.execPath}' '${main}' serve; exit`
   const shell = spawn('sh', ['-c', command], { env, stdio: ['ignore', 'pipe', 'inherit'] })

@@ -8,7 +8,7 @@ import { openDatabase } from '../../src/db/open.ts'
 import { noDatabase } from '../support/database.ts'
 import { commandLine, listening, run } from '../support/process.ts'
 
-const main = `${import.meta.dirname}/../../src/main.ts`
+const main = `${import.meta.dirname}/../../src/apps-service.js`
 const migrations = readdirSync(join(import.meta.dirname, '../../src/db/migrations')).toSorted()
 
 async function ageOf(address: string) {

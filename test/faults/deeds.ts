@@ -65,14 +65,14 @@ export async function beginDeeds(file: string, deeds: Deeds, round: number, env:
 
   const operator = start([`${sources}/test/faults/operator.ts`, file])
   createInterface({ input: operator.stdout }).on('line', (line) => deeds.approved.add(Number(line)))
-  const importing = start([`${sources}/src/main.ts`, 'import', '-', '--json'])
+  const importing = start([`${sources}/src/apps-service.js`, 'import', '-', '--json'])
   importing.stdout.resume()
   importing.stdin.end(catalogueLines(round))
 
   async function backUp() {
     for (let number = 1; !isOver; number++) {
       const target = `${file}-backup-${round}-${number}`
-      const child = start([`${sources}/src/main.ts`, 'backup', target, '--json'])
+      const child = start([`${sources}/src/apps-service.js`, 'backup', target, '--json'])
       child.stdout.resume()
       const [code] = await once(child, 'exit')
       if (code === 0) deeds.backups.push(target)

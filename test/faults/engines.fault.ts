@@ -130,7 +130,7 @@ test.skipIf(!isInstalled)(
 
 /** `export | import`. */
 async function pipe(from: string, to: string) {
-  const main = `${import.meta.dirname}/../../src/main.ts`
+  const main = `${import.meta.dirname}/../../src/apps-service.js`
   const env = { PATH: process.env.PATH }
   const [exporting, importing] = [
     spawn(process.execPath, [main, 'export'], {

@@ -18,8 +18,8 @@ export type ServerUnderLoad = {
   longestStall: () => Promise<number>
 }
 
-/** `SERVER` names another version's `src/main.ts`, to compare with. */
-const main = process.env.SERVER ?? `${import.meta.dirname}/../../src/main.ts`
+/** `SERVER` names another version's `src/apps-service.js`, to compare with. */
+const main = process.env.SERVER ?? `${import.meta.dirname}/../../src/apps-service.js`
 
 /** No preparation. */
 export const asItIs = async () => {}

@@ -224,7 +224,7 @@ test.skipIf(!existsSync('/dev/full'))('a log that has no room on its disk ends n
   const port = await freePort()
   const log = openSync('/dev/full', 'w')
   onTestFinished(() => closeSync(log))
-  const child = spawn(process.execPath, [`${import.meta.dirname}/../../src/main.ts`, 'serve'], {
+  const child = spawn(process.execPath, [`${import.meta.dirname}/../../src/apps-service.js`, 'serve'], {
     env: { PATH: process.env.PATH, PORT: String(port), DATABASE_URL: await copyWorld() },
     stdio: ['ignore', log, 'inherit'],
   })

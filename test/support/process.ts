@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { expect, onTestFinished } from 'vitest'
 import { type CheckedAnswer, check, type RequestOptions } from './service.ts'
 
-const main = `${import.meta.dirname}/../../src/main.ts`
+const main = `${import.meta.dirname}/../../src/apps-service.js`
 
 /** What the machine's environment or the test runner's says must not reach the program: BASE_URL, for one. */
 const inherited = { PATH: process.env.PATH }
