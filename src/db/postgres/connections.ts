@@ -42,13 +42,16 @@ const noAnswer = timeouts.statement + 5000
  * Set on each new connection, as far as it is one: through a pooler in transaction mode they reach this or that one, where
  * writers find them, too (docs/operating.md). Compiling a plan takes longer than any statement here.
  */
-const readersSettings = `set jit = off; set statement_timeout = ${timeouts.statement};
-  set default_transaction_read_only = on;`
+const readersSettings = `set jit = off; set statement_timeout = ${timeouts.statement}; set default_transaction_read_only = on;`
 const writersSettings = 'set jit = off;'
 
 /** Set anew in each transaction: whatever the connection has from others, it writes, and is cut short by these alone. */
-const beginToWrite = `begin isolation level read committed, read write; set local statement_timeout = 0;
-  set local lock_timeout = ${timeouts.lock}; set local idle_in_transaction_session_timeout = ${timeouts.idle}`
+const beginToWrite = [
+  'begin isolation level read committed, read write',
+  'set local statement_timeout = 0',
+  `set local lock_timeout = ${timeouts.lock}`,
+  `set local idle_in_transaction_session_timeout = ${timeouts.idle}`,
+].join('; ')
 
 class PostgresClient extends PgClient {
   override async acquireConnection() {
