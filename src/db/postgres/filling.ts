@@ -21,9 +21,9 @@ export const filling =
     for (const { table, name } of keys) await sql.raw(`alter table ${table} drop constraint ${name}`)
     for (const { name } of indexes) await sql.raw(`drop index ${name}`)
     const result = await work()
-    // One of them can take longer than any other statement. GIN is made by a tree in memory, which is slower to walk when it
-    // is greater than a processor's caches: of 60,000 apps in 6 s, and in 11 s with 256 MB.
-    await sql.raw(`set local statement_timeout = 0; set local maintenance_work_mem = '16MB'`)
+    // GIN is made by a tree in memory, which is slower to walk when it is greater than a processor's caches: of 60,000 apps in
+    // 6 s, and in 11 s with 256 MB.
+    await sql.raw(`set local maintenance_work_mem = '16MB'`)
     for (const { definition } of indexes) await sql.raw(definition)
     for (const { table, name, definition } of keys) {
       await sql.raw(`alter table ${table} add constraint ${name} ${definition}`)
