@@ -54,14 +54,18 @@ test.runIf(process.platform === 'linux')(
 test.runIf(process.platform === 'linux')(
   'with synchronous NORMAL the same loses: a power cut is really one',
   async () => {
-    const { file, remains, env } = disk()
-    const deeds = noDeeds()
-    const normal = { ...env, NODE_OPTIONS: `--import=${import.meta.dirname}/normal.ts` }
-    const { acknowledged, kill } = await beginDeeds(file, deeds, 0, normal)
-    await acknowledged(200)
-    await kill()
-    const losses = await lossesIn(remains, { ...deeds, backups: [] })
-    console.log(`power cut with synchronous NORMAL: ${losses.length} of ${deeds.created.size} creates and others lost`)
-    expect(losses.length).toBeGreaterThan(0)
+    let lost = 0
+    // What came before the last checkpoint is on the disk even so: now and then that is all.
+    for (let cut = 0; lost === 0 && cut < 5; cut++) {
+      const { file, remains, env } = disk()
+      const deeds = noDeeds()
+      const normal = { ...env, NODE_OPTIONS: `--import=${import.meta.dirname}/normal.ts` }
+      const { acknowledged, kill } = await beginDeeds(file, deeds, cut, normal)
+      await acknowledged(200)
+      await kill()
+      lost = (await lossesIn(remains, { ...deeds, backups: [] })).length
+      console.log(`power cut with synchronous NORMAL: ${lost} of ${deeds.created.size} creates and others lost`)
+    }
+    expect(lost).toBeGreaterThan(0)
   },
 )
