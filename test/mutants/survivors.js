@@ -46,8 +46,7 @@ const sum = (counts) => ({
 const table = (counts) =>
   counts
     .map(({ file, seen, listed, survivors }) => {
-      const all = seen + survivors + listed
-      const score = `${all === 0 ? '-' : ((seen / all) * 100).toFixed(1)} %`
-      return `${score.padStart(7)}  ${file}: ${seen} of ${all} seen, ${survivors} not, and ${listed} that nobody could notice`
+      const score = `${((seen / Math.max(1, seen + survivors)) * 100).toFixed(1)} %`
+      return `${score.padStart(7)}  ${file}: ${seen} seen, ${survivors} not; beside ${listed} that nobody could notice`
     })
     .join('\n')

@@ -2,6 +2,9 @@ import { statSync } from 'node:fs'
 import { configDefaults, defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
+// As in the suite's own.
+process.env.UV_THREADPOOL_SIZE = '8'
+
 /** The small ones first: what is tried ends with the first test that sees the mistake. */
 class SmallFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]) {

@@ -35,6 +35,7 @@ describe('what a search asks', () => {
       ['foo', 'and', 'bar', 'or', 'baz', 'near', '2', 'name', 'x', 'y'],
     ],
     ['no letter, digit or emoji', '"\'*+—★\u0000', []],
+    ['signs of ASCII alone', '+ - #', []],
     ['marks alone', '\u0301\u0e31', []],
     ['a run without spaces as its pairs', '日本語', ['日本 本語']],
     ['a single character of such a run', '語', ['語']],
