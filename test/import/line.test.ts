@@ -31,6 +31,68 @@ test.for<[what: string, line: object, problems: string[]]>([
   ['nothing', {}, ['/name', '/description', '/category', '/developer_name']],
   ['an unknown field', { ...app, colour: 'red' }, ['/colour']],
   [
+    'each field, outside its rules',
+    { ...app, id: 0, slug: 'A B', status: 'new', total_downloads: -1, category: '', version: '', developer_name: '' },
+    ['/id', '/version', '/slug', '/category', '/developer_name', '/status', '/total_downloads'],
+  ],
+  [
+    'each time, outside its rules',
+    {
+      ...app,
+      created_at: 'x',
+      updated_at: 'x',
+      approved_at: 'x',
+      deleted_at: 'x',
+      unreviewed_since: 'x',
+      category: { id: 0, slug: 'sky', name: 'Sky', created_at: 'x' },
+      reviews: [{ ...review, id: 0, created_at: 'x' }],
+    },
+    [
+      '/category/id',
+      '/category/created_at',
+      '/created_at',
+      '/updated_at',
+      '/approved_at',
+      '/deleted_at',
+      '/unreviewed_since',
+      '/reviews/0/id',
+      '/reviews/0/created_at',
+    ],
+  ],
+  [
+    'each text, over its length',
+    { ...app, slug: 'x'.repeat(1000), category: 'x'.repeat(1000) },
+    ['/slug', '/category'],
+  ],
+  [
+    'each change, outside its rules',
+    {
+      ...app,
+      unreviewed_since: '2026-01-01T00:00:00Z',
+      unreviewed_changes: {
+        name: '',
+        short_description: 'x'.repeat(1000),
+        description: '',
+        version: '',
+        package_name: 'a',
+        category: 'A B',
+      },
+    },
+    [
+      '/unreviewed_changes/name',
+      '/unreviewed_changes/short_description',
+      '/unreviewed_changes/description',
+      '/unreviewed_changes/version',
+      '/unreviewed_changes/package_name',
+      '/unreviewed_changes/category',
+    ],
+  ],
+  [
+    'changes that are none',
+    { ...app, unreviewed_since: '2026-01-01T00:00:00Z', unreviewed_changes: 7 },
+    ['/unreviewed_changes'],
+  ],
+  [
     'unknown fields within',
     {
       ...app,
@@ -216,6 +278,13 @@ test.for<[what: string, text: string, problem: RegExp]>([
     JSON.stringify({ ...app, created_at: '9999-12-31T23:59:59-12:00' }),
     /years 0000 to 9999/,
   ],
+  ['what is no JSON', '{', /^is not valid JSON$/],
+  ['a time that is none', JSON.stringify({ ...app, created_at: 'yesterday' }), /^must be a time such as 2026-/],
+  [
+    'a category that is no slug',
+    JSON.stringify({ ...app, category: 'The Sky' }),
+    /^must be lower-case letters and digits/,
+  ],
 ])('%s is refused', ([, text, problem]) => {
   const read = readLine(text)
   expect(Array.isArray(read) ? read.map(({ message }) => message).join() : '').toMatch(problem)
@@ -253,6 +322,8 @@ test('the printed schema stands for itself', () => {
   expect(JSON.stringify(lineSchema)).not.toContain('$ref')
   expect(JSON.stringify(lineSchema)).not.toMatch(/"(description|title)":""/)
   expect(lineSchema.properties.version.default).toBe('1.0.0')
+  expect(lineSchema.properties.status.default).toBe('pending')
+  expect(lineSchema.$schema).toBe('http://json-schema.org/draft-07/schema#')
   expect(ajv.validateSchema(lineSchema)).toBe(true)
   expect(ajv.validate(lineSchema, app)).toBe(true)
   expect(ajv.validate(lineSchema, { ...app, name: '' })).toBe(false)

@@ -6,7 +6,7 @@ import { afterAll, inject } from 'vitest'
 
 /**
  * What StrykerJS does not do by itself: processes that tests start have the mistake too, and tell what they ran; and what is
- * evaluated when a module is loaded is tried by the tests that run the module's code, rather than by all tests there are.
+ * run once is tried by the tests that run code of the same file, rather than by all tests there are, or by the first alone.
  *
  * The setup file of its runner stands before this one: it makes the namespace, and hands on what is found there when the file of
  * tests has ended (https://github.com/stryker-mutator/stryker-js/blob/master/packages/vitest-runner/src/stryker-setup.ts).
@@ -63,7 +63,7 @@ afterAll(({}, { file: { filepath } }) => {
   const { mutantCoverage } = globalThis.__stryker__
   if (!isTrial && mutantCoverage !== undefined) {
     addChildren(mutantCoverage.perTest)
-    spreadStatic(mutantCoverage, filepath)
+    spreadOnce(mutantCoverage, filepath)
   }
   rmSync(folder, { recursive: true, maxRetries: 5 })
 })
@@ -77,15 +77,28 @@ function addChildren(perTest: Record<string, Hits>) {
   }
 }
 
-/** What ran while modules were loaded goes to the tests that ran code of the same file, or that begin by importing it. */
-function spreadStatic(coverage: { static: Hits; perTest: Record<string, Hits> }, testFile: string) {
+/**
+ * What ran once for all tests, while modules were loaded or in the first test that came by, as what is remembered does, goes to
+ * each test that ran code of the same file, or whose own file imports it.
+ */
+function spreadOnce(coverage: { static: Hits; perTest: Record<string, Hits> }, testFile: string) {
   const fileOf = mutantFiles()
   const imported = importsOf(testFile)
-  const loaded = Object.entries(coverage.static)
+  const tests = Object.values(coverage.perTest).map((hits) => ({
+    hits,
+    files: new Set([...imported, ...Object.keys(hits).map((id) => fileOf.get(id))]),
+  }))
+  const once = { ...coverage.static }
   coverage.static = {}
-  for (const hits of Object.values(coverage.perTest)) {
-    const files = new Set([...imported, ...Object.keys(hits).map((id) => fileOf.get(id))])
-    add(hits, Object.fromEntries(loaded.filter(([id]) => files.has(fileOf.get(id)))))
+  for (const file of new Set(fileOf.values())) {
+    const [first, ...others] = tests.filter(({ files }) => files.has(file)).map(({ hits }) => hits)
+    const alone = Object.entries(first ?? {}).filter(
+      ([id]) => fileOf.get(id) === file && !others.some((hits) => id in hits),
+    )
+    add(once, Object.fromEntries(alone))
+  }
+  for (const { hits, files } of tests) {
+    add(hits, Object.fromEntries(Object.entries(once).filter(([id]) => !(id in hits) && files.has(fileOf.get(id)))))
   }
 }
 
