@@ -20,6 +20,7 @@ export type Standing = Readonly<{ policy: string; service: string; seconds: numb
 class Limit {
   readonly #name: string
   readonly #quota: number
+  readonly #policy: string
   readonly #excess: string
   readonly #counts = new LRUCache<string | number, { used: number; until: number }>({ max: mostCounted })
   /** How many requests it has refused. */
@@ -29,6 +30,7 @@ class Limit {
   constructor(name: string, quota: number, excess: string) {
     this.#name = name
     this.#quota = quota
+    this.#policy = `"${name}";q=${quota};w=${window}`
     this.#excess = excess
   }
 
@@ -63,11 +65,18 @@ class Limit {
   #standing(used: number, milliseconds: number): Standing {
     const seconds = Math.ceil(milliseconds / 1000)
     return {
-      policy: `"${this.#name}";q=${this.#quota};w=${window}`,
+      policy: this.#policy,
       service: `"${this.#name}";r=${Math.max(0, this.#quota - used)};t=${seconds}`,
       seconds,
       isExceeded: used > this.#quota,
     }
+  }
+}
+
+declare module 'node:http' {
+  interface IncomingMessage {
+    /** Where it was counted as a read: a WeakMap would cost a kept answer as much as the counting does. */
+    readStanding?: Standing
   }
 }
 
@@ -97,7 +106,6 @@ export class Limits {
   readonly #networkOf: (request: IncomingMessage) => string
   /** By the key's hash, so that what is remembered is no secret, the time until which it counts for accepted. */
   readonly #accepted = new LRUCache<string, number>({ max: mostAccepted })
-  readonly #read = new WeakMap<IncomingMessage, Standing>()
 
   constructor({ writeLimit, refusedKeyLimit, readLimit, trustProxy }: LimitsConfig) {
     const limit = (...[name, quota, excess]: ConstructorParameters<typeof Limit>) =>
@@ -120,9 +128,8 @@ export class Limits {
   /** Counts a read, by its address and once, however often it is asked; undefined where reads have no limit. */
   ofRead(request: IncomingMessage): Standing | undefined {
     if (!this.#reads) return undefined
-    const standing = this.#read.get(request) ?? this.#reads.count(this.#networkOf(request))
-    this.#read.set(request, standing)
-    return standing
+    request.readStanding ??= this.#reads.count(this.#networkOf(request))
+    return request.readStanding
   }
 
   holdRead(request: IncomingMessage, response: ServerResponse) {
