@@ -137,7 +137,6 @@ const ownApp = ({ line, slugHolder }: MatchedLine) => (isExactly(line, slugHolde
  */
 export const takesPackageName = (matched: MatchedLine) =>
   matched.packageHolder !== undefined &&
-  matched.packageHolder.id !== ownApp(matched)?.id &&
   matched.line.id !== undefined &&
   matched.line.created_at !== undefined &&
   matched.line.slug !== undefined &&

@@ -106,6 +106,11 @@ test('a line knows the app that was given another slug than its own, which a str
   const of = (one: Line) => matched(there, { number: 1, bytes: Buffer.of(), line: one }).known
   expect(of({ ...line, slug: 'star-map' })).toEqual([given])
   expect(of({ ...line, slug: 'star-map', developer_name: 'Bob' })).toEqual([])
+  // By its id and time alone it is not named in full.
+  const renamed: Line = { ...line, id: 8, slug: 'star-map', created_at: time(1), package_name: 'org.example.new' }
+  expect(conflicts(matched(there, { number: 1, bytes: Buffer.of(), line: renamed }))).toMatchObject([
+    { field: '/slug' },
+  ])
 })
 
 test.for<[what: string, line: Line, claims: string[]]>([
@@ -131,8 +136,9 @@ test('of lines that know one app, the later ones wait', () => {
     of(1, { ...line, slug: 'star-map' }),
     of(2, { ...line, name: 'New' }),
     of(3, { ...line, package_name: 'org.example.stars' }),
+    of(4, { ...line, name: 'Newer' }),
   ])
-  expect([first.map(({ number }) => number), again.map(({ number }) => number)]).toEqual([[1, 2], [3]])
+  expect([first.map(({ number }) => number), again.map(({ number }) => number)]).toEqual([[1, 2, 4], [3]])
 })
 
 const exact: Line = { ...line, id: 7, slug: 'star-map', created_at: time(1) }
@@ -191,6 +197,7 @@ describe('a line is refused', () => {
       [],
     ],
     ['never where no app is there', line, [], []],
+    ['never where it says no slug', { ...line, package_name: 'org.example.stars' }, [app], []],
     ['never where all agrees', { ...line, slug: 'star-map', package_name: 'org.example.stars' }, [app], []],
   ])('%s', ([, of, there, fields]) => {
     expect(conflicts(match(of, ...there)).map(({ field }) => field)).toEqual(fields)
