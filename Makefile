@@ -57,7 +57,7 @@ test: $(installed) ## all tests: lint, types, drift of generated/, behaviour; EN
 	npm run --silent lint
 	npm run --silent types
 	npm run --silent drift
-	npm run --silent test -- $(if $(ENGINE),--project $(ENGINE) --project last)
+	npm run --silent test -- $(if $(ENGINE),--project once --project $(ENGINE) --project last)
 
 .PHONY: judge
 judge: $(installed) $(judges_installed) $(client_installed) $(bench_installed) generated/docs.html ## hold the contract against foreign clients and tools

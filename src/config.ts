@@ -1,6 +1,6 @@
 import proxyaddr from 'proxy-addr'
-import { usualPool } from './db/dialect.ts'
-import { addressForms, isAddress } from './db/open.ts'
+import { type ServerOptions, usualPool } from './db/dialect.ts'
+import { addressForms, directAddressForms, isAddress, isDirectAddress } from './db/open.ts'
 
 export type Config = Readonly<{
   host: string
@@ -11,8 +11,7 @@ export type Config = Readonly<{
   prefix: string
   /** Which db/ reads; it may hold a password. */
   databaseUrl: string
-  /** How many connections to the database a process has at most, where that is a server's. */
-  databasePool: number
+  databaseOptions: ServerOptions
   logLevel: string
   /** Bytes that kept answers may take; 0 for none. */
   cacheSize: number
@@ -40,7 +39,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     const text = environment[name] || fallback
     const value = parse(text)
     // A database's address may hold a password.
-    const shown = name === 'DATABASE_URL' ? '' : `, not ${JSON.stringify(text)}`
+    const shown = /^DATABASE_.*URL$/.test(name) ? '' : `, not ${JSON.stringify(text)}`
     if (value === undefined) problems.push(`${name} must be ${expected}${shown}`)
     return value
   }
@@ -59,7 +58,16 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     (text) => (isAddress(text) ? text : undefined),
     addressForms,
   )
-  const databasePool = variable(
+  const direct = variable(
+    'DATABASE_DIRECT_URL',
+    ' ',
+    (text) => {
+      if (text.trim() === '') return {}
+      return isDirectAddress(text, databaseUrl ?? text) ? { direct: text } : undefined
+    },
+    `${directAddressForms}, and DATABASE_URL such an address, too`,
+  )
+  const pool = variable(
     'DATABASE_POOL',
     String(usualPool),
     (text) => (/^\d{1,4}$/.test(text) && Number(text) >= 4 ? Number(text) : undefined),
@@ -111,7 +119,8 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     port === undefined ||
     !baseUrl ||
     databaseUrl === undefined ||
-    databasePool === undefined ||
+    direct === undefined ||
+    pool === undefined ||
     logLevel === undefined ||
     cacheSize === undefined ||
     trustProxy === undefined ||
@@ -129,7 +138,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     port,
     ...baseUrl,
     databaseUrl,
-    databasePool,
+    databaseOptions: { pool, ...direct },
     logLevel,
     cacheSize,
     ...limits,

@@ -7,7 +7,7 @@ const defaults: Config = {
   baseUrl: 'http://localhost:3000',
   prefix: '',
   databaseUrl: 'sqlite:data/apps.sqlite',
-  databasePool: 12,
+  databaseOptions: { pool: 12 },
   logLevel: 'info',
   cacheSize: 64 * 1024 * 1024,
   trustProxy: 0,
@@ -38,6 +38,18 @@ test.for<[what: string, environment: NodeJS.ProcessEnv, config: Partial<Config>]
     'a path of a database',
     { DATABASE_URL: 'sqlite:/var/lib/apps.sqlite' },
     { databaseUrl: 'sqlite:/var/lib/apps.sqlite' },
+  ],
+  [
+    'a database behind a pooler',
+    {
+      DATABASE_URL: 'postgres://apps@bouncer/apps',
+      DATABASE_DIRECT_URL: 'postgresql://apps@db/apps',
+      DATABASE_POOL: '40',
+    },
+    {
+      databaseUrl: 'postgres://apps@bouncer/apps',
+      databaseOptions: { pool: 40, direct: 'postgresql://apps@db/apps' },
+    },
   ],
   ['a port for metrics', { METRICS_PORT: '9464' }, { metricsPort: 9464 }],
   [
@@ -80,6 +92,14 @@ test.for<[environment: NodeJS.ProcessEnv, complaint: RegExp]>([
   [{ DATABASE_URL: 'mysql://x/y' }, /DATABASE_URL must be sqlite:PATH/],
   [{ DATABASE_URL: 'postgres://x/y?sslmode=maybe' }, /postgres:\/\/USER/],
   [{ DATABASE_POOL: '3' }, /DATABASE_POOL must be a whole number of connections from 4/],
+  [
+    { DATABASE_DIRECT_URL: 'postgres://x/y' },
+    /DATABASE_DIRECT_URL must be postgres:\/\/USER\S+, and DATABASE_URL such an address, too$/,
+  ],
+  [{ DATABASE_DIRECT_URL: 'sqlite:a.sqlite' }, /DATABASE_DIRECT_URL must be postgres:/],
+  [{ DATABASE_URL: 'postgres://x/y', DATABASE_DIRECT_URL: 'sqlite:a.sqlite' }, /DATABASE_DIRECT_URL/],
+  [{ DATABASE_URL: 'postgres://x/y', DATABASE_DIRECT_URL: 'postgres://x' }, /DATABASE_DIRECT_URL/],
+  [{ DATABASE_URL: 'mysql://x/y', DATABASE_DIRECT_URL: 'z' }, /DATABASE_URL must.*; DATABASE_DIRECT_URL must/],
   [{ DATABASE_URL: 'sqlite:' }, /DATABASE_URL/],
   [{ DATABASE_URL: 'sqlite::memory:' }, /DATABASE_URL/],
   [{ LOG_LEVEL: 'INFO' }, /LOG_LEVEL/],
@@ -101,6 +121,12 @@ test.for<[environment: NodeJS.ProcessEnv, complaint: RegExp]>([
 ])('%j is refused', ([environment, complaint]) => {
   expect(() => readConfig(environment)).toThrow(ConfigError)
   expect(() => readConfig(environment)).toThrow(complaint)
+})
+
+test('an address that may hold a password is not in what is said of it', () => {
+  const environment = { DATABASE_URL: 'postgres://a:hush@x', DATABASE_DIRECT_URL: 'postgres://a:hush@y' }
+  expect(() => readConfig(environment)).toThrow(/DATABASE_URL must.*DATABASE_DIRECT_URL must/)
+  expect(() => readConfig(environment)).not.toThrow(/hush/)
 })
 
 test('what it returns cannot be changed', () => {

@@ -8,7 +8,8 @@ import {
   textFault,
   unpatterned,
 } from '../src/problems.ts'
-import { type RequestOptions, type Service, startService } from './support/service.ts'
+import type { RequestOptions } from './support/check.ts'
+import { type Service, startService } from './support/service.ts'
 
 /** Where each problem of a refused request is, and what is said of it. */
 async function told(service: Service, method: string, path: string, options: RequestOptions) {

@@ -8,8 +8,8 @@ import { safe, tableLines, terminalWidth } from './text.ts'
 
 /** Opens the database that `DATABASE_URL` names, and closes it whatever happens. */
 export async function withDatabase<T>(work: (database: Database) => Promise<T>): Promise<T> {
-  const { databaseUrl, databasePool } = readConfig(process.env)
-  const database = await openMigratedDatabase(databaseUrl, databasePool)
+  const { databaseUrl, databaseOptions } = readConfig(process.env)
+  const database = await openMigratedDatabase(databaseUrl, databaseOptions)
   try {
     return await work(database)
   } finally {

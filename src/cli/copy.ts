@@ -31,12 +31,12 @@ JSON: {to, rows, seconds}; rows is how many of each table.`,
     .action(copy)
 
 async function copy(options: { to: string; json?: true }) {
-  const { databaseUrl } = readConfig(process.env)
+  const { databaseUrl, databaseOptions } = readConfig(process.env)
   if (!isAddress(options.to)) throw new Refusal(`--to must be ${addressForms}`)
   const begin = performance.now()
   const noteProgress = notesNowAndThen()
   const onProgress = (done: number, total: number) => noteProgress(() => `${grouped(done)} of ${grouped(total)} rows`)
-  const { name, counts } = await copyDatabase(databaseUrl, options.to, onProgress)
+  const { name, counts } = await copyDatabase(databaseOptions.direct ?? databaseUrl, options.to, onProgress)
   const seconds = Math.round((performance.now() - begin) / 100) / 10
   if (options.json) return printJson({ to: name, rows: counts, seconds })
   const { apps, reviews, audit } = counts

@@ -16,8 +16,8 @@ export const seedCommand = () =>
     .action(seed)
 
 async function migrate() {
-  const { databaseUrl, databasePool } = readConfig(process.env)
-  const database = openDatabase(databaseUrl, databasePool)
+  const { databaseUrl, databaseOptions } = readConfig(process.env)
+  const database = openDatabase(databaseUrl, databaseOptions)
   try {
     const names = await database.migrate()
     print(names.length === 0 ? 'The database is up to date.' : `Migrated: ${names.join(', ')}.`)

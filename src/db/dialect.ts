@@ -15,9 +15,19 @@ export type Dialect = Readonly<{
   addressForm: string
   /** Whether a DATABASE_URL names one. */
   accepts: (address: string) => boolean
-  /** Touches nothing yet: the first statement does. With so many connections at most, where they are a server's. */
-  open: (address: string, pool?: number) => Engine
+  /** Whether a pooler may stand before a database of it: DATABASE_DIRECT_URL leads past that. */
+  hasPoolers: boolean
+  /** Touches nothing yet: the first statement does. */
+  open: (address: string, options?: ServerOptions) => Engine
 }>
+
+/** What an engine takes into account whose database is a server's. */
+export type ServerOptions = {
+  /** With how many connections at most. */
+  pool?: number
+  /** Where a pooler stands before the database, its address past that. */
+  direct?: string | undefined
+}
 
 /** How many connections a process has to a database that is a server's, unless told otherwise. */
 export const usualPool = 12

@@ -2,7 +2,14 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Knex } from 'knex'
 import { Refusal, ServiceError } from '../errors.ts'
-import { type Connection, type Dialect, type Engine, type SchemaHelpers, unmigrated } from './dialect.ts'
+import {
+  type Connection,
+  type Dialect,
+  type Engine,
+  type SchemaHelpers,
+  type ServerOptions,
+  unmigrated,
+} from './dialect.ts'
 import { Lane } from './lane.ts'
 import { postgres } from './postgres/dialect.ts'
 import { sqlite } from './sqlite/dialect.ts'
@@ -16,6 +23,18 @@ export const addressForms = dialects.map(({ addressForm }) => addressForm).join(
 const dialectOf = (address: string) => dialects.find(({ accepts }) => accepts(address))
 
 export const isAddress = (text: string) => dialectOf(text) !== undefined
+
+/** Whether one may lead past a pooler to what the other names. */
+export function isDirectAddress(text: string, of: string): boolean {
+  const dialect = dialectOf(text)
+  return dialect?.hasPoolers === true && dialect === dialectOf(of)
+}
+
+/** How DATABASE_DIRECT_URL can name a database, in words. */
+export const directAddressForms = dialects
+  .filter(({ hasPoolers }) => hasPoolers)
+  .map(({ addressForm }) => addressForm)
+  .join(', or ')
 
 /** What may be said of work with the database. */
 export type Demand = Readonly<{
@@ -87,13 +106,14 @@ type Migration = { up: (sql: Knex, schema: SchemaHelpers) => Promise<void>; down
 type Seed = { seed: (connection: Connection) => Promise<void> }
 
 /** Takes an address that `isAddress` lets through. Touches nothing: the first read or write does. */
-export const openDatabase = (address: string, pool?: number): Database => databaseOf(engineOf(address, pool))
+export const openDatabase = (address: string, options?: ServerOptions): Database =>
+  databaseOf(engineOf(address, options))
 
 /** What is beneath a database, for work on two of them. Touches nothing, either. */
-export function engineOf(address: string, pool?: number): Engine {
+export function engineOf(address: string, options?: ServerOptions): Engine {
   const dialect = dialectOf(address)
   if (!dialect) throw new Error('no engine has such an address')
-  return dialect.open(address, pool)
+  return dialect.open(address, options)
 }
 
 /**
@@ -245,8 +265,8 @@ async function inspect(copy: Knex): Promise<{ apps: number }> {
 }
 
 /** The database as a running service needs it: there already, and migrated. Throws `unavailable` with what to do. */
-export const openMigratedDatabase = (address: string, pool?: number): Promise<Database> =>
-  openMigrated(engineOf(address, pool))
+export const openMigratedDatabase = (address: string, options?: ServerOptions): Promise<Database> =>
+  openMigrated(engineOf(address, options))
 
 /** The same of an engine, which it closes where it throws. */
 export async function openMigrated(engine: Engine): Promise<Database> {

@@ -22,7 +22,11 @@ class Limit {
   readonly #quota: number
   readonly #policy: string
   readonly #excess: string
-  readonly #counts = new LRUCache<string | number, { used: number; until: number }>({ max: mostCounted })
+  /** By `max` it would take the room of all, 3 MB, before anybody is counted. */
+  readonly #counts = new LRUCache<string | number, { used: number; until: number }>({
+    maxSize: mostCounted,
+    sizeCalculation: () => 1,
+  })
   /** How many requests it has refused. */
   refused = 0
 

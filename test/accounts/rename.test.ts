@@ -124,7 +124,7 @@ test('others write between its turns, and each app is found by the name that it 
   expect(renamed.listed_apps).toBeGreaterThan(count + names.length)
   expect([await matches(database, 'prolific'), await found(database, 'prolific')]).toEqual([0, []])
   expect(await expectTrue(database, id)).toBe('Frugal')
-}, 60_000)
+})
 
 describe('stopped between two turns', () => {
   const stopped = new Error('stopped')

@@ -8,16 +8,11 @@ import { type Database, openDatabase } from '../../src/db/open.ts'
 import { ServiceError } from '../../src/errors.ts'
 import { readDocument } from '../../src/http/docs.ts'
 import { importLines } from '../support/catalogue-file.ts'
+import type { CheckedAnswer, RequestOptions } from '../support/check.ts'
 import { holdUptime } from '../support/clock.ts'
 import { noDatabase } from '../support/database.ts'
 import { answerTo } from '../support/raw.ts'
-import {
-  type CheckedAnswer,
-  type RequestOptions,
-  type Service,
-  type ServiceOptions,
-  startService,
-} from '../support/service.ts'
+import { type Service, type ServiceOptions, startService } from '../support/service.ts'
 import type { Call } from './valid-requests.ts'
 
 /**

@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
 import type { Decision } from '../../src/apps/policy.ts'
 import type { OperationId } from '../../src/contract.ts'
-import type { CheckedAnswer } from '../support/service.ts'
+import type { CheckedAnswer } from '../support/check.ts'
 import type { Allowed, Input } from './oracle.ts'
 import type { Caller } from './wire.ts'
 

@@ -1,5 +1,5 @@
 import type { OperationId } from '../../src/contract.ts'
-import type { RequestOptions } from '../support/service.ts'
+import type { RequestOptions } from '../support/check.ts'
 import type { World } from '../support/world.ts'
 
 /** A request, as service.request takes it. */

@@ -1,7 +1,8 @@
 import { Agent, request as open } from 'node:http'
 import { text } from 'node:stream/consumers'
 import fc from 'fast-check'
-import { type CheckedAnswer, check, type Service } from '../support/service.ts'
+import { type CheckedAnswer, check } from '../support/check.ts'
+import type { Service } from '../support/service.ts'
 
 /** Whose key a request brings: a developer's, one that is not accepted any more, or one that is none. */
 export type Caller = 'ada' | 'bob' | 'expired' | 'revoked' | 'unknown'

@@ -34,4 +34,4 @@ const engine: Engine = {
   close: never,
 }
 
-export const none: Dialect = { addressForm: 'none:', accepts: never, open: () => engine }
+export const none: Dialect = { addressForm: 'none:', accepts: never, hasPoolers: false, open: () => engine }

@@ -146,6 +146,8 @@ describe.skipIf(givenServer !== undefined)('what befalls a server', () => {
     await primary.write(({ search }) => search.remove([inject('world').apps.approved]))
     await expect.poll(() => totalIn(standby, 'tide')).toBe(0)
     await expect(add(standby, 'Eve')).rejects.toThrow(/not available just now/)
+    // An export that took it from there would have its reader miss what is written meanwhile.
+    await expect(standby.horizon()).rejects.toThrow(/this takes the primary/)
   })
 })
 

@@ -1,7 +1,8 @@
 import { connect, type Socket } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import type { Database } from '../../src/db/open.ts'
-import { type CheckedAnswer, check, type Service, type ServiceOptions, startService } from '../support/service.ts'
+import { type CheckedAnswer, check } from '../support/check.ts'
+import { type Service, type ServiceOptions, startService } from '../support/service.ts'
 
 const getHead = (path: string, ...headers: string[]) =>
   ['GET', path, 'HTTP/1.1'].join(' ').concat('\r\n', ['Host: x', ...headers, '', ''].join('\r\n'))

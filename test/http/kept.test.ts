@@ -8,8 +8,9 @@ import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { type Database, openDatabase } from '../../src/db/open.ts'
 import { connected } from '../faults/sockets.ts'
+import type { RequestOptions } from '../support/check.ts'
 import { commandLine } from '../support/process.ts'
-import { type RequestOptions, type Service, startService } from '../support/service.ts'
+import { type Service, startService } from '../support/service.ts'
 
 /** A service, and how often its operations have read from the database. */
 async function counting(options: Parameters<typeof startService>[0] = {}) {

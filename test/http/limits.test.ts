@@ -4,8 +4,9 @@ import type { OperationId } from '../../src/contract.ts'
 import type { Database } from '../../src/db/open.ts'
 import { Limits, type LimitsConfig } from '../../src/http/limits.ts'
 import { type Call, newApp, validRequests } from '../contract/valid-requests.ts'
+import type { CheckedAnswer } from '../support/check.ts'
 import { holdClock, holdUptime } from '../support/clock.ts'
-import { type CheckedAnswer, type Service, startService } from '../support/service.ts'
+import { type Service, startService } from '../support/service.ts'
 
 const standing = ({ status, headers }: CheckedAnswer) => [status, headers['ratelimit-policy'], headers.ratelimit]
 

@@ -6,11 +6,12 @@ import { describe, expect, inject, onTestFinished, test } from 'vitest'
 import { keyId } from '../../src/accounts/keys.ts'
 import { openDatabase } from '../../src/db/open.ts'
 import { type Call, newApp, validRequests } from '../contract/valid-requests.ts'
+import type { RequestOptions } from '../support/check.ts'
 import { holdUptime } from '../support/clock.ts'
 import { copyWorld } from '../support/database.ts'
 import { freePort } from '../support/free-port.ts'
 import { serve } from '../support/process.ts'
-import { type RequestOptions, type Service, startService } from '../support/service.ts'
+import { type Service, startService } from '../support/service.ts'
 
 const linesOf = ({ log }: Service) => log.map((line) => JSON.parse(line))
 

@@ -8,7 +8,8 @@ import { createLogger } from '../../src/http/log.ts'
 import { mock } from '../../src/http/mock.ts'
 import { ResponseChecker } from '../contract/checker.ts'
 import { validRequests } from '../contract/valid-requests.ts'
-import { type RequestOptions, send, startService } from '../support/service.ts'
+import type { RequestOptions } from '../support/check.ts'
+import { send, startService } from '../support/service.ts'
 
 const prefix = '/v1'
 const baseUrl = `http://mock.test${prefix}`

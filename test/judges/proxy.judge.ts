@@ -8,7 +8,8 @@ import { setTimeout } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import type { Answer } from '../contract/checker.ts'
 import { hold, namesOf, type Scenario, scenarioOf, tables } from '../contract/scenarios.ts'
-import { check, send, startService } from '../support/service.ts'
+import { check } from '../support/check.ts'
+import { send, startService } from '../support/service.ts'
 
 const judges = import.meta.dirname
 const document = `${judges}/../../generated/openapi.json`

@@ -1,16 +1,9 @@
 import { copyFileSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Client } from 'pg'
 import { afterAll, inject, onTestFinished } from 'vitest'
-import {
-  addressAt,
-  administer,
-  givenServer,
-  newName,
-  type PostgresServer,
-  startPostgres,
-  worldName,
-} from './postgres.ts'
+import { addressAt, copyStrategy, givenServer, newName, startPostgres, worldName } from './postgres.ts'
 
 /** A path of its own for a test's files; removed when the test ends. */
 export function temporaryFolder(): string {
@@ -21,11 +14,11 @@ export function temporaryFolder(): string {
 
 /** The address, as DATABASE_URL has it, of a copy of the world on the engine that the test runs on, for this test alone. */
 export const copyWorld = async (): Promise<string> =>
-  inject('engine') === 'sqlite' ? `sqlite:${copyWorldFile()}` : newPostgres(({ world }) => `template ${world}`)
+  inject('engine') === 'sqlite' ? `sqlite:${copyWorldFile()}` : newPostgres(({ world }) => world)
 
 /** The same of a database that nothing was done with yet: `migrate` makes it. */
 export const noDatabase = async (): Promise<string> =>
-  inject('engine') === 'sqlite' ? `sqlite:${temporaryFolder()}/apps.sqlite` : newPostgres(() => '')
+  inject('engine') === 'sqlite' ? `sqlite:${temporaryFolder()}/apps.sqlite` : newPostgres(() => 'template1')
 
 /** The file of a copy of SQLite's world. */
 export function copyWorldFile(): string {
@@ -37,18 +30,27 @@ export function copyWorldFile(): string {
 /** The file that an address of SQLite's names. */
 export const fileOf = (address: string) => address.replace(/^sqlite:/, '')
 
-async function newPostgres(how: (place: Place) => string): Promise<string> {
-  const place = await placeOnPostgres()
+async function newPostgres(templateIn: (place: Place) => string): Promise<string> {
+  place ??= placeOnPostgres()
+  const { server, strategy, administrator } = await place
   const name = newName()
-  await administer(place.server, `create database ${name} ${how(place)}`)
-  onTestFinished(() => administer(place.server, `drop database ${name} with (force)`))
-  return addressAt(place.server, name)
+  await administrator.query(`create database ${name} template ${templateIn(await place)} ${strategy}`)
+  onTestFinished(async () => void (await administrator.query(`drop database ${name} with (force)`)))
+  return addressAt(server, name)
 }
 
-/** A server, and the name of the world's database there. */
-type Place = { server: string; world: string }
+/** Where the databases of a file's tests are made. */
+type Place = {
+  server: string
+  /** The name of the world's database there. */
+  world: string
+  strategy: string
+  /** One session for all that the tests of a file make and drop. */
+  administrator: Client
+  leave: () => Promise<void>
+}
 
-let own: Promise<PostgresServer> | undefined
+let place: Promise<Place> | undefined
 
 /**
  * Each file of tests has a server of its own, unless one is given: whatever is written anywhere in a server is another version
@@ -56,9 +58,20 @@ let own: Promise<PostgresServer> | undefined
  */
 async function placeOnPostgres(): Promise<Place> {
   const { source } = inject('world')
-  if (givenServer !== undefined) return { server: givenServer, world: new URL(source).pathname.slice(1) }
-  own ??= startPostgres(source)
-  return { server: (await own).address, world: worldName }
+  const own = givenServer === undefined ? await startPostgres(source) : undefined
+  const server = own?.address ?? givenServer ?? ''
+  const administrator = new Client(server)
+  await administrator.connect()
+  return {
+    server,
+    world: own ? worldName : new URL(source).pathname.slice(1),
+    strategy: own ? copyStrategy : '',
+    administrator,
+    async leave() {
+      await administrator.end()
+      await own?.remove()
+    },
+  }
 }
 
-afterAll(async () => (await own)?.remove())
+afterAll(async () => (await place)?.leave())

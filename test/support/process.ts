@@ -4,7 +4,7 @@ import { connect } from 'node:net'
 import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, onTestFinished } from 'vitest'
-import { type CheckedAnswer, check, type RequestOptions } from './service.ts'
+import { type CheckedAnswer, check, type RequestOptions } from './check.ts'
 
 const main = `${import.meta.dirname}/../../src/apps-service.js`
 

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { check, type Service } from './service.ts'
+import { check } from './check.ts'
+import type { Service } from './service.ts'
 
 /** Sends bytes and reads what comes back until the server closes. */
 export async function exchange(service: Service, bytes: string) {

@@ -1,5 +1,5 @@
 import supertest from 'supertest'
-import { expect, inject, onTestFinished } from 'vitest'
+import { inject, onTestFinished } from 'vitest'
 import type { Decision } from '../../src/apps/policy.ts'
 import { appStore } from '../../src/apps/store.ts'
 import { catalogue } from '../../src/cli/serve.ts'
@@ -14,23 +14,10 @@ import { createLogger } from '../../src/http/log.ts'
 import type { Metrics } from '../../src/http/metrics.ts'
 import { defaultConnectionLimits, defaultTimeouts, listen, type Timeouts } from '../../src/http/server.ts'
 import { moderationStore } from '../../src/moderation/store.ts'
-import { type Answer, ResponseChecker } from '../contract/checker.ts'
-import { recordSeen } from '../contract/coverage.ts'
+import type { Answer } from '../contract/checker.ts'
+import { type CheckedAnswer, check, type RequestOptions } from './check.ts'
 import { copyWorld } from './database.ts'
 import type { World } from './world.ts'
-
-export type RequestOptions = {
-  key?: string
-  headers?: Record<string, string>
-  /** Sent as JSON. */
-  json?: unknown
-  /** Sent as it is. */
-  body?: string | Buffer
-}
-/** Envelope fields are typed as any: the checker has held them against the document. */
-// biome-ignore lint/suspicious/noExplicitAny: see above
-export type Body = any
-export type CheckedAnswer = Answer & { body: Body }
 
 export type Service = {
   world: World
@@ -71,8 +58,6 @@ export type ServiceOptions = {
   /** Wraps what the operations use, to make it fail. */
   database?: (database: Database) => Database
 }
-
-const checker = new ResponseChecker()
 
 /** The real app on a real database, listening; it stops when the test ends. */
 export async function startService(options: ServiceOptions = {}): Promise<Service> {
@@ -182,14 +167,4 @@ export async function send(
     headers: response.headers,
     text: typeof response.body === 'string' ? response.body : '',
   }
-}
-
-/** Holds an answer against the document; every answer of every test comes through here. */
-export function check(answer: Answer): CheckedAnswer {
-  const path = answer.path.split('?', 1).join()
-  const { problems, covers } = checker.check({ ...answer, path })
-  expect(problems, `${answer.method} ${answer.path}\n${answer.text.slice(0, 1000)}`).toEqual([])
-  recordSeen(inject('coverage').file, covers)
-  const isJson = String(answer.headers['content-type']).startsWith('application/json')
-  return { ...answer, body: isJson && answer.text !== '' ? JSON.parse(answer.text) : undefined }
 }

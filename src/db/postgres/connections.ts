@@ -39,20 +39,19 @@ const timeouts = { statement: 30_000, lock: 5000, idle: 60_000 }
 const noAnswer = timeouts.statement + 5000
 
 /**
- * Set on each new connection, as far as it is one: through a pooler in transaction mode they reach this or that one, which does
- * no harm (docs/operating.md). Compiling a plan takes longer than any statement here.
+ * Set on each new connection, as far as it is one: through a pooler in transaction mode they reach this or that one, where
+ * writers find them, too (docs/operating.md). Compiling a plan takes longer than any statement here.
  */
-const settingsOf = (settings: Record<string, string | number>) =>
-  Object.entries({ jit: 'off', ...settings })
-    .map(([name, value]) => `set ${name} = ${value};`)
-    .join(' ')
+const readersSettings = `set jit = off; set statement_timeout = ${timeouts.statement}; set default_transaction_read_only = on;`
+const writersSettings = 'set jit = off;'
 
-const readersSettings = settingsOf({ statement_timeout: timeouts.statement, default_transaction_read_only: 'on' })
-const writersSettings = settingsOf({
-  lock_timeout: timeouts.lock,
-  idle_in_transaction_session_timeout: timeouts.idle,
-  default_transaction_read_only: 'off',
-})
+/** Set anew in each transaction: whatever the connection has from others, it writes, and is cut short by these alone. */
+const beginToWrite = [
+  'begin isolation level read committed, read write',
+  'set local statement_timeout = 0',
+  `set local lock_timeout = ${timeouts.lock}`,
+  `set local idle_in_transaction_session_timeout = ${timeouts.idle}`,
+].join('; ')
 
 class PostgresClient extends PgClient {
   override async acquireConnection() {
@@ -100,11 +99,10 @@ const clientWith = (settings: string): typeof PostgresClient =>
     }
   }
 
-/** Whatever setting a pooler's connection has from another, its transactions write. */
 class WritersClient extends clientWith(writersSettings) {
   override transaction(container: unknown, config: unknown, outer: unknown) {
     const transaction = super.transaction(container, config, outer) as Knex.Transaction & InnerTransaction
-    transaction.begin = (connection) => this.query(connection, 'begin isolation level read committed, read write')
+    transaction.begin = (connection) => this.query(connection, beginToWrite)
     return transaction
   }
 }

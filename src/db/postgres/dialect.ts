@@ -8,17 +8,22 @@ import { copyTables } from './rehearse.ts'
 import { attempt, giveIdsBehind, insertion, jsonRows, lastId, lock, newIds, rowsOf, select } from './rows.ts'
 import { schema } from './schema.ts'
 import { foundBefore, searchIndex } from './search.ts'
-import { versionTeller } from './version.ts'
+import { demandDirect } from './snapshots.ts'
+import { lineTo, versionTeller } from './version.ts'
 
 /** PostgreSQL, 14 or newer: a server that several servers of this program may use side by side. */
 export const postgres: Dialect = {
   addressForm: 'postgres://USER:PASSWORD@HOST:PORT/DATABASE',
   accepts: (address) => parseAddress(address) !== undefined,
-  open(address, pool = usualPool) {
-    const parsed = parseAddress(address)
-    if (!parsed) throw new Error('no address of PostgreSQL')
-    return openServer(parsed, pool)
-  },
+  hasPoolers: true,
+  open: (address, { pool = usualPool, direct } = {}) =>
+    openServer(parsed(address), pool, direct === undefined ? undefined : parsed(direct)),
+}
+
+function parsed(text: string): Address {
+  const address = parseAddress(text)
+  if (!address) throw new Error('no address of PostgreSQL')
+  return address
 }
 
 /** Of all connections one tells the version; the others are shared out. */
@@ -33,16 +38,20 @@ const migrating = 7_203_948_116
 
 const oldest = 140_000
 
-function openServer(address: Address, pool: number): Engine {
+function openServer(address: Address, pool: number, direct: Address | undefined): Engine {
   const widths = widthsOf(pool)
   const writer = openWriter(address, widths.write)
   const reader = openReader(address, widths.cheap + widths.dear)
-  const teller = versionTeller(address)
+  const line = lineTo(address)
+  // Past a pooler, if one is known of.
+  const directWriter = direct ? openWriter(direct, 1) : writer
+  const directLine = direct ? lineTo(direct) : line
+  const teller = versionTeller(directLine, line)
   const before = foundBefore()
 
   /** Whether there are tables, and whether they are this program's. */
   async function ownership(): Promise<'own' | 'empty' | 'foreign'> {
-    const { row } = await teller.ask<{ tables: string; is_own: boolean }>(
+    const { row } = await line.ask<{ tables: string; is_own: boolean }>(
       `select count(*) as tables, coalesce(bool_or(tablename = 'knex_migrations'), false) as is_own
        from pg_tables where schemaname = current_schema()`,
     )
@@ -51,18 +60,15 @@ function openServer(address: Address, pool: number): Engine {
   }
 
   async function hindrance(): Promise<string | undefined> {
-    try {
-      const { row } = await teller.ask<{ version: number; encoding: string }>(
+    return orUnreachable('cannot be reached', async () => {
+      const { row } = await line.ask<{ version: number; encoding: string }>(
         `select current_setting('server_version_num')::int as version, current_setting('server_encoding') as encoding`,
       )
       if (!row || row.version < oldest) return 'is of a PostgreSQL older than 14'
       if (row.encoding !== 'UTF8') return `is in ${row.encoding}; it has to be in UTF8`
-      return { own: undefined, empty: unmigrated, foreign }[await ownership()]
-    } catch (error) {
-      const reason = isUnavailable(error) ? reasonOf(error) : undefined
-      if (reason === undefined) throw error
-      return `cannot be reached: ${reason}`
-    }
+      const known = direct && (await orUnreachable('cannot be reached by DATABASE_DIRECT_URL', teller.hindrance))
+      return known ?? { own: undefined, empty: unmigrated, foreign }[await ownership()]
+    })
   }
 
   const engine: Engine = {
@@ -76,7 +82,7 @@ function openServer(address: Address, pool: number): Engine {
     demandInPlace() {},
     async ailment() {
       try {
-        await teller.ask('select 1')
+        await line.ask('select 1')
       } catch (error) {
         if (isUnavailable(error)) return 'does not answer'
         throw error
@@ -102,7 +108,7 @@ function openServer(address: Address, pool: number): Engine {
       attempt: attempt(sql),
     }),
     migration: (work) =>
-      writer.transaction(async (sql) => {
+      directWriter.transaction(async (sql) => {
         await sql.raw('set local lock_timeout = 0')
         await sql.raw('select pg_advisory_xact_lock(?)', [migrating])
         return work(sql)
@@ -122,7 +128,7 @@ function openServer(address: Address, pool: number): Engine {
       )
     },
     async rehearse(work) {
-      const only = openReader(address, 1)
+      const only = openReader(direct ?? address, 1)
       const close = () => only.destroy()
       try {
         await copyTables(only)
@@ -136,7 +142,9 @@ function openServer(address: Address, pool: number): Engine {
     },
     still: (work) =>
       writer.transaction(async (sql) => {
-        const { row: own } = await teller.ask<{ pid: number }>('select pg_backend_pid() as pid')
+        // Whose sessions a pooler's are is not known.
+        await demandDirect(sql)
+        const { row: own } = await line.ask<{ pid: number }>('select pg_backend_pid() as pid')
         const { rows: others } = await sql.raw(
           `select pid from pg_stat_activity
            where datname = current_database() and application_name = ? and pid not in (pg_backend_pid(), ?)`,
@@ -153,15 +161,28 @@ function openServer(address: Address, pool: number): Engine {
     async checkpoint() {},
     async settle() {
       // The planner would know nothing of it before autovacuum comes.
-      await writer.raw('analyze')
+      await directWriter.raw('analyze')
     },
     // Autovacuum does it.
     async upkeep() {},
     async close() {
-      await Promise.all([reader.destroy(), writer.destroy(), teller.close()])
+      const pools = new Set([reader, writer, directWriter])
+      const lines = new Set([line, directLine])
+      await Promise.all([...[...pools].map((pool) => pool.destroy()), ...[...lines].map((each) => each.close())])
     },
   }
   return engine
+}
+
+/** What the work says, or that the database is not there. */
+async function orUnreachable(message: string, work: () => Promise<string | undefined>): Promise<string | undefined> {
+  try {
+    return await work()
+  } catch (error) {
+    const reason = isUnavailable(error) ? reasonOf(error) : undefined
+    if (reason === undefined) throw error
+    return `${message}: ${reason}`
+  }
 }
 
 const foreign = 'is a database of another program; DATABASE_URL has to name another one'

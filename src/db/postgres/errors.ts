@@ -23,9 +23,9 @@ const unavailableCodes = new Set([
 /** What Node says of a server's certificate, and OpenSSL of it and of the protocol. */
 const certificateCodes = /CERT|^ERR_TLS|^ERR_SSL/
 
-/** What the driver says, without a code, of a connection that is not made or breaks. */
+/** What the driver says, without a code, of a connection that is not made, for want of a password too, or breaks. */
 const broken =
-  /Connection terminated|Connection ended|timeout expired|Client was closed|Client has encountered|Query read timeout|not support SSL/
+  /^SASL|Connection terminated|Connection ended|timeout expired|Client was closed|Client has encountered|Query read timeout|not support SSL/
 
 /** Codes of SQL of a backend that ends, and of Node of a socket that does. */
 const isBroken = (error: unknown) =>

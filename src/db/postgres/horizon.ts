@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Knex } from 'knex'
+import { Refusal } from '../../errors.ts'
 import { Unusable } from './errors.ts'
 
 /** Milliseconds between two looks, and for which they go on. */
@@ -8,9 +9,13 @@ const patience = 60_000
 
 /**
  * The time of the call, when all have ended that were writing then: a transaction is seen to write a table by its lock, which
- * it has until others see what it wrote. Nobody waits for this.
+ * it has until others see what it wrote. Nobody waits for this. A standby has no locks of those who write, and sees later what they
+ * wrote.
  */
 export async function horizonOf(sql: Knex): Promise<Date> {
+  const { rows } = await sql.raw('select pg_is_in_recovery() as is_standby')
+  if (rows[0].is_standby)
+    throw new Refusal('this takes the primary: a standby does not know what is still being written')
   const begun = new Date()
   const first = new Set(await writersOf(sql))
   for (const begin = performance.now(); first.size > 0; ) {

@@ -1,6 +1,5 @@
 import type { Knex } from 'knex'
-import { Refusal } from '../../errors.ts'
-import { isDirect } from './snapshots.ts'
+import { demandDirect } from './snapshots.ts'
 
 /**
  * Puts copies of all tables, as they are at one moment, before the tables themselves, on this connection alone: temporary ones,
@@ -13,8 +12,7 @@ export async function copyTables(sql: Knex) {
     async (copying) => {
       // Before anything else is asked in it.
       await copying.raw('set transaction read write')
-      const [connection] = await rowsFrom<{ is_direct: boolean }>(copying, `select ${isDirect} as is_direct`)
-      if (!connection?.is_direct) throw new Refusal('it takes a connection past the pooler, to PostgreSQL itself')
+      await demandDirect(copying)
       const tables: { name: string; schema: string }[] = await rowsFrom(
         copying,
         'select tablename as name, schemaname as schema from pg_tables where schemaname = current_schema() order by tablename',

@@ -1,3 +1,6 @@
+import type { Knex } from 'knex'
+import { Refusal } from '../../errors.ts'
+
 /**
  * Whether equal snapshots mean equal data, while the backend that tells them lives: so it is on a primary of PostgreSQL
  * itself. On a standby they do not; nor on what only speaks its language, or spreads a database over several servers.
@@ -19,6 +22,12 @@ export const numbering = (process: number | undefined) => `set ${setting} = '${p
 /** Whether a statement runs on the backend that the connection was told of: a pooler tells a process of its own. */
 export const isDirect = `coalesce(
   split_part(current_setting('${setting}', true), ' ', 1) = cast(pg_backend_pid() as text), false)`
+
+/** Throws a Refusal where a pooler stands before the database. In a transaction. */
+export async function demandDirect(sql: Knex) {
+  const { rows } = await sql.raw(`select ${isDirect} as is_direct`)
+  if (!rows[0].is_direct) throw new Refusal('this takes a DATABASE_DIRECT_URL, which leads past the pooler')
+}
 
 /**
  * The number of the connection that a statement runs on; null where it is not known, or its snapshots say nothing.

@@ -8,40 +8,41 @@ import { areTrue } from './snapshots.ts'
 /** A server that does not answer for so long is not there. Milliseconds. */
 const patience = 5000
 
-type Answer<Row> = { row: Row | undefined; client: pg.Client }
+/** A connection, which one of its line it is, and when what was asked of it is answered: the driver takes one question at a time. */
+type Numbered = { client: pg.Client; number: number; answered: Promise<unknown> }
 
-/**
- * Tells the data's version by a connection that does nothing else. Any commit changes the snapshot; but after a crash of a
- * backend ids of transactions are used again, and then equal snapshots show unequal data: so which connection it was is part of
- * the answer, since a crash breaks all. Where snapshots say nothing, or a pooler has statements reach one backend and another,
- * each answer is another.
- */
-export function versionTeller(address: Address) {
-  let connecting: Promise<pg.Client> | undefined
+/** One connection that does nothing else, made anew where it has broken. */
+export type Line = ReturnType<typeof lineTo>
+
+export function lineTo(address: Address) {
+  let connecting: Promise<Numbered> | undefined
   let connections = 0
-  let answers = 0
+  let isClosed = false
 
-  function connected(): Promise<pg.Client> {
+  function connected(): Promise<Numbered> {
     if (connecting) return connecting
     const client = new pg.Client({ ...clientConfig(address), query_timeout: patience })
+    const number = ++connections
     const forget = () => {
       if (connecting === made) connecting = undefined
     }
-    const made: Promise<pg.Client> = client.connect().then(() => client)
+    const made: Promise<Numbered> = client.connect().then(() => ({ client, number, answered: Promise.resolve() }))
     connecting = made
-    connections++
     client.on('error', forget)
     client.on('end', forget)
     made.catch(forget)
     return made
   }
 
-  async function askOnce<Row extends pg.QueryResultRow>(text: string): Promise<Answer<Row>> {
+  async function askOnce<Row extends pg.QueryResultRow>(text: string) {
     const asked = connected()
-    const client = await asked
+    const connection = await asked
+    const { client, number } = connection
+    const answer = connection.answered.then(() => client.query<Row>({ name: nameOf(text), text }))
+    connection.answered = answer.catch(() => {})
     try {
-      const { rows } = await client.query<Row>({ name: nameOf(text), text })
-      return { row: rows[0], client }
+      const { rows } = await answer
+      return { row: rows[0], client, number }
     } catch (error) {
       if (connecting === asked) connecting = undefined
       client.end().catch(() => {})
@@ -49,30 +50,68 @@ export function versionTeller(address: Address) {
     }
   }
 
-  /** A connection that nothing was asked of for long may be broken, and that is told when it is used. */
-  async function ask<Row extends pg.QueryResultRow>(text: string): Promise<Answer<Row>> {
-    const isOld = connecting !== undefined
-    return askOnce<Row>(text).catch((error: unknown) => {
-      if (!isOld || !endsConnection(error)) throw error
-      return askOnce<Row>(text)
-    })
+  return {
+    /** A connection that nothing was asked of for long may be broken, and that is told when it is used. */
+    async ask<Row extends pg.QueryResultRow>(text: string) {
+      const isOld = connecting !== undefined
+      return askOnce<Row>(text).catch((error: unknown) => {
+        if (isClosed || !isOld || !endsConnection(error)) throw error
+        return askOnce<Row>(text)
+      })
+    },
+    async close() {
+      isClosed = true
+      const made = await connecting?.catch(() => undefined)
+      await made?.client.end()
+    },
+  }
+}
+
+/** Which tables of which server a connection leads to, as any role may ask it: the server since its start. */
+const place = `concat_ws(' ', extract(epoch from pg_postmaster_start_time()), current_database(), current_schema())`
+
+type Told = { snapshot: string; is_known: boolean; pid: number; place: string }
+
+/**
+ * Tells the data's version by a line. Any commit changes the snapshot; but after a crash of a backend ids of transactions are used
+ * again, and then equal snapshots show unequal data: so which connection it was is part of the answer, since a crash breaks all.
+ * Where snapshots say nothing, or a pooler has statements reach one backend and another, each answer is another.
+ *
+ * The line may go past a pooler, which another one goes through, as does what is read. That has to lead to the same tables, and
+ * is asked each time: a pooler may be told to lead elsewhere, and breaks no connection by it.
+ */
+export function versionTeller(line: Line, usual: Line) {
+  let answers = 0
+
+  async function ask() {
+    const [{ row, client, number }, read] = await Promise.all([
+      line.ask<Told>(
+        `select pg_current_snapshot()::text as snapshot, ${areTrue} as is_known, pg_backend_pid() as pid, ${place} as place`,
+      ),
+      line === usual ? undefined : usual.ask<{ place: string }>(`select ${place} as place`),
+    ])
+    // A pooler tells a process of its own.
+    const { processID }: DriverConnection = client
+    return {
+      number,
+      row,
+      isDirect: row?.pid === processID,
+      isSame: line === usual || read?.row?.place === row?.place,
+    }
   }
 
   return {
-    ask,
     async version(): Promise<string> {
-      const { row, client } = await ask<{ snapshot: string; is_known: boolean; pid: number }>(
-        `select pg_current_snapshot()::text as snapshot, pg_backend_pid() as pid,
-           ${areTrue} as is_known`,
-      )
-      // A pooler tells a process of its own.
-      const { processID }: DriverConnection = client
-      if (!row?.is_known || row.pid !== processID) return `none.${++answers}`
-      return `${connections}.${row.snapshot}`
+      const { number, row, isDirect, isSame } = await ask()
+      if (!row?.is_known || !isDirect || !isSame) return `none.${++answers}`
+      return `${number}.${row.snapshot}`
     },
-    async close() {
-      const client = await connecting?.catch(() => undefined)
-      await client?.end()
+    /** Why a line that was given for this cannot be it; undefined where it can. */
+    async hindrance(): Promise<string | undefined> {
+      const { isDirect, isSame } = await ask()
+      if (!isDirect) return 'is not reached directly by DATABASE_DIRECT_URL: a pooler stands there, too'
+      if (!isSame) return 'is not where DATABASE_DIRECT_URL leads, which has to be the same database of the same server'
+      return undefined
     },
   }
 }

@@ -17,6 +17,7 @@ import { versionTeller } from './version.ts'
 export const sqlite: Dialect = {
   addressForm: 'sqlite:PATH, the path of a file',
   accepts: (address) => pathIn(address) !== undefined,
+  hasPoolers: false,
   open: (address) => openFile(pathIn(address) ?? ''),
 }
 

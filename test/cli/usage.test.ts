@@ -1,0 +1,77 @@
+import { expect, test } from 'vitest'
+import { run } from '../support/process.ts'
+
+/** What is told before a database is looked for. */
+
+test('tells what it can do', async () => {
+  const { code, stdout, stderr } = await run(['--help'])
+  expect([code, stderr]).toEqual([0, ''])
+  expect(stdout).toMatch(
+    /serve[\s\S]*migrate[\s\S]*seed[\s\S]*key[\s\S]*category[\s\S]*moderation[\s\S]*app[\s\S]*developer[\s\S]*audit/,
+  )
+})
+
+test.for<[how: string, args: string[], told: RegExp]>([
+  ['without a command', [], /Usage: apps-service/],
+  ['with an unknown command', ['frobnicate'], /unknown command 'frobnicate'/],
+])('is misused %s', async ([, args, told]) => {
+  const { code, stdout, stderr } = await run(args)
+  expect([code, stdout]).toEqual([2, ''])
+  expect(stderr).toMatch(told)
+  expect(stderr).not.toMatch(/\n\s+at /)
+})
+
+test('misuse is told in a line, and does nothing', async () => {
+  const cases: [command: string, complaint: RegExp][] = [
+    ['moderation queue --loud', /unknown option '--loud'/],
+    ['moderation queue --limit all', /must be a whole number from 1/],
+    ['moderation queue --limit 1001', /must be 1000 at most/],
+    ['moderation queue --page 0', /must be a whole number from 1/],
+    ['moderation show', /missing required argument 'ids'/],
+    ['moderation show 2 x', /must be a whole number from 1/],
+    ['moderation approve', /missing required argument 'ids'/],
+    ['moderation approve 2 0x6', /must be a whole number from 1/],
+    ['moderation approve 2 --as-of lately', /must be a time such as/],
+    ['moderation reject 2', /required option '--reason <text>'/],
+    ['app list --status gone', /Allowed choices are pending, approved, rejected, deleted/],
+    ['app list --limit 0', /must be a whole number from 1/],
+    ['app restore x', /must be a whole number from 1/],
+    ['app transfer 1', /required option '--to <developer>'/],
+    ['audit --app Tide', /must be a whole number from 1/],
+    ['audit --since 2026-02-30', /must be a time such as/],
+    ['key issue', /required option '--developer <name>'/],
+    ['key issue --developer Ada --expires 2020-01-01', /must be in the future/],
+    ['key issue --developer Ada --expires never', /must be a time such as/],
+    ['key revoke Ada', /neither a key nor the id of one/],
+    ['developer rename Ada', /required option '--to <name>'/],
+    ['category rename tools --slug utilities', /required option '--name <name>'/],
+  ]
+  const env = { DATABASE_URL: 'sqlite:/dev/null/none.sqlite' }
+  const complain = async ([command, complaint]: (typeof cases)[number]) => {
+    const { code, stdout, stderr } = await run(command.split(' '), env)
+    expect(stderr).toMatch(complaint)
+    expect(stderr, command).toMatch(/^error: [^\n]+\n$/)
+    expect([code, stdout], command).toEqual([2, ''])
+  }
+  await Promise.all(cases.map(complain))
+})
+
+test('every command has help that fits a terminal, with an example, and says what it prints for programs', async () => {
+  const seen: string[] = []
+  const read = async (command: string) => {
+    const { code, stdout } = await run([...command.split(' ').filter(Boolean), '--help'])
+    expect(code, command).toBe(0)
+    expect(stdout).toMatch(new RegExp(`^Usage: ${['apps-service', command].join(' ').trim()} `))
+    expect(
+      stdout.split('\n').filter((line) => line.length > 80),
+      command,
+    ).toEqual([])
+    if (stdout.includes('--json')) expect(stdout).toMatch(/\nExamples?:\n {2}npx apps-service [\s\S]*\nJSON: /)
+    seen.push(command)
+    const [, list = ''] = stdout.split('\nCommands:\n')
+    const names = [...list.matchAll(/^ {2}([a-z]+)/gm)].map(([, name]) => `${command} ${name}`.trim())
+    await Promise.all(names.filter((name) => !/\bhelp$/.test(name)).map(read))
+  }
+  await read('')
+  expect(seen).toEqual(expect.arrayContaining(['serve', 'key issue', 'moderation queue', 'backup']))
+})

@@ -1,0 +1,208 @@
+import { setImmediate } from 'node:timers/promises'
+import { describe, expect, inject, onTestFinished, test, vi } from 'vitest'
+import { type Database, engineOf, openDatabase, openMigratedDatabase } from '../../src/db/open.ts'
+import { newApp } from '../contract/valid-requests.ts'
+import { expectConsistent } from '../support/consistent.ts'
+import { copyWorld } from '../support/database.ts'
+import { hasPgbouncer, poolMode, startPgbouncer } from '../support/pgbouncer.ts'
+import { addressAt, administer, ask, givenServer, startPostgres, worldName } from '../support/postgres.ts'
+import { commandLine, expectRefusal, run } from '../support/process.ts'
+import { startService } from '../support/service.ts'
+
+/** A database, and an address of it that leads past a pooler, if there is one. */
+function open(address: string, direct?: string): Database {
+  const database = openDatabase(address, { direct })
+  onTestFinished(() => database.close())
+  return database
+}
+
+const add = (database: Database, name: string) =>
+  database.write(({ sql }) => sql('developers').insert({ name, created_at: '', changed_at: '' }))
+
+/** Whether what is kept now counts a moment later. */
+async function isKept(database: Database): Promise<boolean> {
+  const version = await database.version()
+  return (await database.version()) === version
+}
+
+test('the driver has nothing to warn of where the version and health are asked for at once', async () => {
+  const address = await copyWorld()
+  const database = open(address, address)
+  const warned = vi.fn()
+  process.on('warning', warned)
+  onTestFinished(() => {
+    process.off('warning', warned)
+  })
+  await Promise.all([1, 2, 3].flatMap(() => [database.version(), database.ailment()]))
+  // Told in a later turn.
+  await setImmediate()
+  expect(warned.mock.calls).toEqual([])
+})
+
+test('a version by a direct address holds until somebody commits', async () => {
+  const address = await copyWorld()
+  const [database, other] = [open(address, address), open(address)]
+  expect(await isKept(database)).toBe(true)
+  const before = await database.version()
+  await add(other, 'Eve')
+  expect(await database.version()).not.toBe(before)
+  expect(await isKept(database)).toBe(true)
+})
+
+describe('a direct address that leads elsewhere is refused, and by what it tells nothing is kept', () => {
+  async function expectRefused(address: string, direct: string) {
+    await expect(openMigratedDatabase(address, { direct })).rejects.toThrow(/is not where DATABASE_DIRECT_URL leads/)
+    await expect(open(address, direct).migrate()).rejects.toThrow(/is not where DATABASE_DIRECT_URL leads/)
+    expect(await isKept(open(address, direct))).toBe(false)
+  }
+
+  test('to another database of the server', async () => {
+    await expectRefused(await copyWorld(), await copyWorld())
+  })
+
+  test('to another schema of the database', async () => {
+    const address = await copyWorld()
+    await administer(address, 'create schema other')
+    const url = new URL(address)
+    url.searchParams.set('options', '-c search_path=other')
+    await expectRefused(address, url.href)
+  })
+
+  test.skipIf(givenServer !== undefined)('to a copy of the server', async () => {
+    const addresses = await Promise.all(
+      [1, 2].map(async () => {
+        const server = await startPostgres(inject('world').source)
+        onTestFinished(server.remove)
+        return addressAt(server.address, worldName)
+      }),
+    )
+    await expectRefused(addresses[0] ?? '', addresses[1] ?? '')
+  })
+})
+
+test('a direct address that cannot be reached is named without its password', async () => {
+  const DATABASE_URL = await copyWorld()
+  const DATABASE_DIRECT_URL = 'postgres://apps:hush@127.0.0.1:1/apps'
+  const answer = await run(['app', 'list'], { DATABASE_URL, DATABASE_DIRECT_URL })
+  expectRefusal(answer, /^apps-service: the database postgres:\S+ cannot be reached by DATABASE_DIRECT_URL: connect/)
+  expect(answer.stderr).not.toContain('hush')
+})
+
+test('whatever limits a connection has from others, what writes has its own', async () => {
+  const address = await copyWorld()
+  const name = new URL(address).pathname.slice(1)
+  await administer(
+    address,
+    ...[
+      `statement_timeout = '50ms'`,
+      `idle_in_transaction_session_timeout = '50ms'`,
+      'default_transaction_read_only = on',
+    ].map((setting) => `alter database ${name} set ${setting}`),
+  )
+  const database = open(address)
+  await database.write(async ({ sql }) => {
+    await sql.raw('select pg_sleep(0.1)')
+    await sql('developers').insert({ name: 'Eve', created_at: '', changed_at: '' })
+  })
+  expect(await database.read(({ sql }) => sql('developers').where({ name: 'Eve' }).pluck('name'))).toEqual(['Eve'])
+})
+
+describe.skipIf(!hasPgbouncer || givenServer !== undefined)(`through PgBouncer in ${poolMode} mode`, () => {
+  async function startPooled() {
+    const server = await startPostgres(inject('world').source)
+    onTestFinished(server.remove)
+    const pooler = await startPgbouncer(server, worldName)
+    onTestFinished(pooler.stop)
+    return { server, pooler, direct: addressAt(server.address, worldName) }
+  }
+
+  test('without a direct address each version is another, no import is rehearsed, and nothing copied from there', async () => {
+    const { pooler } = await startPooled()
+    const database = open(pooler.address)
+    expect(await isKept(database)).toBe(false)
+    await expect(database.rehearse(async () => {})).rejects.toThrow(/takes a DATABASE_DIRECT_URL/)
+    const engine = engineOf(pooler.address)
+    onTestFinished(engine.close)
+    await expect(engine.still(async () => {})).rejects.toThrow(/takes a DATABASE_DIRECT_URL/)
+  })
+
+  test('with one the version holds until somebody commits, and an import is rehearsed', async () => {
+    const { pooler, direct } = await startPooled()
+    const [database, other] = [open(pooler.address, direct), open(pooler.address)]
+    expect(await isKept(database)).toBe(true)
+    const before = await database.version()
+    await add(other, 'Eve')
+    expect(await database.version()).not.toBe(before)
+    expect(await isKept(database)).toBe(true)
+    await database.rehearse((rehearsed) => add(rehearsed, 'Mallory'))
+    expect(await database.read(({ sql }) => sql('developers').pluck('name'))).not.toContain('Mallory')
+  })
+
+  test('of one that leads through a pooler, too, nothing comes', async () => {
+    const { pooler } = await startPooled()
+    const opened = openMigratedDatabase(pooler.address, { direct: pooler.address })
+    await expect(opened).rejects.toThrow(/is not reached directly by DATABASE_DIRECT_URL: a pooler/)
+  })
+
+  test('three servers, that write and read at once, and the command line share few connections', async () => {
+    const { pooler, direct } = await startPooled()
+    const services = await Promise.all([1, 2, 3].map(() => startService({ databaseUrl: pooler.address })))
+    const inTurn = async (get: () => Promise<{ status: number }>) => {
+      for (let turn = 0; turn < 20; turn++) expect((await get()).status).toBe(200)
+    }
+    const reading = services.flatMap(({ get }) => [
+      inTurn(() => get('/apps?search=tide')),
+      inTurn(() => get('/apps?limit=1')),
+    ])
+    const creating = services.flatMap(({ request, world }) =>
+      Array.from({ length: 20 }, () => request('POST', '/apps', { key: world.keys.ada, json: newApp })),
+    )
+    const [created] = await Promise.all([Promise.all(creating), ...reading])
+    expect(new Set(created.map(({ body }) => body.data.slug)).size).toBe(60)
+    const { data } = created[0]?.body ?? {}
+    const { code, stderr } = await commandLine(pooler.address).run('moderation', 'approve', String(data.app_id))
+    expect([code, stderr]).toEqual([0, ''])
+    for (const { get } of services) expect((await get(`/apps/${data.app_id}`)).status).toBe(200)
+    await expectConsistent(open(direct))
+    if (poolMode !== 'transaction') return
+    const [sessions] = await ask<{ count: string }>(
+      direct,
+      'select count(*) from pg_stat_activity where usename = $$apps$$',
+    )
+    expect(Number(sessions?.count)).toBeLessThan(10)
+  })
+
+  test('while it is gone answers are 503, and when it is back the service is well', async () => {
+    const { pooler } = await startPooled()
+    const { get, request, world } = await startService({ databaseUrl: pooler.address, cacheSize: 0 })
+    const change = () =>
+      request('PUT', `/apps/${world.apps.approved}`, { key: world.keys.ada, json: { name: 'Star Map' } })
+    expect((await change()).status).toBe(200)
+    await pooler.stop()
+    expect(
+      (await Promise.all([get('/apps'), get('/apps?search=tide'), get('/readyz'), change()])).map(statusOf),
+    ).toEqual([503, 503, 503, 503])
+    await pooler.start()
+    await expect.poll(async () => (await get('/readyz')).status).toBe(200)
+    expect((await Promise.all([get('/apps'), get('/apps?search=tide'), change()])).map(statusOf)).toEqual([
+      200, 200, 200,
+    ])
+  })
+
+  // A session keeps what it leads to.
+  test.skipIf(poolMode !== 'transaction')(
+    'told to lead elsewhere, it breaks no connection, and nothing is kept',
+    async () => {
+      const { server, pooler, direct } = await startPooled()
+      await administer(server.address, `create database elsewhere template ${worldName}`)
+      const database = open(pooler.address, direct)
+      expect(await isKept(database)).toBe(true)
+      pooler.leadTo('elsewhere')
+      await expect.poll(() => isKept(database)).toBe(false)
+      pooler.leadTo(worldName)
+      await expect.poll(() => isKept(database)).toBe(true)
+    },
+  )
+})
+
+const statusOf = ({ status }: { status: number }) => status
