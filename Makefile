@@ -26,6 +26,12 @@ $(bench_installed): test/bench/package.json test/bench/package-lock.json
 	cd test/bench && npm ci
 	@touch $@
 
+mutants_installed := test/mutants/node_modules/.package-lock.json
+
+$(mutants_installed): test/mutants/package.json test/mutants/package-lock.json
+	cd test/mutants && npm ci
+	@touch $@
+
 generated/docs.html: generated/openapi.json redocly.yaml scripts/docs-page.ts $(installed)
 	@npm run --silent docs > $@.log 2>&1 || { cat $@.log; exit 1; }
 	@rm $@.log
@@ -68,6 +74,10 @@ faults: $(installed) ## kill, cut, fill, replace and attack the service for 15 m
 .PHONY: bench
 bench: $(installed) $(bench_installed) ## measure the service beside its peers, into docs/performance.md; QUICK=1 for a look
 	@npm run --silent bench -- $(if $(QUICK),quick,full)
+
+.PHONY: mutants
+mutants: $(installed) $(mutants_installed) ## put mistakes into ROOM=src/apps, one at a time, and list those that no test sees; TESTS=test/apps tries these alone
+	@ROOM=$(ROOM) TESTS=$(TESTS) test/mutants/node_modules/.bin/stryker run test/mutants/stryker.config.js
 
 .PHONY: help
 help: ## show this

@@ -22,4 +22,4 @@ export function isNumbered(slug: string, from: string): boolean {
   return number !== undefined && numbered(from, Number(number)) === slug
 }
 
-const shorten = (slug: string, length: number) => slug.slice(0, length).replace(/-+$/, '')
+const shorten = (slug: string, length: number) => slug.slice(0, length).replace(/-$/, '')

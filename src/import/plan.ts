@@ -88,12 +88,12 @@ export function matched(known: Map<string, KnownApp[]>, ready: ReadyLine): Match
 
 /** The lines of a batch that know an app first, and those that know one of these again. */
 export function withoutRepeats(lines: MatchedLine[]): [MatchedLine[], MatchedLine[]] {
-  const ids = new Set<number>()
+  const ids = new Set<number | undefined>()
   const first: MatchedLine[] = []
   const again: MatchedLine[] = []
   for (const matched of lines) {
     const id = matched.known[0]?.id
-    if (id !== undefined && ids.has(id)) again.push(matched)
+    if (ids.has(id)) again.push(matched)
     else first.push(matched)
     if (id !== undefined) ids.add(id)
   }
@@ -137,7 +137,6 @@ const ownApp = ({ line, slugHolder }: MatchedLine) => (isExactly(line, slugHolde
  */
 export const takesPackageName = (matched: MatchedLine) =>
   matched.packageHolder !== undefined &&
-  matched.packageHolder.id !== ownApp(matched)?.id &&
   matched.line.id !== undefined &&
   matched.line.created_at !== undefined &&
   matched.line.slug !== undefined &&

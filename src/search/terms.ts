@@ -54,7 +54,7 @@ const diacritics =
 /** Letters with a stroke or tail that Unicode does not take apart; and the several signs that are typed as one. */
 // biome-ignore format: a line a kind
 const alike: Record<string, string> = {
-  ø: 'o', ł: 'l', đ: 'd', ħ: 'h', ŧ: 't', ı: 'i', æ: 'ae', œ: 'oe', ς: 'σ',
+  ø: 'o', ł: 'l', đ: 'd', ħ: 'h', ŧ: 't', æ: 'ae', œ: 'oe', ς: 'σ',
   '‘': "'", '’': "'", ʻ: "'", ʼ: "'", '‐': '-',
 }
 
@@ -84,7 +84,7 @@ export function fold(text: string): string {
     .toLowerCase() // ẞ becomes ß
     .toUpperCase() // and ß two letters, as it is in capitals
     .toLowerCase()
-    .replace(/[øłđħŧıæœς‘’ʻʼ‐]/g, (character) => alike[character] ?? character)
+    .replace(/[øłđħŧæœς‘’ʻʼ‐]/g, (character) => alike[character] ?? character)
     .normalize('NFC')
 }
 
@@ -123,7 +123,7 @@ function asciiTokens(text: string): string[] {
 }
 
 /** What stands behind an Arabic article, alone or with a preposition, where that is three letters or more. */
-const afterArticle = /^(?:[وبكف]?ال|لل)(\p{L}{3}.*)$/u
+const afterArticle = /^(?:[وبكف]?ال|لل)(\p{L}{3}.*)/u
 
 const markHumps = (text: string) =>
   isAscii(text)

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { generateKey, isSameKey, keyId, keyState } from '../../src/accounts/keys.ts'
+import { generateKey, isSameKey, keyId, keyIdFrom, keyPrefix, keyState } from '../../src/accounts/keys.ts'
 
 test('a new key has the id, a secret and a checksum, and is stored as its SHA-256', () => {
   const { id, key, sha256 } = generateKey()
@@ -11,10 +11,12 @@ test('a new key has the id, a secret and a checksum, and is stored as its SHA-25
   expect(isSameKey(generateKey().key, sha256)).toBe(false)
 })
 
-test('a thousand keys are all different', () => {
+test('a thousand keys are all different, and of one length', () => {
   const keys = Array.from({ length: 1000 }, () => generateKey())
   expect(new Set(keys.map(({ key }) => key)).size).toBe(1000)
   expect(new Set(keys.map(({ id }) => id)).size).toBe(1000)
+  // Of one in sixty, the secret begins with a zero.
+  expect(new Set(keys.map(({ key }) => key.length))).toEqual(new Set(['apps_'.length + 12 + 1 + 43 + 6]))
 })
 
 test('a key with any one character changed is no key', () => {
@@ -27,6 +29,14 @@ test('a key with any one character changed is no key', () => {
 
 test.for(['', 'apps_', ' ', 'Bearer x'])('%j is no key', (text) => {
   expect(keyId(text)).toBeUndefined()
+})
+
+test('an operator names a key by the whole of it, by its beginning, or by its id', () => {
+  const { id, key } = generateKey()
+  expect(keyPrefix(id)).toBe(`apps_${id}`)
+  expect([key, keyPrefix(id), id].map(keyIdFrom)).toEqual([id, id, id])
+  const others = ['', 'apps_', id.slice(1), `${id}x`, `x${id}`, `app_${id}`, id.slice(1).concat('X'), `${key}x`]
+  expect(others.map(keyIdFrom)).toEqual(others.map(() => undefined))
 })
 
 test.for<[what: string, expires_at: string, revoked_at: string | null, state: string]>([

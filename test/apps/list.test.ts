@@ -12,7 +12,7 @@ const namesOf = (reply: { body: { data: { apps: Listed[] } } }) => reply.body.da
 async function publish({ database, world }: Service, apps: Partial<NewAppRow>[]) {
   await database.write(async (connection) => {
     const ada = await connection.sql('developers').where({ name: 'Ada' }).first()
-    for (const [index, app] of apps.entries()) {
+    const rows = apps.map((app, index) => {
       const at = new Date(Date.UTC(2030, 0, 1, 0, 0, index)).toISOString()
       const row: NewAppRow = {
         developer_id: ada?.id ?? 0,
@@ -30,8 +30,9 @@ async function publish({ database, world }: Service, apps: Partial<NewAppRow>[])
         description: 'Text.',
         ...app,
       }
-      await appStore(connection).insert(row, { operator: 'test' })
-    }
+      return { app: row, at }
+    })
+    await appStore(connection).insertAll('app create', rows, { operator: 'test' })
   })
 }
 
@@ -369,6 +370,41 @@ describe('order', () => {
       }
     },
   )
+
+  test('late pages, which are reached from the nearer end, go on where those before them ended', async () => {
+    const service = await startService()
+    const { world } = service
+    // As many as it takes for a late page to be nearer to the beginning.
+    const apps = Array.from({ length: 2350 }, (_, index) => ({
+      name: `Late ${index}`,
+      total_downloads: 1000 + (index % 7),
+      approved_at: `2030-01-0${1 + (index % 5)}T00:00:00.000Z`,
+      category_id: index % 20 === 0 ? world.categories.tools : world.categories.empty,
+    }))
+    await publish(service, apps)
+    const numbered = apps.map((app, index) => ({ ...app, index }))
+    const orders = {
+      latest: numbered.toSorted((a, b) =>
+        a.approved_at < b.approved_at ? 1 : a.approved_at > b.approved_at ? -1 : b.index - a.index,
+      ),
+      popular: numbered.toSorted((a, b) => b.total_downloads - a.total_downloads || b.index - a.index),
+    }
+    for (const [sort, inOrder] of Object.entries(orders)) {
+      for (const category of [undefined, 'empty']) {
+        const due = inOrder.filter((app) => category === undefined || app.category_id === world.categories.empty)
+        // All others are older and have fewer downloads.
+        const total = due.length + (category === undefined ? 2 : 0)
+        for (const page of [10, 11, 12, 13, Math.ceil(due.length / 100)]) {
+          const reply = await service.get(
+            `/apps?limit=100&page=${page}&sort=${sort}${category === undefined ? '' : `&category=${category}`}`,
+          )
+          const names = due.slice((page - 1) * 100, page * 100).map(({ name }) => name)
+          expect(namesOf(reply).slice(0, names.length), `${sort} ${category} ${page}`).toEqual(names)
+          expect(reply.body.data.pagination.total_pages).toBe(Math.ceil(total / 100))
+        }
+      }
+    }
+  })
 
   test('rating is by average, then by number of reviews', async () => {
     const service = await startService()

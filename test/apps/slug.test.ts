@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { numbered, slugOf } from '../../src/apps/slug.ts'
+import { isNumbered, numbered, slugOf } from '../../src/apps/slug.ts'
 
 test.for([
   ['Tide Clock', 'tide-clock'],
@@ -23,6 +23,20 @@ test.for([
 test('a number fits behind the longest slug', () => {
   expect(numbered('x'.repeat(80), 12)).toBe(`${'x'.repeat(77)}-12`)
   expect(numbered(`${'x'.repeat(77)}-yz`, 2)).toBe(`${'x'.repeat(77)}-2`)
+})
+
+test.for<[slug: string, from: string, is: boolean]>([
+  ['tide-2', 'tide', true],
+  ['tide-12', 'tide', true],
+  ['tide-2-3', 'tide-2', true],
+  [`${'x'.repeat(78)}-2`, 'x'.repeat(80), true],
+  ['tide', 'tide', false],
+  ['tide-2', 'ebb', false],
+  ['tide-two', 'tide', false],
+  ['tide-02', 'tide', false],
+  ['tide-2-3', 'tide', false],
+])('%s is %s with a number behind it: %s', ([slug, from, is]) => {
+  expect(isNumbered(slug, from)).toBe(is)
 })
 
 test('any name has a slug of the right form', () => {

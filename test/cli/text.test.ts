@@ -1,6 +1,6 @@
 import stringWidth from 'string-width'
 import { describe, expect, test } from 'vitest'
-import { cut, difference, oneLine, safe, tableLines } from '../../src/cli/text.ts'
+import { cut, difference, grouped, oneLine, safe, tableLines } from '../../src/cli/text.ts'
 
 test.for<[text: string, width: number, cut: string]>([
   ['tide', 4, 'tide'],
@@ -23,6 +23,19 @@ test.for<[what: string, before: string, after: string, shown: string]>([
   ['short texts whole', 'Tide Clock', 'Tide Table', 'Tide Clock → Tide Table'],
   ['long ones cut', 'x'.repeat(30), 'y'.repeat(30), `${'x'.repeat(19)}… → ${'y'.repeat(19)}…`],
   ['long ones from shortly before they differ', `${'x'.repeat(30)}a`, `${'x'.repeat(30)}b`, '…xxxxxxxxa → …xxxxxxxxb'],
+  [
+    'texts just as wide as there is room whole',
+    `${'x'.repeat(19)}a`,
+    `${'x'.repeat(19)}b`,
+    `${'x'.repeat(19)}a → ${'x'.repeat(19)}b`,
+  ],
+  ['one that fits as the other, which does not', 'x'.repeat(19), 'x'.repeat(30), `…xxxxxxxx → …${'x'.repeat(19)}`],
+  [
+    'long ones that differ soon from their beginning',
+    `8 or so ${'a'.repeat(30)}`,
+    `8 or so ${'b'.repeat(30)}`,
+    `8 or so ${'a'.repeat(11)}… → 8 or so ${'b'.repeat(11)}…`,
+  ],
   ['what was added at the end', 'x'.repeat(30), `${'x'.repeat(30)} end`, '…xxxxxxxx → …xxxxxxxx end'],
 ])('of a change: %s', ([, before, after, shown]) => {
   expect(difference(before, after, 20)).toBe(shown)
@@ -54,7 +67,19 @@ describe('a table', () => {
     expect(tableLines(['ID', 'NAME'], [])).toEqual(['ID  NAME'])
   })
 
+  test('just as wide as the terminal stays whole, and of a wider one the widest column is cut', () => {
+    const shown = (...widths: [number, number]) =>
+      tableLines(['A', 'B'], [widths.map((width) => 'x'.repeat(width))], ['A', 'B'])[1]?.split('  ')
+    expect(shown(39, 39)).toEqual(['x'.repeat(39), 'x'.repeat(39)])
+    expect(shown(30, 70)).toEqual(['x'.repeat(30), `${'x'.repeat(47)}…`])
+  })
+
+  test('has nothing where a row has nothing', () => {
+    expect(tableLines(['A', 'B'], [['a'], ['b', 'c']])).toEqual(['A  B', 'a', 'b  c'])
+  })
+
   test.for<[what: string, name: string, shown: string[]]>([
+    ['where the others leave just enough', 'n'.repeat(62), ['NAME', 'IN SHORT']],
     ['as wide as the others leave it', 'n'.repeat(40), ['NAME', 'IN SHORT']],
     ['not at all where they leave too little', 'n'.repeat(64), ['NAME']],
     ['not at all where they are cut themselves', 'n'.repeat(90), ['NAME']],
@@ -78,5 +103,13 @@ describe('a table', () => {
     const lines = (short: string) => tableLines(['NAME', 'IN SHORT'], [['n'.repeat(65), short]], [], 'IN SHORT')
     expect(lines('')).toEqual(['NAME', 'n'.repeat(65)])
     expect(lines('One')[1]).toBe(`${'n'.repeat(65)}  One`)
+    expect(tableLines(['NAME', 'IN SHORT', 'STATE'], [['a', 'One', 'x']], [], 'IN SHORT')).toEqual([
+      'NAME  IN SHORT  STATE',
+      'a     One       x',
+    ])
   })
+})
+
+test('a large number is in groups of three', () => {
+  expect([999, 1_234_567].map(grouped)).toEqual(['999', '1,234,567'])
 })

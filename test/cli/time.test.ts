@@ -1,17 +1,19 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { age, futureTime, minute, pastTime, secondsSince } from '../../src/cli/time.ts'
+import { age, day, futureTime, minute, pastTime, secondsSince } from '../../src/cli/time.ts'
 
 beforeEach(() => {
   vi.useFakeTimers({ now: new Date('2026-11-20T12:00:00.000Z') })
 })
 afterEach(() => {
   vi.useRealTimers()
+  vi.unstubAllEnvs()
 })
 
 test.for<[text: string, past: string]>([
   ['90d', '2026-08-22T12:00:00.000Z'],
   ['12h', '2026-11-20T00:00:00.000Z'],
   ['1.5 hours', '2026-11-20T10:30:00.000Z'],
+  ['1.25h', '2026-11-20T10:45:00.000Z'],
   ['2w', '2026-11-06T12:00:00.000Z'],
   ['2026-01-31', '2026-01-31T00:00:00.000Z'],
   ['2024-02-29', '2024-02-29T00:00:00.000Z'],
@@ -30,6 +32,11 @@ test.for<[text: string, future: string]>([
   expect(futureTime(text)).toBe(expected)
 })
 
+test('a time without an offset is in UTC, wherever the operator is', () => {
+  vi.stubEnv('TZ', 'America/New_York')
+  expect(pastTime('2026-01-31 09:30')).toBe('2026-01-31T09:30:00.000Z')
+})
+
 describe('no time', () => {
   test.for([
     '',
@@ -43,6 +50,8 @@ describe('no time', () => {
     '2026-1-1',
     '2026-01-31T25:00',
     '2026-01-31T09:30:00X',
+    '12026-01-31',
+    '9000y',
     '9999999y',
   ])('is %j', (text) => {
     expect(() => pastTime(text)).toThrow(/It must be a time such as .* or a duration such as 90d or 12h/)
@@ -60,5 +69,6 @@ test('how long ago, and when', () => {
     '0ms',
   ])
   expect(secondsSince('2026-11-20T11:58:58.900Z')).toBe(61)
+  expect(day('2026-11-20T11:58:58.900Z')).toBe('2026-11-20')
   expect(minute('2026-11-20T11:58:58.900Z')).toBe('2026-11-20 11:58')
 })

@@ -6,6 +6,7 @@ import { sqlite } from '../../src/db/sqlite/dialect.ts'
 import { makeLists } from '../../src/db/sqlite/making-lists.ts'
 import { searchDocument } from '../../src/search/document.ts'
 import { type Form, nameKey, queryTerms } from '../../src/search/terms.ts'
+import { expectConsistent } from '../support/consistent.ts'
 import { copyWorldFile } from '../support/database.ts'
 
 /** Whatever is kept for a search, it finds what the plainest way finds, each page in the same order. */
@@ -46,6 +47,7 @@ test('lists, changes since, and what is remembered make no difference to what is
   await expectPlain(database, random)
   await change(database, random)
   await expectPlain(database, random)
+  await expectConsistent(database)
 })
 
 test('a page of many walks its order’s index and sorts nothing', async () => {

@@ -1,11 +1,13 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 
-import { describe, expect, inject, test } from 'vitest'
+import { describe, expect, inject, onTestFinished, test } from 'vitest'
 import { generateKey, keyId } from '../../src/accounts/keys.ts'
 
 import type { Database } from '../../src/db/open.ts'
 import { ServiceError } from '../../src/errors.ts'
+import { createLogger } from '../../src/http/log.ts'
+import { listen } from '../../src/http/server.ts'
 import { validRequests } from '../contract/valid-requests.ts'
 import { answerTo, exchange } from '../support/raw.ts'
 import { type Service, startService } from '../support/service.ts'
@@ -114,6 +116,13 @@ test('cuts off a body that is far too large, without waiting for it', async () =
     `${head}Transfer-Encoding: chunked\r\n\r\n${chunk.repeat(80)}`,
   )
   expect(growing.status).toBe(413)
+})
+
+test('gives a request 30 s to arrive where nothing else is said, and its headers 10 s', async () => {
+  const logger = createLogger('info', { write: () => {} })
+  const { server } = await listen(() => {}, { port: 0, host: '127.0.0.1' }, logger)
+  onTestFinished(() => void server.close())
+  expect([server.requestTimeout, server.headersTimeout]).toEqual([30_000, 10_000])
 })
 
 const limit = 256 * 1024

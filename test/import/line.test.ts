@@ -30,6 +30,133 @@ test.for<[what: string, line: object, problems: string[]]>([
   ],
   ['nothing', {}, ['/name', '/description', '/category', '/developer_name']],
   ['an unknown field', { ...app, colour: 'red' }, ['/colour']],
+  [
+    'each field, outside its rules',
+    { ...app, id: 0, slug: 'A B', status: 'new', total_downloads: -1, category: '', version: '', developer_name: '' },
+    ['/id', '/version', '/slug', '/category', '/developer_name', '/status', '/total_downloads'],
+  ],
+  [
+    'each time, outside its rules',
+    {
+      ...app,
+      created_at: 'x',
+      updated_at: 'x',
+      approved_at: 'x',
+      deleted_at: 'x',
+      unreviewed_since: 'x',
+      category: { id: 0, slug: 'sky', name: 'Sky', created_at: 'x' },
+      reviews: [{ ...review, id: 0, created_at: 'x' }],
+    },
+    [
+      '/category/id',
+      '/category/created_at',
+      '/created_at',
+      '/updated_at',
+      '/approved_at',
+      '/deleted_at',
+      '/unreviewed_since',
+      '/reviews/0/id',
+      '/reviews/0/created_at',
+    ],
+  ],
+  [
+    'each text, over its length',
+    { ...app, slug: 'x'.repeat(1000), category: 'x'.repeat(1000) },
+    ['/slug', '/category'],
+  ],
+  [
+    'each change, outside its rules',
+    {
+      ...app,
+      unreviewed_since: '2026-01-01T00:00:00Z',
+      unreviewed_changes: {
+        name: '',
+        short_description: 'x'.repeat(1000),
+        description: '',
+        version: '',
+        package_name: 'a',
+        category: 'A B',
+      },
+    },
+    [
+      '/unreviewed_changes/name',
+      '/unreviewed_changes/short_description',
+      '/unreviewed_changes/description',
+      '/unreviewed_changes/version',
+      '/unreviewed_changes/package_name',
+      '/unreviewed_changes/category',
+    ],
+  ],
+  [
+    'changes that are none',
+    { ...app, unreviewed_since: '2026-01-01T00:00:00Z', unreviewed_changes: 7 },
+    ['/unreviewed_changes'],
+  ],
+  [
+    'unknown fields within',
+    {
+      ...app,
+      category: { slug: 'sky', name: 'Sky', hue: 1 },
+      unreviewed_since: '2026-01-01T00:00:00Z',
+      unreviewed_changes: { hue: 1 },
+    },
+    ['/category/hue', '/unreviewed_changes/hue'],
+  ],
+  [
+    'a category with more beside it',
+    { category: { slug: 'sky', name: 'Sky' }, id: 1 },
+    ['/name', '/description', '/developer_name'],
+  ],
+  ['a category without a slug', { ...app, category: { name: 'Sky' } }, ['/category/slug']],
+  [
+    'a category of a time that is none',
+    { category: { slug: 'sky', name: 'Sky', created_at: '2016-12-31T23:59:60Z' } },
+    ['/category/created_at'],
+  ],
+  [
+    'a category of an app, of a time that is none',
+    { ...app, category: { slug: 'sky', name: 'Sky', created_at: '2016-12-31T23:59:60Z' } },
+    ['/category/created_at'],
+  ],
+  [
+    'a review of a time that is none',
+    { ...app, reviews: [review, { ...review, created_at: '2016-12-31T23:59:60Z' }] },
+    ['/reviews/1/created_at'],
+  ],
+  [
+    'a time that nobody can have meant',
+    { ...app, created_at: `2026-01-01T00:00:00.${'0'.repeat(40)}Z` },
+    ['/created_at'],
+  ],
+  [
+    'days that not every month has',
+    {
+      ...app,
+      created_at: '2026-02-29T00:00:00.000Z',
+      updated_at: '2026-04-31T00:00:00.000Z',
+      approved_at: '2026-13-01T00:00:00.000Z',
+      deleted_at: '2026-01-01T24:00:00.000Z',
+    },
+    ['/created_at', '/updated_at', '/approved_at', '/deleted_at'],
+  ],
+  [
+    'days that some have',
+    { ...app, created_at: '2024-02-29T00:00:00.000Z', updated_at: '2026-03-31T23:59:59.999Z' },
+    [],
+  ],
+  [
+    'changes with their time',
+    {
+      ...app,
+      unreviewed_since: '2026-01-01T00:00:00Z',
+      unreviewed_changes: { name: 'Star', category: 'sky', package_name: null },
+    },
+    [],
+  ],
+  ['a time without its changes', { ...app, unreviewed_since: '2026-01-01T00:00:00Z' }, ['/unreviewed_changes']],
+  ['an average below zero', { ...app, average_rating: -1 }, ['/average_rating']],
+  ['as many ratings as there can be', { ...app, average_rating: 4, rating_count: 1e12 }, []],
+  ['no ratings, of which nothing more is said', { ...app, rating_count: 0 }, []],
   ['a name that the API would refuse', { ...app, name: 'a'.repeat(101) }, ['/name']],
   ['a description with a control character', { ...app, description: 'a\u0000' }, ['/description']],
   [
@@ -135,6 +262,7 @@ test.for<[what: string, line: object, problems: string[]]>([
 ])('%s', ([, line, problems]) => {
   const read = readLine(JSON.stringify(line))
   expect(Array.isArray(read) ? read.map(({ field }) => field) : []).toEqual(problems)
+  for (const { message } of Array.isArray(read) ? read : []) expect(message).toMatch(/\w+ \w+/)
 })
 
 test.for(['', '{', 'null', '[]', '"app"', '1'])('%j is no line', (text) => {
@@ -149,6 +277,13 @@ test.for<[what: string, text: string, problem: RegExp]>([
     'a year that has no four digits',
     JSON.stringify({ ...app, created_at: '9999-12-31T23:59:59-12:00' }),
     /years 0000 to 9999/,
+  ],
+  ['what is no JSON', '{', /^is not valid JSON$/],
+  ['a time that is none', JSON.stringify({ ...app, created_at: 'yesterday' }), /^must be a time such as 2026-/],
+  [
+    'a category that is no slug',
+    JSON.stringify({ ...app, category: 'The Sky' }),
+    /^must be lower-case letters and digits/,
   ],
 ])('%s is refused', ([, text, problem]) => {
   const read = readLine(text)
@@ -185,6 +320,11 @@ test('texts are trimmed and times are in UTC', () => {
 test('the printed schema stands for itself', () => {
   const ajv = addFormats.default(new Ajv({ strict: false }))
   expect(JSON.stringify(lineSchema)).not.toContain('$ref')
+  expect(JSON.stringify(lineSchema)).not.toMatch(/"(description|title)":""/)
+  expect(lineSchema.properties.version.default).toBe('1.0.0')
+  expect(lineSchema.properties.status.default).toBe('pending')
+  expect(lineSchema.$schema).toBe('http://json-schema.org/draft-07/schema#')
+  expect(ajv.validateSchema(lineSchema)).toBe(true)
   expect(ajv.validate(lineSchema, app)).toBe(true)
   expect(ajv.validate(lineSchema, { ...app, name: '' })).toBe(false)
 })

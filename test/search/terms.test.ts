@@ -18,6 +18,8 @@ describe('what a search asks', () => {
     ['C++, C# and F#', 'C++ c# F#', ['c++', 'c#', 'f#']],
     ['signs behind a digit or alone', '10+ #1 + #', ['10', '1']],
     ['an apostrophe, whichever', 'don’t donʼt don‘t', ['don', 't']],
+    ['signs behind a digit, in a text that is not all ASCII', 'für 10+', ['fur', '10']],
+    ['a letter of Hawaii that looks like one', 'Hawaiʻi', ['hawai', 'i']],
     ['words over 100 characters', 'x'.repeat(120), ['x'.repeat(100)]],
     ['a variant of a character', '葛󠄀城', ['葛城']],
     ['a soft hyphen', 'ra\u00addar', ['radar']],
@@ -33,6 +35,7 @@ describe('what a search asks', () => {
       ['foo', 'and', 'bar', 'or', 'baz', 'near', '2', 'name', 'x', 'y'],
     ],
     ['no letter, digit or emoji', '"\'*+—★\u0000', []],
+    ['signs of ASCII alone', '+ - #', []],
     ['marks alone', '\u0301\u0e31', []],
     ['a run without spaces as its pairs', '日本語', ['日本 本語']],
     ['a single character of such a run', '語', ['語']],
@@ -54,6 +57,12 @@ describe('what a search asks', () => {
 test.for<[string, string, string[]]>([
   ['by itself or with a neighbour', 'new pipe app', ['new newpipe', 'pipe newpipe pipeapp', 'app pipeapp']],
   ['joined by a sign', 'Wi-Fi', ['wi wifi', 'fi wifi']],
+  ['joined by a hyphen of print', 'Wi‐Fi', ['wi wifi', 'fi wifi']],
+  [
+    'joined to no more than 100 characters, however they are stored',
+    `${'𐐨'.repeat(50)}-${'𐐨'.repeat(50)}`,
+    [`${'𐐨'.repeat(50)} ${'𐐨'.repeat(100)}`],
+  ],
   ['with each of its neighbours where it stands twice', 'go a go', ['go goa ago', 'a goa ago']],
   ['alone beside a run without spaces or an emoji', 'app 日本 map 🎲 go', ['app', '日本', 'map', '🎲', 'go']],
   ['but not with a sign within', 'visual c++ book', ['visual visualc++', 'c++ visualc++', 'book']],
@@ -69,6 +78,11 @@ test.for<[string, string, string[]]>([
   ],
 ])('a term is met %s', ([, text, terms]) => {
   expect(queryTerms(text).map(({ forms }) => forms.flatMap(({ tokens }) => tokens).join(' '))).toEqual(terms)
+})
+
+test('a word is met whole or as a beginning, a character of a run by what begins with it, all else whole', () => {
+  const extents = queryTerms('new pipe 日本 🎲 語').flatMap(({ forms }) => forms.map(({ extent }) => extent))
+  expect(extents).toEqual(['either', 'either', 'either', 'either', 'whole', 'whole', 'beginning'])
 })
 
 test('a search has no more forms than three for each of its terms', () => {
@@ -106,6 +120,11 @@ describe('what is indexed of a text', () => {
     ['in camel case', 'NewPipe', 'newpipe new pipe'],
     ['of capitals', 'PDFReader', 'pdfreader pdf reader'],
     ['in camel case and side by side', 'NewPipe Go', 'newpipe new pipe go newpipego pipego'],
+    ['in camel case of three', 'MyNewPipe Go', 'mynewpipe my new pipe mynew newpipe go mynewpipego pipego'],
+    ['in camel case of letters beyond ASCII', 'ÉcranÜber', 'ecranuber ecran uber'],
+    ['of capitals beyond ASCII', 'ПДФЧитатель', 'пдфчитатель пдф читатель'],
+    ['behind a number, of letters beyond ASCII', '3DÜber 3Öl', '3duber 3d uber 3ol 3 ol 3duber3ol uber3'],
+    ['but none beside a run without spaces or an emoji', 'App 日本 Map 🎲 Go', 'app map 🎲 go 日本 本'],
     ['behind a number', '3DScan', '3dscan 3d scan'],
     ['with a number', '512 Tiles', '512 tiles 512tiles'],
   ])('of a name also words %s', ([, name, tokens]) => {
@@ -136,10 +155,12 @@ test.for<[what: string, text: string, tokens: string[]]>([
 })
 
 test('of characters that each stand for many as much is indexed as a description may have', () => {
-  expect(indexTokens('ﷺ'.repeat(20_000)).length).toBeGreaterThan(0)
+  expect(nameKey('ﬃ'.repeat(20_000))).toBe('ffi'.repeat(13_333))
+  expect(nameKey('ﬃ'.repeat(13_333))).toBe('ffi'.repeat(13_333))
   expect(indexTokens(`${'é '.repeat(9999)}end`)).toContain('end')
 })
 
-test('punctuation tells names apart', () => {
+test('punctuation and white space tell names apart', () => {
+  expect(nameKey('Tide Clock')).not.toBe(nameKey('Tideclock'))
   expect(nameKey('C++')).not.toBe(nameKey('C'))
 })

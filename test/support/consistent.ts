@@ -3,6 +3,8 @@ import { findApps } from '../../src/apps/catalogue.ts'
 import { ratingColumns, ratingsOf, together } from '../../src/apps/ratings.ts'
 import type { Connection } from '../../src/db/dialect.ts'
 import { type Database, openDatabase } from '../../src/db/open.ts'
+import { idsOf } from '../../src/db/sqlite/id-set.ts'
+import { lookUp } from '../../src/db/sqlite/search-lists.ts'
 import type { AppRow } from '../../src/db/tables.ts'
 import { searchDocument } from '../../src/search/document.ts'
 
@@ -39,6 +41,27 @@ export async function expectConsistent(database: Database) {
   )
   const told = (index: Map<number, string>) => Object.fromEntries(wrong.slice(0, 10).map((id) => [id, index.get(id)]))
   expect(told(indexed), `apps that search knows wrongly: ${wrong.length}`).toEqual(told(due))
+  await database.read(async (connection) => {
+    if (isSqlite(connection)) await expectListed(connection)
+  })
+}
+
+/** That each kept list tells, with what changed since, of the apps that the index itself finds. */
+async function expectListed({ sql }: Connection) {
+  const found: { name: string; ids: string | null }[] = await sql.raw(
+    `select name, (select group_concat(rowid) from app_search where app_search match name) as ids
+     from (select distinct name from app_search_lists)`,
+  )
+  const { sets } = await lookUp(
+    sql,
+    found.map(({ name }) => name),
+  )
+  const inOrder = (ids: Iterable<number>) => [...ids].toSorted((one, other) => one - other).join(' ')
+  const wrong = found.filter(({ name, ids }) => inOrder(sets.get(name) ?? []) !== inOrder(idsOf(ids)))
+  expect(
+    wrong.map(({ name }) => name),
+    'words whose kept list tells of other apps than the index',
+  ).toEqual([])
 }
 
 const undo = new Error('this was to look alone')
