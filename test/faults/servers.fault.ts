@@ -252,7 +252,6 @@ test.skipIf(!isInstalled)(
   },
 )
 
-/** The servers' sessions, in no order. */
 /** Whether the process was there still. */
 function killed(pid: number): boolean {
   try {
@@ -262,6 +261,7 @@ function killed(pid: number): boolean {
   }
 }
 
+/** The servers' sessions, in no order. */
 async function sessionsOf(address: string): Promise<number[]> {
   const rows = await ask<{ pid: number }>(
     address,
