@@ -9,9 +9,10 @@ export const schema: SchemaHelpers = {
    * A row an app, short: what is long in it is kept apart, so that to count what many have reads little: each row that an index
    * finds is looked at. PostgreSQL keeps values apart of rows alone that are longer than 2 kB before they are compressed
    * (https://www.postgresql.org/docs/current/storage-toast.html), and so each gets as many spaces, which take 40 bytes then.
-   * `tokens` is for the index; the texts, which only scripts without spaces have, hold tokens in their order. The planner's guess at how many
-   * have a token is the same for all: which way is taken is decided by counting. What is written waits in a list to be put into
-   * the index together, a fifth of the work: a short one, so that neither searches nor other writes pay for it.
+   * `tokens` is for the index; the texts, which only scripts without spaces have, hold tokens in their order. The planner's
+   * guess at how many have a token is the same for all: which way is taken is decided by counting. What is written waits in a
+   * list to be put into the index together, a fifth of the work: a short one, so that neither searches nor other writes pay
+   * for it.
    */
   async createSearchIndex(sql) {
     await sql.raw('drop table if exists app_search')

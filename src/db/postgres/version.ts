@@ -70,7 +70,7 @@ export function lineTo(address: Address) {
 /** Which tables of which server a connection leads to, as any role may ask it: the server since its start. */
 const place = `concat_ws(' ', extract(epoch from pg_postmaster_start_time()), current_database(), current_schema())`
 
-type Told = { snapshot: string; is_known: boolean; pid: number; place: string }
+type Told = { snapshot: string; is_known: boolean; pid: number; place: string | null }
 
 /**
  * Tells the data's version by a line. Any commit changes the snapshot; but after a crash of a backend ids of transactions are used
@@ -82,11 +82,13 @@ type Told = { snapshot: string; is_known: boolean; pid: number; place: string }
  */
 export function versionTeller(line: Line, usual: Line) {
   let answers = 0
+  // Nobody compares it where there is one line.
+  const itsPlace = line === usual ? 'null' : place
 
   async function ask() {
     const [{ row, client, number }, read] = await Promise.all([
       line.ask<Told>(
-        `select pg_current_snapshot()::text as snapshot, ${areTrue} as is_known, pg_backend_pid() as pid, ${place} as place`,
+        `select pg_current_snapshot()::text as snapshot, ${areTrue} as is_known, pg_backend_pid() as pid, ${itsPlace} as place`,
       ),
       line === usual ? undefined : usual.ask<{ place: string }>(`select ${place} as place`),
     ])
