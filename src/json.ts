@@ -1,10 +1,10 @@
-const texts = new WeakMap<object, string>()
+const known = new WeakMap<object, Buffer>()
 
-/** JSON of an object that does not change any more, made once: an answer's data is hashed and sent. */
-export function jsonOf(object: object): string {
-  const known = texts.get(object)
-  if (known !== undefined) return known
-  const text = JSON.stringify(object)
-  texts.set(object, text)
-  return text
+/** JSON, as bytes, of an object that does not change any more, made once: an answer's data is hashed and sent. */
+export function jsonOf(object: object): Buffer {
+  const made = known.get(object)
+  if (made !== undefined) return made
+  const bytes = Buffer.from(JSON.stringify(object))
+  known.set(object, bytes)
+  return bytes
 }

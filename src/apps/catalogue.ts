@@ -45,7 +45,7 @@ export function findApps(
     return database.snapshot((connection) => foundPage(connection, search, category, sort, limit, offset), dear)
   const order = orders[sort ?? 'latest']
   return offset <= near
-    ? database.read((connection) => nearPage(connection, category, order, limit, offset), { signal })
+    ? database.read((connection) => nearPage(connection, category, order, limit, offset), { isBatched: true })
     : database.snapshot((connection) => farPage(connection, category, order, limit, offset), dear)
 }
 

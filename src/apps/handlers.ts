@@ -31,9 +31,9 @@ export const appHandlers = (database: Database, baseUrl: string): Handlers => ({
     return { status: 200, headers, body: { success: true, message, data } }
   },
 
-  async getApp({ caller, path, signal }) {
+  async getApp({ caller, path }) {
     const seenBy = caller ?? 'anyone'
-    const app = await database.read((connection) => appStore(connection).find(path.id, { seenBy }), { signal })
+    const app = await database.read((connection) => appStore(connection).find(path.id, { seenBy }), { isBatched: true })
     if (!app || !canSee(caller, app)) throw notFound()
     const data = { app: detail(app) }
     return { status: 200, headers: { ETag: etagOf(data) }, body: { success: true, message: 'App found.', data } }

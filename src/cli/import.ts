@@ -110,7 +110,7 @@ const mostReasons = 10
 /** Left to itself V8 lets garbage pile up while the machine has memory to spare: 400 MB, where an import needs half of it. */
 function keepMemoryFlat() {
   setFlagsFromString('--semi-space-growth-factor=1')
-  setFlagsFromString('--heap-growing-percent=60')
+  setFlagsFromString('--heap-growing-percent=75')
 }
 
 /** Bytes; undefined of a pipe. */

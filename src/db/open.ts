@@ -2,6 +2,7 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Knex } from 'knex'
 import { Refusal, ServiceError } from '../errors.ts'
+import { batched } from './batches.ts'
 import {
   type Connection,
   type Dialect,
@@ -44,10 +45,16 @@ export type Demand = Readonly<{
   signal?: AbortSignal | undefined
 }>
 
+/**
+ * A read that is a `select` of one row at most, and nothing else: what is asked for by the same statement in one turn of the
+ * event loop goes to the database together, as nobody's in particular.
+ */
+type Batched = Readonly<{ isBatched: true }>
+
 /** The ways in throw `unavailable` where the database cannot be reached or is overloaded. */
 export type Database = Readonly<{
   /** For one statement, which sees one moment of the data. Cannot write. */
-  read: <T>(work: (connection: Connection) => Promise<T>, demand?: Demand) => Promise<T>
+  read: <T>(work: (connection: Connection) => Promise<T>, demand?: Demand | Batched) => Promise<T>
   /** For several statements that must agree: all see the same moment. Cannot write. */
   snapshot: <T>(work: (connection: Connection) => Promise<T>, demand?: Demand) => Promise<T>
   /**
@@ -135,6 +142,9 @@ export function databaseOf(engine: Engine): Database {
   const reading = <T>(work: () => Promise<T>, { isDear = false, signal }: Demand = {}) =>
     (isDear ? dear : cheap).run(work, signal).catch(rethrow)
 
+  const readers = connectionOf(reader)
+  const batching = { ...readers, select: batched((...asked) => reading(() => readers.select(...asked))) }
+
   function rethrow(error: unknown): never {
     if (!engine.isUnavailable(error)) throw error
     const message = 'The service is not available just now; try again shortly.'
@@ -162,7 +172,7 @@ export function databaseOf(engine: Engine): Database {
   }
 
   return {
-    read: (work, demand) => reading(() => work(connectionOf(reader)), demand),
+    read: (work, demand = {}) => ('isBatched' in demand ? work(batching) : reading(() => work(readers), demand)),
     snapshot: (work, demand) =>
       reading(() => reader.transaction((sql) => work(connectionOf(sql)), engine.snapshot), demand),
     write: (work, { signal } = {}) => writing.run(() => transaction(work), signal).catch(rethrow),

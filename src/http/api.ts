@@ -41,7 +41,7 @@ export type Responder = {
 }
 
 /** Called with each answer of 200 to a read: its headers, but for those of the body, are set. True where it has sent it. */
-export type OnRead = (request: Request, response: Response, etag: string, content: string, notes: Notes) => boolean
+export type OnRead = (request: Request, response: Response, etag: string, content: Buffer, notes: Notes) => boolean
 
 /**
  * openapi-backend as router, validator and register of what answers each operation. Every request is held against the document
@@ -90,7 +90,7 @@ export async function createApi(
     response.statusCode = reply.status
     response.setHeaders(new Map(Object.entries({ ...(isShown ? readCaching(request) : uncached), ...reply.headers })))
     if (reply.body === undefined) return response.end()
-    const content = envelopeText(reply.body)
+    const content = envelopeOf(reply.body)
     const etag = isShown ? String(reply.headers.ETag) : undefined
     if (etag !== undefined && onRead?.(request, response, etag, content, notes)) return
     sendJson(request, response, etag, content)
@@ -146,19 +146,21 @@ const patternOf = (path: string) =>
   new RegExp(`^${path.replaceAll(/[^{}/\w]/g, '\\$&').replaceAll(/\{\w+\}/g, '[^/]+')}$`)
 
 /** Not by Express, which would look through the headers for what is known here, and copy the text. */
-function sendJson(request: Request, response: Response, etag: string | undefined, content: string) {
+function sendJson(request: Request, response: Response, etag: string | undefined, content: Buffer) {
   const ifNoneMatch = request.headers['if-none-match']
   if (etag !== undefined && ifNoneMatch !== undefined && matches(ifNoneMatch, etag)) {
     response.writeHead(304).end()
     return
   }
   response.setHeader('Content-Type', 'application/json; charset=utf-8')
-  response.setHeader('Content-Length', Buffer.byteLength(content))
+  response.setHeader('Content-Length', content.length)
   response.end(request.method === 'HEAD' ? undefined : content)
 }
 
-const envelopeText = ({ success, message, data }: Envelope) =>
-  `{"success":${success},"message":${JSON.stringify(message)},"data":${jsonOf(data)}}`
+const envelopeOf = ({ success, message, data }: Envelope) =>
+  Buffer.concat([Buffer.from(`{"success":${success},"message":${JSON.stringify(message)},"data":`), jsonOf(data), end])
+
+const end = Buffer.from('}')
 
 const uncached = { 'Cache-Control': 'no-store' }
 

@@ -101,7 +101,7 @@ export class KeptAnswers {
    * Keeps and sends the answer to a request of which the version was known before its rows were read, and says so; others are
    * passed over. But for those of the body, its headers are set.
    */
-  take(request: IncomingMessage, response: ServerResponse, etag: string, content: string, notes: Notes): boolean {
+  take(request: IncomingMessage, response: ServerResponse, etag: string, body: Buffer, notes: Notes): boolean {
     const flight = this.#flightOf.get(request)
     if (!flight) return false
     const common = (response as WithRawNames)
@@ -110,7 +110,6 @@ export class KeptAnswers {
       .flatMap((name) => [name, String(response.getHeader(name))])
     const { target, version, isFirst, land } = flight
     const { operation, route } = notes
-    const body = Buffer.from(content)
     const kept = { ...representation(common, etag, body), version, operation: { operation, route }, coded: new Map() }
     const answers = isFirst ? this.#firsts : this.#answers
     answers.set(target, kept)

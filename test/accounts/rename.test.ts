@@ -6,6 +6,7 @@ import { appStore } from '../../src/apps/store.ts'
 import { type Database, openDatabase } from '../../src/db/open.ts'
 import { moderationStore } from '../../src/moderation/store.ts'
 import { importLines } from '../support/catalogue-file.ts'
+import { holdUptime } from '../support/clock.ts'
 import { expectConsistent, found } from '../support/consistent.ts'
 import { copyWorld } from '../support/database.ts'
 
@@ -82,8 +83,40 @@ const between = (database: Database, act: (transactions: number) => Promise<void
   }
 }
 
+/** Those by whom search knows developers beside their names: who, and as what. */
+const otherNames = (database: Database) =>
+  database.read(({ sql }) =>
+    sql('developers')
+      .whereNotNull('next_name')
+      .orWhereNotNull('former_name')
+      .select('name', 'next_name', 'former_name'),
+  )
+
 /** Turns of one batch each. */
 const shortest = 0
+
+test.for<[what: string, longest: number, transactions: number]>([
+  ['no time, each turn is a batch', shortest, 9],
+  ['time enough, one turn has all of them', 1000, 5],
+])('with %s', async ([, longest, transactions]) => {
+  const { database } = await prolific()
+  holdUptime()(60_000)
+  let done = 0
+  const counting = between(database, async (transactions) => {
+    done = transactions
+  })
+  await renameDeveloper(counting, 'Prolific', 'Frugal', actor, longest)
+  // Twice three batches, before the name changes and after; and what begins, changes and ends.
+  expect(done).toBe(transactions)
+})
+
+test('another who is being given a name meanwhile keeps both', async () => {
+  const { database } = await prolific()
+  const former_name = 'Robert'
+  await database.write(({ sql }) => sql('developers').where({ name: 'Bob' }).update({ former_name }))
+  await renameDeveloper(database, 'Prolific', 'Frugal', actor)
+  expect(await otherNames(database)).toEqual([{ name: 'Bob', next_name: null, former_name }])
+})
 
 test('all of many apps are found by the new name, several of one name too', async () => {
   const { database, id } = await prolific()
@@ -94,6 +127,7 @@ test('all of many apps are found by the new name, several of one name too', asyn
   })
   expect([await matches(database, 'prolific'), await matches(database, 'frugal')]).toEqual([0, count])
   expect(await matches(database, 'ada')).toBe(1)
+  expect(await otherNames(database)).toEqual([])
   await expectConsistent(database)
   const { changed_at, entries } = await database.snapshot(async ({ sql }) => ({
     changed_at: (await sql('developers').where({ id }).first('changed_at'))?.changed_at,
@@ -126,24 +160,26 @@ test('others write between its turns, and each app is found by the name that it 
   expect(await expectTrue(database, id)).toBe('Frugal')
 })
 
-describe('stopped between two turns', () => {
-  const stopped = new Error('stopped')
-  const stoppingAfter = (database: Database, last: number) =>
-    between(database, async (transactions) => {
-      if (transactions === last) throw stopped
-    })
+const stopped = new Error('stopped')
+const stoppingAfter = (database: Database, last: number) =>
+  between(database, async (transactions) => {
+    if (transactions === last) throw stopped
+  })
+const stoppedOnly = (error: unknown) => {
+  if (error !== stopped) throw error
+}
 
+describe('stopped between two turns', () => {
   // One begins it, three tell search of both names, one changes the name, three have search forget the old one.
   test.for([1, 2, 4, 5, 6, 8])('after %i, it is true, and the same again finishes', async (last) => {
     const { database, id } = await prolific()
     const first = renameDeveloper(stoppingAfter(database, last), 'Prolific', 'Frugal', actor, shortest)
     await expect(first).rejects.toBe(stopped)
     expect(await expectTrue(database, id)).toBe(last < 5 ? 'Prolific' : 'Frugal')
-    expect(await renameDeveloper(database, 'Prolific', 'Frugal', actor)).toMatchObject({ id, listed_apps: count })
+    expect(await renameDeveloper(database, ' Prolific', 'Frugal ', actor)).toMatchObject({ id, listed_apps: count })
     expect([await matches(database, 'prolific'), await matches(database, 'frugal')]).toEqual([0, count])
     await expectConsistent(database)
-    const rows = await database.read(({ sql }) => sql('developers').where({ id }).select('next_name', 'former_name'))
-    expect(rows).toEqual([{ next_name: null, former_name: null }])
+    expect(await otherNames(database)).toEqual([])
     const [audited] = await database.read(({ sql }) =>
       sql('audit').where({ action: 'developer rename' }).count({ count: '*' }),
     )
@@ -160,6 +196,41 @@ describe('stopped between two turns', () => {
     await renameDeveloper(database, last < 5 ? 'Prolific' : 'Frugal', 'Sparing', actor)
     const totals = await Promise.all(['prolific', 'frugal', 'sparing'].map((name) => matches(database, name)))
     expect(totals).toEqual([0, 0, count])
+    expect(await expectTrue(database, id)).toBe('Sparing')
+  })
+})
+
+describe('two who give a developer another name at once', () => {
+  // The second begins when the first has begun, and ends before it goes on.
+  test.for<[what: string, last: number]>([
+    ['is done', Number.POSITIVE_INFINITY],
+    ['is stopped when all apps show the name', 5],
+  ])('the same name, and the second %s: the first finishes, and it is in the audit once', async ([, last]) => {
+    const { database, other, id } = await prolific()
+    const first = between(database, async (transactions) => {
+      if (transactions === 1)
+        await renameDeveloper(stoppingAfter(other, last), 'Prolific', 'Frugal', actor, shortest).catch(stoppedOnly)
+    })
+    expect(await renameDeveloper(first, 'Prolific', 'Frugal', actor)).toEqual({
+      id,
+      name: 'Frugal',
+      listed_apps: count,
+    })
+    expect([await matches(database, 'prolific'), await expectTrue(database, id)]).toEqual([0, 'Frugal'])
+    expect(await otherNames(database)).toEqual([])
+    expect(await database.read(({ sql }) => sql('audit').where({ action: 'developer rename' }))).toHaveLength(1)
+  })
+
+  test('two names: the first is refused', async () => {
+    const { database, other, id } = await prolific()
+    const first = between(database, async (transactions) => {
+      if (transactions === 1) await renameDeveloper(other, 'Prolific', 'Sparing', actor)
+    })
+    await expect(renameDeveloper(first, 'Prolific', 'Frugal', actor)).rejects.toMatchObject({
+      name: 'Refusal',
+      message: 'the developer is meanwhile being given another name',
+    })
+    expect(await matches(database, 'frugal')).toBe(0)
     expect(await expectTrue(database, id)).toBe('Sparing')
   })
 })
@@ -182,6 +253,7 @@ describe('a name that meanwhile becomes another’s', () => {
     )
     expect([await matches(database, 'prolific'), await found(database, 'frugal')]).toEqual([count, ['Theirs']])
     expect(await expectTrue(database, id)).toBe('Prolific')
+    expect(await otherNames(database)).toEqual([])
     expect(await database.read(({ sql }) => sql('audit').where({ action: 'developer rename' }))).toEqual([])
   })
 

@@ -31,6 +31,7 @@ describe('the last use of a key', () => {
       /** A note is begun before the request is answered. */
       writes: () => writes,
       lastUse: () => lastUse(service, ada),
+      lastUseOf: (whose: 'bob') => lastUse(service, service.world.keys[whose]),
     }
   }
   const key = (text: string) => ({ id: text.slice(5, 17) })
@@ -51,6 +52,13 @@ describe('the last use of a key', () => {
     const { now, use, writes, lastUse } = await usedBefore(hour - 1)
     await use()
     expect([writes(), await lastUse()]).toEqual([0, timeOf(now - hour + 1)])
+  })
+
+  test('is noted of that key alone', async () => {
+    const { use, lastUse, lastUseOf } = await usedBefore(undefined)
+    await use()
+    await expect.poll(lastUse).not.toBe(null)
+    expect(await lastUseOf('bob')).toBe(null)
   })
 
   test('is noted once, however many requests come until that is done', async () => {
@@ -83,6 +91,27 @@ test('a key of the right form is not known where its secret is another one', asy
   expect([reply.status, reply.body.message]).toEqual([401, 'This API key is not known.'])
 })
 
+test('a developer is found by name, whatever that is, or made of one that can be; or must be there', async () => {
+  const { database } = await startService()
+  const former = 'Bob\u200e'
+  await database.write(({ sql }) => sql('developers').where({ name: 'Bob' }).update({ name: former }))
+  const found = await database.write(async (connection) => {
+    const accounts = accountStore(connection)
+    const developers = []
+    for (const name of [' Ada ', former, ' Eve ', 'Eve']) developers.push(await accounts.findOrAddDeveloper(name))
+    return developers
+  })
+  const { id } = found.at(-1) ?? {}
+  expect(found).toMatchObject([
+    { id: 1, name: 'Ada', isNew: false },
+    { id: 2, name: former, isNew: false },
+    { id, name: 'Eve', isNew: true },
+    { id, name: 'Eve', isNew: false },
+  ])
+  const demanded = database.read((connection) => accountStore(connection).demandDeveloper(' Zoe '))
+  await expect(demanded).rejects.toMatchObject({ name: 'Refusal', message: 'there is no developer "Zoe"' })
+})
+
 test('a key lives 365 days unless told otherwise, to the millisecond', async () => {
   const now = holdClock(Date.UTC(2026, 0, 1))
   const { database, get } = await startService()
@@ -110,6 +139,9 @@ describe('in the order of names, whatever came first:', () => {
       const { developers, total } = await database.read((connection) =>
         accountStore(connection).developers(limit, offset),
       )
+      for (const { name, apps } of developers) {
+        if (!['Ada', 'Bob'].includes(name)) expect(apps).toEqual({ pending: 0, approved: 0, rejected: 0, deleted: 0 })
+      }
       return [developers.map(({ name }) => name), total]
     }
     expect(await page(50, 0)).toEqual([['Abe', 'Ada', 'Bob', 'Mia', 'Zoe'], 5])

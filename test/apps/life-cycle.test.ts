@@ -3,6 +3,7 @@ import { accountStore } from '../../src/accounts/store.ts'
 import { appStore } from '../../src/apps/store.ts'
 import { newApp } from '../contract/valid-requests.ts'
 import { holdClock } from '../support/clock.ts'
+import { expectConsistent } from '../support/consistent.ts'
 import { startService } from '../support/service.ts'
 
 test('an app from creation to deletion', async () => {
@@ -161,17 +162,37 @@ test('an unchanged app is 304; every update changes its ETag', async () => {
   expect((await service.request('DELETE', path, { key: keys.ada, headers: current })).status).toBe(200)
 })
 
+test('an app of which all is changed at once is found as it is now', async () => {
+  const service = await startService()
+  const { keys, apps, categories } = service.world
+  const json = {
+    name: 'Ebb Table',
+    short_description: 'Moon and shore',
+    description: 'It shows the ocean.',
+    version: '2',
+    package_name: 'com.example.almanac',
+    category_id: categories.games,
+  }
+  await service.request('PUT', `/apps/${apps.approved}`, { key: keys.ada, json })
+  const found = async (search: string) =>
+    (await service.get(`/apps?search=${search}`)).body.data.apps.map(({ id }: { id: number }) => id)
+  expect([await found('ebb+shore+ocean+almanac&category=games'), await found('clock')]).toEqual([[apps.approved], []])
+  await expectConsistent(service.database)
+})
+
 test('an app that is changed and changed back within a millisecond has another ETag each time', async () => {
   const service = await startService()
   const { keys, apps } = service.world
-  holdClock()
+  const now = holdClock()
   const update = async (version: string) => {
     const reply = await service.request('PUT', `/apps/${apps.approved}`, { key: keys.ada, json: { version } })
     expect(reply.status).toBe(200)
-    return String(reply.headers.etag)
+    return { etag: reply.headers.etag, time: Date.parse(reply.body.data.app.updated_at) }
   }
-  const etags = [await update('A'), await update('B'), await update('A')]
-  expect(new Set(etags).size).toBe(3)
+  const updates = [await update('A'), await update('B'), await update('A')]
+  expect(new Set(updates.map(({ etag }) => etag)).size).toBe(3)
+  // Each has a time of its own, from now on.
+  expect(updates.map(({ time }) => time - now)).toEqual([0, 1, 2])
 })
 
 test('an update that changes nothing leaves the app, its ETag and the audit as they are', async () => {

@@ -54,7 +54,7 @@ describe('search', () => {
     { name: '𠮷野家', description: 'Rice.', total_downloads: 6 },
     { name: 'Hail', description: 'Ice.', total_downloads: 2 },
     { name: 'Hail Cannon', description: 'Noise.', total_downloads: 9 },
-    { name: 'Hail Insurance', description: 'Paper.', total_downloads: 9 },
+    { name: 'Hail Insurance', description: 'Paper of Rida.', total_downloads: 9 },
     { name: 'Storm', description: 'Hail and thunder.', total_downloads: 9 },
     { name: 'Thunder', description: 'No hail.', total_downloads: 9 },
   ]
@@ -196,7 +196,8 @@ describe('search', () => {
       ['Weather Radar', 'Radar Weather Pro', 'Umbrella', 'Forecast'],
     ],
     ['the first of two such words, and no more', 'wether rador', '', []],
-    ['a word of three letters', 'rax', '', []],
+    ['a word of three letters, though another is near', 'hal', '', []],
+    ['a word that begins one, though another is near', 'rada paper', '', []],
     ['what is found as the beginning of a word', 'umbrel', '', ['Umbrella']],
     ['words that are there, though not together', 'umbrella snow', '', []],
     ['a word that only a hidden app is near', 'compas', '', []],
@@ -209,18 +210,27 @@ describe('search', () => {
     expect(reply.body.message).toBe(`${message} ${sentence}`.trim())
   })
 
-  test('names at most three words that stand for one, in the order of code points, and shows what has any of them', async () => {
-    const service = await startService()
-    await publish(
-      service,
-      ['Tinder', 'Binder', 'Finder', 'Cinder', 'Cinderella'].map((name) => ({ name })),
-    )
-    const reply = await service.get('/apps?search=xinder&sort=latest')
-    expect(reply.body.message).toBe(
-      'Nothing has "xinder"; showing "binder", "cinder", "finder" and others. Page 1 of 1.',
-    )
-    expect(namesOf(reply)).toEqual(['Cinder', 'Finder', 'Binder', 'Tinder'])
-  })
+  test.for<[names: string[], told: string, found: string[]]>([
+    [['Inder', 'Binder'], '"binder", "inder"', ['Binder', 'Inder']],
+    [['Tinder', 'Binder', 'Finder'], '"binder", "finder", "tinder"', ['Finder', 'Binder', 'Tinder']],
+    [
+      ['Tinder', 'Binder', 'Finder', 'Cinder', 'Cinderella'],
+      '"binder", "cinder", "finder" and others',
+      ['Cinder', 'Finder', 'Binder', 'Tinder'],
+    ],
+  ])(
+    'of %j at most three words are named, in the order of code points, and each is shown',
+    async ([names, told, found]) => {
+      const service = await startService()
+      await publish(
+        service,
+        names.map((name) => ({ name })),
+      )
+      const reply = await service.get('/apps?search=xinder&sort=latest')
+      expect(reply.body.message).toBe(`Nothing has "xinder"; showing ${told}. Page 1 of 1.`)
+      expect(namesOf(reply)).toEqual(found)
+    },
+  )
 
   test('tells a page with a forgiven typo anew when other words stand for it', async () => {
     const service = await startService()

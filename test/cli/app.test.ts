@@ -34,6 +34,12 @@ describe('the list of apps', () => {
       { search: 't' },
       [...'Night Train,Cloud Atlas,Tide Clock'.split(',')],
     ],
+    [
+      'those that only operators find newest first, whatever their states',
+      undefined,
+      { search: 'o' },
+      ['Gone', 'Broken Compass', 'Cloud Atlas', 'Tide Clock'],
+    ],
     ['those of a developer by their names', undefined, { developer: 'Ada', search: 'o' }, all.slice(2)],
     ['those in a category by their names', undefined, { category: 'games', search: 'bird' }, ['Bird Song']],
     ['all, where the text is empty', undefined, { search: ' ' }, all],

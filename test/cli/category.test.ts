@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { categoryStore } from '../../src/apps/categories.ts'
 import { openDatabase } from '../../src/db/open.ts'
+import { holdClock } from '../support/clock.ts'
 import { expectConsistentAt } from '../support/consistent.ts'
 import { copyWorld } from '../support/database.ts'
 import { commandLine, serve } from '../support/process.ts'
@@ -53,6 +54,28 @@ test('categories are in the order of their names, whatever their slugs', async (
   for (const listed of [all, overview]) {
     expect(listed.map(({ name }) => name)).toEqual(['Empty', 'Games', 'Maps', 'Tools'])
   }
+  await database.close()
+})
+
+test('a category is of the time when it was added, and in the audit', async () => {
+  const created_at = new Date(holdClock()).toISOString()
+  const database = openDatabase(await copyWorld())
+  await database.write((connection) => categoryStore(connection).add('maps', 'Maps', { operator: 'test' }))
+  expect(await database.write((connection) => categoryStore(connection).allToChange())).toContainEqual({
+    id: 4,
+    slug: 'maps',
+    name: 'Maps',
+    created_at,
+  })
+  const [entry] = await database.read(({ sql }) => sql('audit').orderBy('id', 'desc').limit(1))
+  expect(entry).toMatchObject({
+    at: created_at,
+    action: 'category add',
+    category_id: 4,
+    operator: 'test',
+    before: null,
+    after: '{"slug":"maps","name":"Maps"}',
+  })
   await database.close()
 })
 

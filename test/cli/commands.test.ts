@@ -44,6 +44,18 @@ describe('on a copy of the world', () => {
       stderr: /^apps-service: a developer name has 1 to 100 characters, and must be on one line, with [^\n]+\n$/,
     },
     {
+      name: 'gives a developer another name',
+      args: ['developer', 'rename', 'Ada', '--to', 'Lovelace'],
+      code: 0,
+      stdout: /^The developer is Lovelace now, with 1 listed apps\.\n$/,
+    },
+    {
+      name: 'refuses to list the keys of a developer who is not there',
+      args: ['key', 'list', '--developer', 'Eve'],
+      code: 1,
+      stderr: /^apps-service: there is no developer "Eve"\n$/,
+    },
+    {
       name: 'adds a category',
       args: ['category', 'add', '--slug', 'travel', '--name', 'Travel'],
       code: 0,

@@ -66,6 +66,8 @@ const refusal = expect.stringMatching(
 
 test.for<[from: string, to: string, message: string]>([
   ['Eve', 'Ada', 'there is no developer "Eve"'],
+  [' Eve ', 'Ada', 'there is no developer "Eve"'],
+  [' Ada ', 'Bob', 'there is already a developer "Bob"'],
   ['Ada', 'Bob', 'there is already a developer "Bob"'],
   ['Ada', ' Ada', 'the developer is named "Ada" already'],
   ['Ada', ' ', refusal],

@@ -54,7 +54,11 @@ test('a key with a name and an end of its own', async () => {
   const found = (id: string) => keys.find((key: { id: string }) => key.id === id)
   expect(found(issued.id)).toMatchObject({ name: 'nightly upload', last_used_at: time, state: 'active' })
   expect(found(brief.id)).toMatchObject({ name: null, state: 'expired' })
-  expect((await cli.json('audit', '--developer', 'Bob')).at(-2)).toMatchObject({ action: 'key issue' })
+  expect((await cli.json('audit', '--developer', 'Bob')).at(-3)).toMatchObject({
+    action: 'key issue',
+    before: null,
+    after: { id: issued.id, name: 'nightly upload', expires_at: issued.expires_at },
+  })
 })
 
 test('a revoked key fails at the next request to a running server', async () => {

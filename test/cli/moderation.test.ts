@@ -100,6 +100,9 @@ describe('the queue', () => {
     ['several words, wherever they stand', { search: 'train ight' }, ['Night Train']],
     ['a part of a slug', { search: 'd-atl' }, ['Cloud Atlas']],
     ['a text that is in no name', { search: 'here' }, []],
+    ['words of which a name has but one', { search: 'train table' }, []],
+    ['a letter that is in no name', { search: 'y' }, []],
+    ['a word whose letters a name has in another order', { search: 'niart' }, []],
     ['a text of white space', { search: '  ' }, ['Cloud Atlas', 'Night Train']],
     ['all of it', { developer: 'Ada', category: 'tools', search: 'atlas' }, ['Cloud Atlas']],
   ])('of %s alone', async ([, sought, found]) => {
@@ -222,7 +225,7 @@ describe('the queue', () => {
   test('tells what the owner has changed, not an import meanwhile', async () => {
     const service = await startService()
     const { apps } = service.world
-    await put(service, apps.approved, { version: '2' })
+    await put(service, apps.approved, { version: '2', name: 'Tide Clock' })
     await service.database.write(async (connection) => {
       const store = appStore(connection)
       const app = await store.find(apps.approved)
@@ -459,8 +462,9 @@ describe('a decision', () => {
     await database.close()
   })
 
-  test.for<[what: string, reason: string, isTaken: boolean]>([
+  test.for<[what: string, reason: string | undefined, isTaken: boolean]>([
     ['of one character', '.', true],
+    ['that is left out', undefined, false],
     ['of 1000 characters beyond the basic plane, and white space around them', ` ${'𠮷'.repeat(1000)}\n`, true],
     ['of 1001 characters', 'x'.repeat(1001), false],
     ['of white space', ' \n', false],
@@ -474,7 +478,9 @@ describe('a decision', () => {
     if (isTaken) {
       await decided
       const app = await database.read((connection) => appStore(connection).find(worldApps().pending))
-      expect(app?.rejection_reason).toBe(reason.trim())
+      expect(app?.rejection_reason).toBe(reason?.trim())
+      // It was never approved.
+      expect(app?.approved_at).toBe(null)
     } else await expect(decided).rejects.toThrow(/^a reason has 1 to 1000 characters, /)
     await database.close()
   })

@@ -56,7 +56,7 @@ test('misuse is told in a line, and does nothing', async () => {
   await Promise.all(cases.map(complain))
 })
 
-test('every command has help that fits a terminal, with an example, and says what it prints for programs', async () => {
+test('every command has help that fits a terminal, describes all of its parts, has an example, and says what it prints for programs', async () => {
   const seen: string[] = []
   const read = async (command: string) => {
     const { code, stdout } = await run([...command.split(' ').filter(Boolean), '--help'])
@@ -65,6 +65,14 @@ test('every command has help that fits a terminal, with an example, and says wha
     expect(
       stdout.split('\n').filter((line) => line.length > 80),
       command,
+    ).toEqual([])
+    expect(stdout).toMatch(/^Usage: [^\n]+(?:\n[^\n]+)*\n\n(?!Arguments:|Options:|Commands:)[A-Za-z]/)
+    const terms = [...stdout.matchAll(/\n(?:Arguments|Options|Commands):\n((?: .*\n)+)/g)]
+      .flatMap(([, list = '']) => list.split('\n'))
+      .filter((line) => /^ {2}\S/.test(line))
+    expect(
+      terms.filter((line) => !/\S {2,}\S/.test(line)),
+      `${command}: what is not described`,
     ).toEqual([])
     if (stdout.includes('--json')) expect(stdout).toMatch(/\nExamples?:\n {2}npx apps-service [\s\S]*\nJSON: /)
     seen.push(command)

@@ -131,6 +131,18 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       data: listed([]),
     },
     {
+      name: 'finds nothing on a page far behind of an unknown category',
+      request: ['GET', '/apps?category=nope&limit=100&page=100'],
+      answers: 200,
+      data: listed([], { current_page: 100, per_page: 100 }),
+    },
+    {
+      name: 'finds nothing by a search in an unknown category',
+      request: ['GET', '/apps?category=nope&search=tide'],
+      answers: 200,
+      data: listed([]),
+    },
+    {
       name: 'takes an empty category for no filter',
       request: ['GET', '/apps?category='],
       answers: 200,
@@ -280,6 +292,12 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       problems: ['query page'],
     },
     { name: 'refuses a fractional page', request: ['GET', '/apps?page=1.5'], answers: 400, problems: ['query page'] },
+    {
+      name: 'takes a second question mark for a part of what is sent',
+      request: ['GET', '/apps?limit=1?2'],
+      answers: 400,
+      problems: ['query limit'],
+    },
     { name: 'refuses page 0', request: ['GET', '/apps?page=0'], answers: 400, problems: ['query page'] },
     { name: 'refuses an empty page', request: ['GET', '/apps?page='], answers: 400, problems: ['query page'] },
     {
@@ -1111,6 +1129,7 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       request: ['PUT', `/apps/${apps.pending}`, { key: keys.ada, json: { package_name: 'ORG.EXAMPLE.TIDECLOCK' } }],
       answers: 409,
       code: 'package_name_taken',
+      problems: ['body /package_name'],
     },
     {
       name: 'refuses an unknown category',

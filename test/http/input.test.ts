@@ -8,6 +8,8 @@ test.for<[accept: string, isAnswered: boolean]>([
   ['*/*', true],
   ['text/html, application/json;q=0.1', true],
   ['text/html, */*;q=0.1', true],
+  ['application/json;q=0.01', true],
+  ['application/json;seq=0', true],
   ['text/html', false],
   ['application/xml, text/*', false],
   ['application/json;q=0', false],

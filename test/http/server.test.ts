@@ -174,12 +174,15 @@ test('asks for a body only when it is wanted', async () => {
   )
 })
 
-test('takes a whole address for a target', async () => {
-  const service = await startService()
-  const bytes = 'GET http://apps.test/apps?limit=1 HTTP/1.1\r\nHost: apps.test\r\nConnection: close\r\n\r\n'
-  const reply = await answerTo(service, 'GET', '/apps?limit=1', bytes)
-  expect(reply.body.data.pagination.per_page).toBe(1)
-})
+test.for(['http://apps.test/apps?limit=1', 'HTTPS://apps.test:443/apps?limit=1'])(
+  'takes a whole address for a target: %s',
+  async (target) => {
+    const service = await startService()
+    const bytes = `GET ${target} HTTP/1.1\r\nHost: apps.test\r\nConnection: close\r\n\r\n`
+    const reply = await answerTo(service, 'GET', '/apps?limit=1', bytes)
+    expect(reply.body.data.pagination.per_page).toBe(1)
+  },
+)
 
 test('refuses a request with two hosts', async () => {
   const service = await startService()

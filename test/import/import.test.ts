@@ -649,6 +649,17 @@ describe('lines of categories', () => {
     const rows = await database.read(({ sql }) => sql('categories').where('id', '>=', 50))
     expect(Object.fromEntries(rows.map(({ id, slug, name }) => [id, `${slug} ${name}`]))).toEqual(names)
   })
+
+  test('with another name are in the audit', async () => {
+    const { database } = await startService()
+    await importLines(database, [{ category: sky }])
+    await importLines(database, [{ category: { ...sky, name: 'Air' } }])
+    const entries = await database.read(({ sql }) => sql('audit').where({ category_id: sky.id }).orderBy('id'))
+    expect(entries).toMatchObject([
+      { action: 'category add', before: null, after: '{"slug":"sky","name":"Sky"}' },
+      { action: 'category rename', operator: 'test', before: '{"name":"Sky"}', after: '{"name":"Air"}' },
+    ])
+  })
 })
 
 test('apps exchange their package names, wherever in the file they stand, and take none that another keeps', async () => {

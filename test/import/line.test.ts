@@ -1,7 +1,7 @@
 import { Ajv } from 'ajv'
 import addFormats from 'ajv-formats'
 import { expect, test } from 'vitest'
-import { lineSchema, readLine } from '../../src/import/line.ts'
+import { isCategoryLine, lineSchema, readLine } from '../../src/import/line.ts'
 
 const app = { name: 'Star Map', description: 'The sky.', category: 'tools', developer_name: 'Ada' }
 const review = { reviewer_name: 'Cy', rating: 4, comment: '', created_at: '2026-01-01T00:00:00.000Z' }
@@ -265,29 +265,63 @@ test.for<[what: string, line: object, problems: string[]]>([
   for (const { message } of Array.isArray(read) ? read : []) expect(message).toMatch(/\w+ \w+/)
 })
 
-test.for(['', '{', 'null', '[]', '"app"', '1'])('%j is no line', (text) => {
-  expect(readLine(text)).toEqual([expect.objectContaining({ field: '' })])
+test('a line of a category alone is told from that of an app', () => {
+  const lines = [app, { category: { slug: 'sky', name: 'Sky' } }].map((line) => readLine(JSON.stringify(line)))
+  expect(lines.map((line) => (Array.isArray(line) ? line : isCategoryLine(line)))).toEqual([false, true])
 })
 
-test.for<[what: string, text: string, problem: RegExp]>([
-  ['a field that is there twice', '{"name":"A","name":"B"}', /must be there once/],
-  ['what is nested too deeply', `${'['.repeat(200_000)}${']'.repeat(200_000)}`, /nested too deeply/],
-  ['half a surrogate pair', JSON.stringify({ ...app, name: 'A?' }).replace('?', '\\ud83d'), /well-formed Unicode/],
+test.for(['', '{', 'null', '[]', '"app"', '1'])('%j is no line', (text) => {
+  expect(readLine(text)).toEqual([expect.objectContaining({ in: 'body', field: '' })])
+})
+
+test.for<[what: string, text: string, field: string, problem: RegExp]>([
+  ['a field that is there twice', '{"name":"A","name":"B"}', '/name', /must be there once/],
+  ['what is nested too deeply', `${'['.repeat(200_000)}${']'.repeat(200_000)}`, '', /nested too deeply/],
+  [
+    'half a surrogate pair',
+    JSON.stringify({ ...app, name: 'A?' }).replace('?', '\\ud83d'),
+    '/name',
+    /well-formed Unicode/,
+  ],
   [
     'a year that has no four digits',
     JSON.stringify({ ...app, created_at: '9999-12-31T23:59:59-12:00' }),
+    '/created_at',
     /years 0000 to 9999/,
   ],
-  ['what is no JSON', '{', /^is not valid JSON$/],
-  ['a time that is none', JSON.stringify({ ...app, created_at: 'yesterday' }), /^must be a time such as 2026-/],
+  ['what is no JSON', '{', '', /^is not valid JSON$/],
+  [
+    'a time that is none',
+    JSON.stringify({ ...app, created_at: 'yesterday' }),
+    '/created_at',
+    /^must be a time such as 2026-/,
+  ],
   [
     'a category that is no slug',
     JSON.stringify({ ...app, category: 'The Sky' }),
+    '/category',
     /^must be lower-case letters and digits/,
   ],
-])('%s is refused', ([, text, problem]) => {
-  const read = readLine(text)
-  expect(Array.isArray(read) ? read.map(({ message }) => message).join() : '').toMatch(problem)
+  ['a category of no character', JSON.stringify({ ...app, category: '' }), '/category', /^must not be empty$/],
+])('%s is refused', ([, text, field, problem]) => {
+  expect(readLine(text)).toEqual([expect.objectContaining({ field, message: expect.stringMatching(problem) })])
+})
+
+test.for([
+  'On 2026-01-01T00:00:00.000Z',
+  '2026-01-01T00:00:00.000Z!',
+  'xxxx-01-01T00:00:00.000Z',
+  '6-01-01T00:00:00.000Z',
+  '2026-00-01T00:00:00.000Z',
+  '2026-01-00T00:00:00.000Z',
+  '2026-01-1xT00:00:00.000Z',
+  '2026-01-01T0x:00:00.000Z',
+  '2026-01-01T00:60:60.000Z',
+  '2026-01-01T00:0x:0x.000Z',
+  '2026-01-01T00:00.000Z',
+  '2026-01-01T00:00:00.xxxZ',
+])('%s is no time, however much it looks like one', (created_at) => {
+  expect(readLine(JSON.stringify({ ...app, created_at }))).toEqual([expect.objectContaining({ field: '/created_at' })])
 })
 
 test('texts are trimmed and times are in UTC', () => {
@@ -301,6 +335,7 @@ test('texts are trimmed and times are in UTC', () => {
     reviews: [
       { ...review, comment: ' Fine. ' },
       { ...review, reviewer_name: ' Di ', created_at: '2026-01-03T01:00:00.123456+01:00' },
+      { ...review, created_at: '2026-01-04T00:00:00.1Z' },
     ],
   }
   expect(readLine(JSON.stringify(line))).toEqual({
@@ -313,6 +348,7 @@ test('texts are trimmed and times are in UTC', () => {
     reviews: [
       { ...review, comment: 'Fine.' },
       { ...review, reviewer_name: 'Di', created_at: '2026-01-03T00:00:00.123Z' },
+      { ...review, created_at: '2026-01-04T00:00:00.100Z' },
     ],
   })
 })

@@ -39,6 +39,16 @@ test.for<[what: string, bytes: Buffer | string, lines: object[]]>([
   ],
   ['a byte order mark', '\uFEFFa\n', [{ number: 1, text: 'a' }]],
   [
+    'the sign of one, behind the first line',
+    'a\n\uFEFFb\n',
+    [
+      { number: 1, text: 'a' },
+      { number: 2, text: '\uFEFFb' },
+    ],
+  ],
+  ['a text whose first byte is that of gzip', '\u001fa\n', [{ number: 1, text: '\u001fa' }]],
+  ['a text whose second byte is that of gzip', 'ȋ\n', [{ number: 1, text: 'ȋ' }]],
+  [
     'bytes that are not UTF-8',
     Buffer.from('61ff0a620a', 'hex'),
     [

@@ -2,7 +2,7 @@ import { ChildProcess } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, inject } from 'vitest'
+import { afterAll, beforeEach, inject } from 'vitest'
 
 /**
  * What StrykerJS does not do by itself: processes that tests start have the mistake too, and tell what they ran; and what is
@@ -58,12 +58,23 @@ Object.assign(ChildProcess.prototype, {
 type SpawnOptions = { envPairs: string[] }
 type Spawner = { spawn: (this: ChildProcess, options: SpawnOptions) => unknown }
 
+/** Where the tests' own process runs none of the code, it is not there yet. */
+function coverage() {
+  globalThis.__stryker__.mutantCoverage ??= { static: {}, perTest: {} }
+  return globalThis.__stryker__.mutantCoverage
+}
+
+// A test that looks at constants alone runs nothing, and sees what is made once.
+beforeEach(() => {
+  const { currentTestId } = globalThis.__stryker__
+  if (!isTrial && currentTestId !== undefined) coverage().perTest[currentTestId] ??= {}
+})
+
 // biome-ignore lint/correctness/noEmptyPattern: vitest asks for it
 afterAll(({}, { file: { filepath } }) => {
-  const { mutantCoverage } = globalThis.__stryker__
-  if (!isTrial && mutantCoverage !== undefined) {
-    addChildren(mutantCoverage.perTest)
-    spreadOnce(mutantCoverage, filepath)
+  if (!isTrial) {
+    addChildren(coverage().perTest)
+    spreadOnce(coverage(), filepath)
   }
   rmSync(folder, { recursive: true, maxRetries: 5 })
 })

@@ -40,8 +40,9 @@ export default defineConfig({
     ],
     globalSetup: ['test/contract/coverage.ts'],
     sequence: { sequencer: SmallFirst },
-    testTimeout: 90_000,
-    hookTimeout: 90_000,
-    expect: { poll: { timeout: 20_000 } },
+    // Shorter than in the suite's own: many a mistake has its tests wait for what never comes.
+    testTimeout: 30_000,
+    hookTimeout: 30_000,
+    expect: { poll: { timeout: 8_000 } },
   },
 })

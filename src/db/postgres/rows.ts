@@ -13,8 +13,8 @@ type Prepared = { text: string; name?: string }
 
 /** How many have a name, and so stay prepared on each connection: more than a running service has. The others are planned each time. */
 const mostPrepared = 200
-/** Characters. What is longer is a search of many terms, and hardly asked twice. */
-const longestPrepared = 2000
+/** Characters. What is longer is a search of many terms, and hardly asked twice; eight pages that are read together have fewer. */
+const longestPrepared = 8000
 
 const prepared = new Map<string, Prepared>()
 
@@ -31,21 +31,23 @@ function preparedOf(statement: string): Prepared {
 
 export const nameOf = (text: string) => `apps_${hash('sha256', text).slice(0, 32)}`
 
-/** Past knex, which would build the statement anew and have it planned at each request. */
+/**
+ * Past knex, which would build the statement anew and have it planned at each request. PostgreSQL has no text with NUL, and asked
+ * for it is an error: nothing is equal to it, as nothing is to null.
+ */
 export const select =
   (sql: Knex): Connection['select'] =>
   async <Row>(statement: string, values: (string | number)[]) => {
-    // PostgreSQL has no text with NUL, so nothing is equal to one: asked for, it is an error.
-    if (values.some((value) => typeof value === 'string' && value.includes('\0'))) return []
+    const sendable = values.map((value) => (typeof value === 'string' && value.includes('\0') ? null : value))
     try {
-      return await selectOnce<Row>(sql, preparedOf(statement), values)
+      return await selectOnce<Row>(sql, preparedOf(statement), sendable)
     } catch (error) {
       if (sql.isTransaction || !isStale(error)) throw error
-      return await selectOnce<Row>(sql, preparedOf(statement), values)
+      return await selectOnce<Row>(sql, preparedOf(statement), sendable)
     }
   }
 
-async function selectOnce<Row>(sql: Knex, statement: Prepared, values: (string | number)[]): Promise<Row[]> {
+async function selectOnce<Row>(sql: Knex, statement: Prepared, values: (string | number | null)[]): Promise<Row[]> {
   const connection: DriverConnection = await sql.client.acquireConnection()
   try {
     const { rows } = await spending('sql', () => connection.query({ ...statement, values }))

@@ -62,8 +62,14 @@ function statementsOf(connection: DriverConnection) {
 
 const prepare = (connection: DriverConnection, sql: string) =>
   new Promise<Statement>((resolve, reject) => {
-    const statement = connection.prepare(sql, (error) => (error ? reject(error) : resolve(statement)))
+    const statement = connection.prepare(plannedOnce(sql), (error) => (error ? reject(error) : resolve(statement)))
   })
+
+/**
+ * A parameter that is all of a LIMIT has SQLite plan the statement again at each execution, which for a page of the list takes
+ * as long as finding it: the plan depends on how much is wanted (computeLimitRegisters in https://sqlite.org/src/file/src/select.c).
+ */
+const plannedOnce = (sql: string) => sql.replaceAll(/\blimit \?/gi, 'limit ?+0')
 
 const finalize = (preparing: Promise<Statement>) =>
   preparing.then(

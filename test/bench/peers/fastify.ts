@@ -26,13 +26,16 @@ const orders = {
 
 const sorts = Object.keys(orders) as Sort[]
 
-/** The ids of a page from an index that has them, then the rows of these alone. */
+/**
+ * The ids of a page from an index that has them, then the rows of these alone. A parameter that is all of a LIMIT would have
+ * SQLite plan the statement again each time.
+ */
 function pageStatement(order: string[], where: string) {
   const by = `order by ${order.map((column) => `apps.${column} desc`)}`
   return database.prepare(
     `select apps.id, apps.name, apps.slug, apps.description, developers.name as developer_name,
        categories.name as category_name, apps.total_downloads, apps.average_rating
-     from (select id from apps where status = 'approved' and deleted_at is null ${where} ${by} limit ? offset ?) as page
+     from (select id from apps where status = 'approved' and deleted_at is null ${where} ${by} limit ?+0 offset ?) as page
      join apps on apps.id = page.id
      join developers on developers.id = apps.developer_id
      join categories on categories.id = apps.category_id ${by}`,
