@@ -3,7 +3,7 @@ import { indexTokens, nameKey } from './terms.ts'
 /** What the index knows of one app: the tokens of its texts, with spaces between, and the keys that a search may equal. */
 export type SearchDocument = Readonly<{
   name: string
-  /** Of the descriptions and the developer's name. */
+  /** Of the developer's name and the descriptions. */
   text: string
   package: string
   /** Of the name and the package name. */
@@ -25,7 +25,8 @@ export const searchedName = ({ name, next_name }: { name: string; next_name: str
 /** What the search index is told of an app. */
 export function searchDocument(app: SearchedTexts, developerName: string): SearchDocument {
   const packageName = app.package_name ?? ''
-  const texts = [app.short_description ?? '', app.description ?? '', developerName]
+  // The longest last: of characters that stand for many the end is cut.
+  const texts = [developerName, app.short_description ?? '', app.description ?? '']
   return {
     name: indexTokens(app.name, true).join(' '),
     // A line break apart: no word and no run goes from one text into the next.

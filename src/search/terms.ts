@@ -64,8 +64,11 @@ const alike: Record<string, string> = {
  */
 const manyMarks = /(\p{M}{30})\p{M}+/gu
 
-/** Characters, taken apart: twice what a description has. A single one can stand for 18. */
-const longest = 40_000
+/**
+ * Characters, taken apart: three times what an app's texts have, as a syllable of Hangul is three letters, and a letter of
+ * Vietnamese one with two marks. A single one can stand for 18.
+ */
+const longest = 61_000
 
 /** As much of a text as is soon folded, which is all of any that is meant to be read. */
 function foldable(text: string): string {

@@ -232,6 +232,28 @@ describe('search', () => {
     },
   )
 
+  test.for<[what: string, description: string, last: string]>([
+    ['accents', 'é '.repeat(9996), 'zenith'],
+    ['letters with two marks', 'ệ '.repeat(9996), 'zenith'],
+    ['letters with two marks, one word', 'ệ'.repeat(19_993), 'zenith'],
+    ['letters that are two', 'ǆ'.repeat(19_993), 'zenith'],
+    ['syllables of Hangul', '한'.repeat(19_993), 'zenith'],
+  ])('knows the longest description to its end, and whose it is: %s', async ([, letters, last]) => {
+    const service = await startService()
+    const description = `${letters} ${last}`
+    await publish(service, [{ name: 'Long', short_description: 'é'.repeat(200), description }])
+    expect(namesOf(await service.get(`/apps?search=${last}&category=empty`))).toEqual(['Long'])
+    expect(namesOf(await service.get('/apps?search=ada&category=empty'))).toEqual(['Long'])
+  })
+
+  test('knows whose an app is whose description is cut, since its characters stand for many', async () => {
+    const service = await startService()
+    await publish(service, [{ name: 'Long', short_description: 'Of it.', description: 'ﷺ'.repeat(20_000) }])
+    for (const search of ['ada', 'of']) {
+      expect(namesOf(await service.get(`/apps?search=${search}&category=empty`))).toEqual(['Long'])
+    }
+  })
+
   test('tells a page with a forgiven typo anew when other words stand for it', async () => {
     const service = await startService()
     await publish(service, [{ name: 'Binder', description: 'Both.' }])
