@@ -70,8 +70,11 @@ export type Engine = Readonly<{
 
   /** Whether the database could not be reached or used, rather than being asked something wrong. */
   isUnavailable: (error: unknown) => boolean
-  /** Whether a transaction failed only because of another one, and may do when it is run again. */
-  isConflict: (error: unknown) => boolean
+  /**
+   * Whether a transaction failed only because of another one, and may do when it is run again. Left out where no transaction
+   * ever does.
+   */
+  isConflict?: (error: unknown) => boolean
   /** What the engine itself says in an error of its own, for operators; undefined of other errors. */
   reasonOf: (error: unknown) => string | undefined
 

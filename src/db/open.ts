@@ -63,6 +63,8 @@ export type Database = Readonly<{
    * (`lock`): another transaction may be at the same.
    */
   write: <T>(work: (connection: Connection) => Promise<T>, demand?: Omit<Demand, 'isDear'>) => Promise<T>
+  /** Whether it may have such work run again, so that what the work needs for it has to be kept. */
+  runsAgain: boolean
   /** Brings the schema up to date; returns the names of the migrations it ran. */
   migrate: () => Promise<string[]>
   /** How the schema compares with this program's. Rejects where the database cannot be read. */
@@ -166,7 +168,7 @@ export function databaseOf(engine: Engine): Database {
         writes++
         return result
       } catch (error) {
-        if (attempts === mostAttempts || !engine.isConflict(error)) throw error
+        if (attempts === mostAttempts || !engine.isConflict?.(error)) throw error
       }
     }
   }
@@ -176,6 +178,7 @@ export function databaseOf(engine: Engine): Database {
     snapshot: (work, demand) =>
       reading(() => reader.transaction((sql) => work(connectionOf(sql)), engine.snapshot), demand),
     write: (work, { signal } = {}) => writing.run(() => transaction(work), signal).catch(rethrow),
+    runsAgain: engine.isConflict !== undefined,
 
     async migrate() {
       try {

@@ -36,18 +36,25 @@ type BadLine = { number: number; text: string | undefined; problems: Problem[] }
 type AnyLine = ReadyLine | ReadyCategory | BadLine
 type Batch = AnyLine[]
 
-/** What is kept of a line until its transaction has ended: it is a small part of what it takes to write it. */
+/** What is kept of a line that is not done with: it is a small part of what it takes to write it. */
 type KeptLine = { number: number; bytes: Buffer } | BadLine
+
+/** What became of a line. */
+type Written = { outcome: Exclude<Outcome, NotDone> } | { outcome: NotDone; line: KeptLine }
+type NotDone = 'later' | Problem[]
 
 const kept = (line: AnyLine): KeptLine => (isReady(line) ? { number: line.number, bytes: line.bytes } : line)
 const readyAgain = (line: KeptLine): AnyLine =>
   'problems' in line ? line : lineOf({ ...line, text: line.bytes.toString() })
 
+const writtenAs = (outcome: Outcome, line: AnyLine): Written =>
+  outcome === 'later' || typeof outcome !== 'string' ? { outcome, line: kept(line) } : { outcome }
+
 const isReady = (line: AnyLine): line is ReadyLine | ReadyCategory => !('problems' in line)
 
 /** Lines and bytes that are written together, while the next ones are read. */
-const batchLines = 500
-const batchLength = 1024 * 1024
+const batchLines = 1000
+const batchLength = 2 * 1024 * 1024
 
 /** Lines that are kept for the end, since an app before them has their package name still: so many exchange them in no time. */
 const mostLater = 5000
@@ -80,7 +87,7 @@ export async function importCatalogue(
   }
   if (later.length > 0) {
     const outcomes = await database.write((connection) => importStore(connection).applyLast(later, { ...options, now }))
-    await count(later.map((line, index) => [line, outcomes[index] ?? []]))
+    await count(later.map((line, index) => writtenAs(outcomes[index] ?? [], line)))
   }
   await database.settle()
   return summary
@@ -99,38 +106,44 @@ export async function importCatalogue(
   }
 
   /** Writes batches in one transaction, as many as there is time for. */
-  async function writeTurn(first: Batch): Promise<[KeptLine, Outcome][]> {
+  async function writeTurn(first: Batch): Promise<Written[]> {
     // The batches of this turn, which stay its own when the work is run again.
     const begun: KeptLine[][] = []
-    let outcomes: Outcome[] = []
+    let written: Written[] = []
     await database.write(async (connection) => {
       const begin = performance.now()
       const { apply } = importStore(connection)
       const write = async (batch: Batch) => {
-        const written = (await apply(batch.filter(isReady), { ...options, now })).values()
-        outcomes.push(...batch.map((line) => (isReady(line) ? (written.next().value ?? []) : line.problems)))
+        const outcomes = (await apply(batch.filter(isReady), { ...options, now })).values()
+        for (const line of batch) {
+          written.push(writtenAs(isReady(line) ? (outcomes.next().value ?? []) : line.problems, line))
+        }
       }
-      outcomes = []
+      written = []
       for (const batch of begun) await write(batch.map(readyAgain))
       for (let next: Batch | undefined = begun.length === 0 ? first : undefined; next; ) {
-        begun.push(next.map(kept))
+        if (database.runsAgain) begun.push(next.map(kept))
         await write(next)
         next = performance.now() - begin < turn ? await ahead.nextWithin(patience) : undefined
       }
     })
-    return begun.flat().map((line, index) => [line, outcomes[index] ?? []])
+    return written
   }
 
-  async function count(lines: [KeptLine, Outcome][]) {
-    for (const [line, outcome] of lines) {
-      const again = outcome === 'later' && later.length < mostLater ? readyAgain(line) : undefined
-      if (again && 'line' in again) later.push(again)
-      else if (outcome === 'later') await reject(line, [problem('/package_name', 'is that of another app')])
-      else if (outcome === 'created with another slug') {
-        summary.created++
-        summary.other_slugs++
-      } else if (typeof outcome === 'string') summary[outcome]++
-      else await reject(line, outcome)
+  async function count(lines: Written[]) {
+    for (const written of lines) {
+      if (!('line' in written)) {
+        if (written.outcome === 'created with another slug') {
+          summary.created++
+          summary.other_slugs++
+        } else summary[written.outcome]++
+      } else if (written.outcome !== 'later') {
+        await reject(written.line, written.outcome)
+      } else {
+        const again = later.length < mostLater ? readyAgain(written.line) : undefined
+        if (again && 'line' in again) later.push(again)
+        else await reject(written.line, [problem('/package_name', 'is that of another app')])
+      }
     }
   }
 

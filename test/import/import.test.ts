@@ -831,7 +831,7 @@ test('others write while an import waits for its file', async () => {
   onTestFinished(() => other.close())
   const lines = (from: number) =>
     Buffer.from(
-      Array.from({ length: 700 }, (_, index) => `${JSON.stringify({ ...app, name: `Star ${from + index}` })}\n`).join(
+      Array.from({ length: 1400 }, (_, index) => `${JSON.stringify({ ...app, name: `Star ${from + index}` })}\n`).join(
         '',
       ),
     )
@@ -842,7 +842,7 @@ test('others write while an import waits for its file', async () => {
   async function* source() {
     yield lines(0)
     await held
-    yield lines(700)
+    yield lines(1400)
   }
   let isWritten = () => {}
   const written = new Promise<void>((resolve) => {
@@ -858,6 +858,6 @@ test('others write while an import waits for its file', async () => {
   // Half of the file is not there yet: were the lock held till it is, this would wait in vain.
   expect(countsOf(await importLines(other, [{ ...app, name: 'Beside' }]))).toEqual([1, 0, 0, 0])
   goOn()
-  expect(countsOf(await importing)).toEqual([1400, 0, 0, 0])
+  expect(countsOf(await importing)).toEqual([2800, 0, 0, 0])
   await expectConsistent(database)
 })

@@ -115,8 +115,7 @@ function openFile(filename: string): Engine {
     schema,
 
     isUnavailable,
-    // Transactions that write come one after the other.
-    isConflict: () => false,
+    // No conflict: transactions that write come one after the other.
     reasonOf,
 
     // Whoever writes is alone at it: all who began before have ended.
