@@ -1,5 +1,6 @@
 import type { components, KeyedOperationId, operations } from '../generated/server.d.ts'
 import type { Caller } from './actor.ts'
+import type { Json } from './json.ts'
 
 /** The document in types: what each operation's handler is given and what it must return. Nothing here names an operation. */
 
@@ -61,12 +62,17 @@ type OwnHeaders<T> = T extends { headers: infer H }
   ? { [Name in keyof H as string extends Name ? never : Name extends AddedHeader ? never : Name]: H[Name] }
   : never
 
+/** What a field of an answer's data is may be there as JSON already. */
+type Sendable<Body> = Body extends { data: infer Data }
+  ? Omit<Body, 'data'> & { data: { [Name in keyof Data]: Data[Name] | Json<Data[Name]> } }
+  : Body
+
 /** A success as the document declares it; everything else is thrown. */
 export type Reply<Id extends OperationId> = {
   [Status in SuccessStatus<Id>]: {
     status: Status
     headers: OwnHeaders<Responses<Id>[Status]>
-    body: JsonOf<Responses<Id>[Status]>
+    body: Sendable<JsonOf<Responses<Id>[Status]>>
   }
 }[SuccessStatus<Id>]
 

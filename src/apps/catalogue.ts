@@ -3,6 +3,7 @@ import type { Connection, Order, SearchIndex } from '../db/dialect.ts'
 import type { Database } from '../db/open.ts'
 import { orderBy, sliceOf } from '../db/page.ts'
 import { listed } from '../db/tables.ts'
+import type { Json } from '../json.ts'
 import { nameKey, queryTerms, type Term } from '../search/terms.ts'
 import { isForgivable, wordsBeside } from '../search/typos.ts'
 
@@ -18,7 +19,8 @@ export type AppFilter = Readonly<{
 }>
 
 /** A page of the listed apps, and how many the filter lets through in all. */
-export type AppPage = { apps: AppSummary[]; total: number; forgiven?: Forgiven }
+export type AppPage<Apps = AppSummary[] | Json<AppSummary[]>> = { apps: Apps; total: number; forgiven?: Forgiven }
+type ReadPage = AppPage<AppSummary[]>
 
 /** A word of the search that no listed app has, and what was taken for it, in the order of code points. */
 export type Forgiven = { word: string; for: string[] }
@@ -34,6 +36,12 @@ const orders: Record<Sort, Order> = {
 const near = 1000
 
 /** All of a page is of one moment. */
+export function findApps(
+  database: Database,
+  filter: AppFilter & { search: string },
+  signal?: AbortSignal,
+): Promise<ReadPage>
+export function findApps(database: Database, filter: AppFilter, signal?: AbortSignal): Promise<AppPage>
 export function findApps(
   database: Database,
   { page, limit, category, search, sort }: AppFilter,
@@ -83,7 +91,7 @@ const page = (ids: string) => `(${ids}) as page join apps on apps.id = page.id $
 
 /** The page and the total by one statement. */
 async function nearPage(
-  { select, jsonRows, rowsOf }: Connection,
+  { select, jsonRows, jsonOf }: Connection,
   category: string | undefined,
   order: Order,
   limit: number,
@@ -96,7 +104,7 @@ async function nearPage(
     `select ${apps} as apps, scope.listed from (${scopeOf(category)}) as scope`,
     category ? [category, limit, offset, category] : [limit, offset],
   )
-  return found ? { apps: rowsOf(found.apps), total: Number(found.listed) } : { apps: [], total: 0 }
+  return found ? { apps: jsonOf(found.apps), total: Number(found.listed) } : { apps: [], total: 0 }
 }
 
 async function farPage(
@@ -105,7 +113,7 @@ async function farPage(
   order: Order,
   limit: number,
   offset: number,
-): Promise<AppPage> {
+): Promise<ReadPage> {
   const scope = await findScope(connection, category)
   if (!scope || offset >= scope.listed) return { apps: [], total: scope?.listed ?? 0 }
   const { categoryId, listed: total } = scope
@@ -150,7 +158,7 @@ async function foundPage(
   sort: Sort | undefined,
   limit: number,
   offset: number,
-): Promise<AppPage> {
+): Promise<ReadPage> {
   const { terms, keys } = asked(text)
   const { ids, total } = await foundIds(connection, text, category, sort, limit, offset, { terms, keys })
   if (total > 0) return { apps: await summariesOf(connection, ids), total }

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import type { Json } from '../json.ts'
 import type { SearchDocument } from '../search/document.ts'
 import type { Term } from '../search/terms.ts'
 import type { AppRow } from './tables.ts'
@@ -142,10 +143,11 @@ export type Connection = Readonly<{
   filling: <T>(work: () => Promise<T>) => Promise<T>
   /**
    * A subquery whose value is the rows that it finds, in an order: what belongs together comes in one statement, and costs less
-   * than its values one by one. Columns are expressions by name; `rowsOf` reads the value.
+   * than its values one by one. Columns are expressions by name; `rowsOf` reads the value, and `jsonOf` takes it unread.
    */
   jsonRows: (from: string, columns: Readonly<Record<string, string>>, order: string) => string
   rowsOf: <Row>(column: unknown) => Row[]
+  jsonOf: <Row>(column: unknown) => Json<Row[]>
   /**
    * In a transaction. Keeps the rows of a table that have one of the values from others, before they are read to be changed,
    * with what is joined to them: a `select` that joins and locks at once can find what never was together. One that reads a

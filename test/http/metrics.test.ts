@@ -91,15 +91,16 @@ test('tells how busy the connections are, what this is, and how the process does
     value(`db_client_connection_count{db_client_connection_pool_name="${pool}",db_client_connection_state="${state}"}`)
   const pending = () => value('db_client_connection_pending_requests{db_client_connection_pool_name="writer"}')
   expect([await count('reader', 'idle'), await count('reader', 'used')]).toEqual([1, 0])
-  let busy: number[] = []
-  let waiting: Promise<unknown> | undefined
-  await service.database.write(async ({ sql }) => {
-    waiting = service.database.write(({ sql }) => sql('apps').first('id'))
-    await sql('apps').first('id')
-    busy = [await count('writer', 'used'), await pending()]
-  })
-  await waiting
-  expect(busy).toEqual([1, 1])
+  // More than any engine does at once.
+  const { promise: held, resolve: goOn } = Promise.withResolvers<void>()
+  const writes = Array.from({ length: 8 }, () => service.database.write(() => held))
+  const busy = async () => {
+    const [used, waiting] = [await count('writer', 'used'), await pending()]
+    return { all: used + waiting, isEach: used > 0 && waiting > 0 }
+  }
+  await expect.poll(busy).toEqual({ all: writes.length, isEach: true })
+  goOn()
+  await Promise.all(writes)
   expect([await count('writer', 'used'), await pending()]).toEqual([0, 0])
   expect(await value('apps_build_info{version="1.0.0"}')).toBe(1)
   const names = [...(await read()).keys()]

@@ -6,7 +6,7 @@ import { isConflict, isUnavailable, reasonOf } from './errors.ts'
 import { filling } from './filling.ts'
 import { horizonOf } from './horizon.ts'
 import { copyTables } from './rehearse.ts'
-import { attempt, giveIdsBehind, insertion, jsonRows, lastId, lock, newIds, rowsOf, select } from './rows.ts'
+import { attempt, giveIdsBehind, insertion, jsonOf, jsonRows, lastId, lock, newIds, rowsOf, select } from './rows.ts'
 import { schema } from './schema.ts'
 import { foundBefore, searchIndex } from './search.ts'
 import { demandDirect } from './snapshots.ts'
@@ -106,6 +106,7 @@ function openServer(address: Address, pool: number, direct: Address | undefined)
       filling: filling(sql),
       jsonRows,
       rowsOf,
+      jsonOf,
       lock: lock(sql),
       attempt: attempt(sql),
     }),

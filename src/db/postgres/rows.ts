@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import type { Knex } from 'knex'
+import { Json } from '../../json.ts'
 import { spending } from '../../spent.ts'
 import type { Connection } from '../dialect.ts'
 import { type DriverConnection, disposeIfBroken } from './connections.ts'
@@ -134,6 +135,7 @@ export const jsonRows: Connection['jsonRows'] = (from, columns, order) => {
 
 /** The driver has parsed it. */
 export const rowsOf: Connection['rowsOf'] = <Row>(column: unknown) => column as Row[]
+export const jsonOf: Connection['jsonOf'] = (column) => new Json(Buffer.from(JSON.stringify(column)))
 
 /** A statement that waits for a lock has of the locked row what is there then, but of those joined to it what was there before. */
 export const lock =

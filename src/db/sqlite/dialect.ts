@@ -7,7 +7,7 @@ import { openReader, openWriter } from './connections.ts'
 import { copyTo, rehearse, still } from './copy.ts'
 import { ailmentIn, isBusy, isUnavailable, reasonOf, Unusable } from './errors.ts'
 import { databaseFile, examine } from './file.ts'
-import { attempt, giveIdsBehind, insertion, jsonRows, lastId, newIds, rowsOf, select } from './rows.ts'
+import { attempt, giveIdsBehind, insertion, jsonOf, jsonRows, lastId, newIds, rowsOf, select } from './rows.ts'
 import { schema } from './schema.ts'
 import { foundBefore, searchIndex } from './search.ts'
 import { upkeepOf } from './upkeep.ts'
@@ -99,6 +99,7 @@ function openFile(filename: string): Engine {
       filling: (work) => work(),
       jsonRows,
       rowsOf,
+      jsonOf,
       // Whoever writes is alone at it.
       lock: async () => {},
       attempt,

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { Json } from '../../json.ts'
 import { spending } from '../../spent.ts'
 import type { Connection, NewRow } from '../dialect.ts'
 import { violatedUnique } from './errors.ts'
@@ -87,10 +88,13 @@ export const newIds =
 
 export const jsonRows: Connection['jsonRows'] = (from, columns, order) => {
   const object = Object.entries(columns).map(([name, expression]) => `'${name}', ${expression}`)
-  return `(select json_group_array(json_object(${object.join(', ')}) ${order}) from ${from})`
+  return `(select cast(json_group_array(json_object(${object.join(', ')}) ${order}) as blob) from ${from})`
 }
 
 export const rowsOf: Connection['rowsOf'] = (column) => JSON.parse(String(column))
+
+/** The driver makes a Buffer of a blob. */
+export const jsonOf: Connection['jsonOf'] = (column) => new Json(column as Buffer)
 
 /** A statement that fails changes nothing, and the transaction stays as it was (https://sqlite.org/lang_conflict.html, ABORT). */
 export const attempt: Connection['attempt'] = async (statement, meanings) => {
