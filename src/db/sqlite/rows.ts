@@ -18,23 +18,38 @@ export const select =
   }
 
 /**
- * Rows go in as one JSON text, which costs a fraction of binding each value. `jsonb_each` reads it once, where `json_each`
+ * Rows in a statement. In case it fails SQLite keeps what each page was that it changes, in memory: of a large catalogue that is
+ * nearly one for each row and index (https://sqlite.org/tempfiles.html#statement_journal_files).
+ */
+const rowsAtOnce = 250
+
+/**
+ * Rows go in as JSON texts, which costs a fraction of binding each value. `jsonb_each` reads one once, where `json_each`
  * would read each row again for each of its columns (https://sqlite.org/json1.html#the_jsonb_each_table_valued_function).
+ * Nobody else writes meanwhile, so what has been looked up is not refused: of several statements none has to be taken back.
  */
 export const insertion =
   (sql: Knex): Connection['insertion'] =>
   (table, rows) => {
     const columns = Object.keys(rows[0] ?? {}).filter((column) => column !== 'id')
     const values = ['id', ...columns].map((_, index) => `value->>${index}`)
-    const json = jsonBytes(namedIdsFirst(rows).map((row) => valuesOf(row, columns)))
+    const texts = slices(namedIdsFirst(rows), rowsAtOnce).map((some) =>
+      jsonBytes(some.map((row) => valuesOf(row, columns))),
+    )
     return async () => {
-      if (rows.length === 0) return
-      await sql.raw(
-        `insert into ${table} (id, ${columns.join(', ')}) select ${values.join(', ')} from jsonb_each(cast(? as text))`,
-        [json],
-      )
+      for (const json of texts) {
+        await sql.raw(
+          `insert into ${table} (id, ${columns.join(', ')}) select ${values.join(', ')} from jsonb_each(cast(? as text))`,
+          [json],
+        )
+      }
     }
   }
+
+const slices = <T>(values: T[], length: number): T[][] =>
+  Array.from({ length: Math.ceil(values.length / length) }, (_, index) =>
+    values.slice(index * length, (index + 1) * length),
+  )
 
 /**
  * A JSON array, to be bound and cast to text. Not one string: a single character beyond Latin-1 would make all of it twice as long
