@@ -62,10 +62,11 @@ type OwnHeaders<T> = T extends { headers: infer H }
   ? { [Name in keyof H as string extends Name ? never : Name extends AddedHeader ? never : Name]: H[Name] }
   : never
 
-/** What a field of an answer's data is may be there as JSON already. */
+/** A list in an answer's data may be there as JSON already. */
 type Sendable<Body> = Body extends { data: infer Data }
-  ? Omit<Body, 'data'> & { data: { [Name in keyof Data]: Data[Name] | Json<Data[Name]> } }
+  ? Omit<Body, 'data'> & { data: { [Name in keyof Data]: Data[Name] | JsonOfList<Data[Name]> } }
   : Body
+type JsonOfList<Value> = Value extends readonly unknown[] ? Json<Value> : never
 
 /** A success as the document declares it; everything else is thrown. */
 export type Reply<Id extends OperationId> = {

@@ -458,6 +458,18 @@ describe('order', () => {
   })
 })
 
+test('writes a whole number as one, and another with its fraction, on a page of the list as on one of a search', async () => {
+  const service = await startService()
+  await publish(service, [
+    { name: 'Whole', average_rating: 4 },
+    { name: 'Half', average_rating: 4.5, total_downloads: 1 },
+  ])
+  for (const query of ['category=empty&sort=popular', 'category=empty&sort=popular&search=ada']) {
+    const { text } = await service.get(`/apps?${query}`)
+    expect(text.match(/"average_rating":[^,}]*/g)).toEqual(['"average_rating":4.5', '"average_rating":4'])
+  }
+})
+
 test.for<[what: string, query: string, message: string, links: Record<string, number>]>([
   ['the first page', 'limit=2', 'Page 1 of 3.', { first: 1, next: 2, last: 3 }],
   ['a page between', 'limit=2&page=2', 'Page 2 of 3.', { first: 1, prev: 1, next: 3, last: 3 }],

@@ -2,6 +2,7 @@ import type { Knex } from 'knex'
 import { Json } from '../../json.ts'
 import { spending } from '../../spent.ts'
 import type { Connection, NewRow } from '../dialect.ts'
+import { fractions } from '../tables.ts'
 import { violatedUnique } from './errors.ts'
 import { type DriverConnection, rowsFrom } from './statements.ts'
 
@@ -102,8 +103,15 @@ export const newIds =
   }
 
 export const jsonRows: Connection['jsonRows'] = (from, columns, order) => {
-  const object = Object.entries(columns).map(([name, expression]) => `'${name}', ${expression}`)
+  const object = Object.entries(columns).map(([name, expression]) => `'${name}', ${jsonValue(expression)}`)
   return `(select cast(json_group_array(json_object(${object.join(', ')}) ${order}) as blob) from ${from})`
+}
+
+/** Of 4.0 SQLite's JSON is 4.0; any other's here, and so an answer's tag, is of 4. */
+function jsonValue(expression: string): string {
+  if (!fractions.some((column) => expression === `apps.${column}`)) return expression
+  const whole = `cast(${expression} as integer)`
+  return `iif(${expression} = ${whole}, ${whole}, ${expression})`
 }
 
 export const rowsOf: Connection['rowsOf'] = (column) => JSON.parse(String(column))
