@@ -62,6 +62,14 @@ describe('a category of a file', () => {
       [clash('sky', 'Tools'), 'leave games'],
     ],
     [
+      'is refused a name that another keeps, whatever a line calls that',
+      [
+        { ...tools, created_at: elsewhere, name: 'Gear' },
+        { ...sky, name: 'Tools' },
+      ],
+      ['leave tools', clash('sky', 'Tools')],
+    ],
+    [
       'is refused a slug that another keeps',
       [tools, { ...games, slug: 'tools' }],
       ['leave tools', clash('tools', 'Games')],
