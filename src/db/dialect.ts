@@ -129,7 +129,8 @@ export type Connection = Readonly<{
   newIds: (table: string, wanted: (number | undefined)[]) => Promise<number[]>
   /**
    * In a transaction. Rows that all have the same columns, but for `id`: a row without one is given one, which no other of the
-   * rows names, and no later row is given an id that one of these names.
+   * rows names, and no later row is given an id that one of these names. Many rows may be several statements; of these none is
+   * taken back where a later one fails.
    */
   insertion: (table: string, rows: NewRow[]) => Statement
   /** The id behind which the next row of a table gets its own. */

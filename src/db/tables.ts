@@ -45,9 +45,6 @@ export type AppRow = {
   description: string
 }
 
-/** Columns of an app whose numbers may have a fraction. */
-export const fractions: readonly (keyof AppRow)[] = ['average_rating', 'weighted_rating']
-
 /** What an app has that its insert does not name. */
 export const appDefaults = {
   deleted_at: null,

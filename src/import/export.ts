@@ -5,6 +5,7 @@ import { type AppReview, type NamedAppRow, reviewColumns } from '../apps/store.t
 import { unreviewedOf } from '../apps/unreviewed.ts'
 import type { Connection } from '../db/dialect.ts'
 import type { Database } from '../db/open.ts'
+import { slices } from '../slices.ts'
 import type { CategoryLine, Line } from './line.ts'
 
 type ExportedApp = NamedAppRow & { reviews: AppReview[] }
@@ -69,7 +70,7 @@ async function* idsOf({ sql }: Connection, since: string | undefined): AsyncGene
   }
   for (let last = 0; ; ) {
     const found: number[] = await sql(ids()).where('id', '>', last).orderBy('id').limit(idsAtOnce).pluck('id')
-    for (let first = 0; first < found.length; first += pageSize) yield found.slice(first, first + pageSize)
+    yield* slices(found, pageSize)
     if (found.length < idsAtOnce) return
     last = found.at(-1) ?? 0
   }

@@ -132,19 +132,21 @@ export async function importCatalogue(
 
   async function count(lines: Written[]) {
     for (const written of lines) {
-      if (!('line' in written)) {
-        if (written.outcome === 'created with another slug') {
-          summary.created++
-          summary.other_slugs++
-        } else summary[written.outcome]++
-      } else if (written.outcome !== 'later') {
-        await reject(written.line, written.outcome)
-      } else {
-        const again = later.length < mostLater ? readyAgain(written.line) : undefined
-        if (again && 'line' in again) later.push(again)
-        else await reject(written.line, [problem('/package_name', 'is that of another app')])
-      }
+      if (!('line' in written)) tally(written.outcome)
+      else if (written.outcome === 'later') await putOff(written.line)
+      else await reject(written.line, written.outcome)
     }
+  }
+
+  function tally(outcome: Exclude<Outcome, NotDone>) {
+    summary[outcome === 'created with another slug' ? 'created' : outcome]++
+    if (outcome === 'created with another slug') summary.other_slugs++
+  }
+
+  async function putOff(line: KeptLine) {
+    const again = later.length < mostLater ? readyAgain(line) : undefined
+    if (again && 'line' in again) later.push(again)
+    else await reject(line, [problem('/package_name', 'is that of another app')])
   }
 
   async function reject(line: KeptLine, problems: Problem[]) {

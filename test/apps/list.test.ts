@@ -232,17 +232,17 @@ describe('search', () => {
     },
   )
 
-  test.for<[what: string, description: string, last: string]>([
-    ['accents', 'é '.repeat(9996), 'zenith'],
-    ['letters with two marks', 'ệ '.repeat(9996), 'zenith'],
-    ['letters with two marks, one word', 'ệ'.repeat(19_993), 'zenith'],
-    ['letters that are two', 'ǆ'.repeat(19_993), 'zenith'],
-    ['syllables of Hangul', '한'.repeat(19_993), 'zenith'],
-  ])('knows the longest description to its end, and whose it is: %s', async ([, letters, last]) => {
+  test.for<[what: string, letters: string]>([
+    ['accents', 'é '.repeat(9996)],
+    ['letters with two marks', 'ệ '.repeat(9996)],
+    ['letters with two marks, one word', 'ệ'.repeat(19_993)],
+    ['letters that are two', 'ǆ'.repeat(19_993)],
+    ['syllables of Hangul', '한'.repeat(19_993)],
+  ])('knows the longest description to its end, and whose it is: %s', async ([, letters]) => {
     const service = await startService()
-    const description = `${letters} ${last}`
+    const description = `${letters} zenith`
     await publish(service, [{ name: 'Long', short_description: 'é'.repeat(200), description }])
-    expect(namesOf(await service.get(`/apps?search=${last}&category=empty`))).toEqual(['Long'])
+    expect(namesOf(await service.get('/apps?search=zenith&category=empty'))).toEqual(['Long'])
     expect(namesOf(await service.get('/apps?search=ada&category=empty'))).toEqual(['Long'])
   })
 

@@ -1,8 +1,9 @@
 import type { Knex } from 'knex'
 import { Json } from '../../json.ts'
+import { slices } from '../../slices.ts'
 import { spending } from '../../spent.ts'
 import type { Connection, NewRow } from '../dialect.ts'
-import { fractions } from '../tables.ts'
+import type { AppRow } from '../tables.ts'
 import { violatedUnique } from './errors.ts'
 import { type DriverConnection, rowsFrom } from './statements.ts'
 
@@ -34,7 +35,7 @@ export const insertion =
   (table, rows) => {
     const columns = Object.keys(rows[0] ?? {}).filter((column) => column !== 'id')
     const values = ['id', ...columns].map((_, index) => `value->>${index}`)
-    const texts = slices(namedIdsFirst(rows), rowsAtOnce).map((some) =>
+    const texts = [...slices(namedIdsFirst(rows), rowsAtOnce)].map((some) =>
       jsonBytes(some.map((row) => valuesOf(row, columns))),
     )
     return async () => {
@@ -46,11 +47,6 @@ export const insertion =
       }
     }
   }
-
-const slices = <T>(values: T[], length: number): T[][] =>
-  Array.from({ length: Math.ceil(values.length / length) }, (_, index) =>
-    values.slice(index * length, (index + 1) * length),
-  )
 
 /**
  * A JSON array, to be bound and cast to text. Not one string: a single character beyond Latin-1 would make all of it twice as long
@@ -107,9 +103,12 @@ export const jsonRows: Connection['jsonRows'] = (from, columns, order) => {
   return `(select cast(json_group_array(json_object(${object.join(', ')}) ${order}) as blob) from ${from})`
 }
 
+/** The one column whose numbers may have a fraction. */
+const fraction: `apps.${keyof AppRow}` = 'apps.average_rating'
+
 /** Of 4.0 SQLite's JSON is 4.0; any other's here, and so an answer's tag, is of 4. */
 function jsonValue(expression: string): string {
-  if (!fractions.some((column) => expression === `apps.${column}`)) return expression
+  if (expression !== fraction) return expression
   const whole = `cast(${expression} as integer)`
   return `iif(${expression} = ${whole}, ${whole}, ${expression})`
 }
