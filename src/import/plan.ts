@@ -144,9 +144,19 @@ export const takesPackageName = (matched: MatchedLine) =>
 
 /** The apps that give up their package names to lines, of those that take one: what each takes, one of them gives. */
 export function givers(lines: MatchedLine[]): number[] {
-  const ids = lines.flatMap((line) => ownApp(line)?.id ?? [])
-  const left = lines.filter((line) => !takesPackageName(line) || ids.includes(line.packageHolder?.id ?? 0))
-  return left.length === lines.length ? ids : givers(left)
+  const linesOf = Map.groupBy(lines, (line) => ownApp(line)?.id)
+  const takers = Map.groupBy(lines.filter(takesPackageName), ({ packageHolder }) => packageHolder?.id)
+  const refused = new Set<MatchedLine>()
+  // Whoever would take what another keeps is refused, and keeps its own.
+  const keepers = [...takers.keys()].filter((id) => !linesOf.has(id))
+  for (const keeper of keepers) {
+    for (const taker of takers.get(keeper) ?? []) {
+      refused.add(taker)
+      const own = linesOf.get(ownApp(taker)?.id) ?? []
+      if (own.every((line) => refused.has(line))) keepers.push(ownApp(taker)?.id)
+    }
+  }
+  return lines.filter((line) => !refused.has(line)).flatMap((line) => ownApp(line)?.id ?? [])
 }
 
 /** Why a line cannot change the app that it knows. */

@@ -825,39 +825,133 @@ test('an export into an empty database gives the same public answers, byte for b
   await empty.close()
 })
 
-test('others write while an import waits for its file', async () => {
-  const { database, databaseUrl } = await startService()
-  const other = openDatabase(databaseUrl)
-  onTestFinished(() => other.close())
-  const lines = (from: number) =>
-    Buffer.from(
-      Array.from({ length: 1400 }, (_, index) => `${JSON.stringify({ ...app, name: `Star ${from + index}` })}\n`).join(
-        '',
-      ),
-    )
-  let goOn = () => {}
-  const held = new Promise<void>((resolve) => {
-    goOn = resolve
-  })
+/** A source of a file's parts that gives those behind the first when it is told to. */
+function heldSource(first: object[], ...others: object[][]) {
+  const { promise: held, resolve: goOn } = Promise.withResolvers<void>()
   async function* source() {
-    yield lines(0)
+    yield textOf(first)
     await held
-    yield lines(1400)
+    for (const lines of others) yield textOf(lines)
   }
-  let isWritten = () => {}
-  const written = new Promise<void>((resolve) => {
-    isWritten = resolve
+  return { source: source(), goOn }
+}
+const textOf = (lines: object[]) => Buffer.from(lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
+const manyApps = (count: number, from = 0) =>
+  Array.from({ length: count }, (_, index) => ({ ...app, name: `Star ${from + index}` }))
+
+describe('others write while an import waits for its file', () => {
+  const longReviews = Array.from({ length: 3000 }, (_, index) => ({
+    ...review(4, index),
+    comment: 'Seen. '.repeat(150),
+  }))
+  test.for<[read: string, first: object[]]>([
+    ['many lines', manyApps(1400)],
+    ['a few lines of some MiB', manyApps(3).map((line) => ({ ...line, reviews: longReviews }))],
+  ])('that gave it %s', async ([, first]) => {
+    const { database, databaseUrl } = await startService()
+    const other = openDatabase(databaseUrl)
+    onTestFinished(() => other.close())
+    const { source, goOn } = heldSource(first, manyApps(1400, 1400))
+    const { promise: written, resolve: isWritten } = Promise.withResolvers<void>()
+    const importing = importCatalogue(database, source, {
+      actor: { operator: 'test' },
+      onlyNew: false,
+      onReject: async () => {},
+      onProgress: () => isWritten(),
+    })
+    await written
+    // Half of the file is not there yet: were the lock held till it is, this would wait in vain.
+    expect(countsOf(await importLines(other, [{ ...app, name: 'Beside' }]))).toEqual([1, 0, 0, 0])
+    goOn()
+    expect(countsOf(await importing)).toEqual([first.length + 1400, 0, 0, 0])
+    await expectConsistent(database)
   })
-  const importing = importCatalogue(database, source(), {
-    actor: { operator: 'test' },
-    onlyNew: false,
-    onReject: async () => {},
-    onProgress: () => isWritten(),
+})
+
+describe('a file that breaks off', () => {
+  test.for<[thrown: unknown, broken: Error]>([
+    [new Error('unexpected end of file'), new Error('unexpected end of file')],
+    ['no reason', new Error('no reason')],
+  ])('by %s: what was read till then is in', async ([thrown, broken]) => {
+    const { database } = await startService()
+    async function* source() {
+      yield textOf(manyApps(2))
+      throw thrown
+    }
+    const sums: number[] = []
+    const summary = await importCatalogue(database, source(), {
+      actor: { operator: 'test' },
+      onlyNew: false,
+      onReject: async () => {},
+      onProgress: ({ lines, created }) => sums.push(lines, created),
+    })
+    expect(summary).toEqual({ lines: 2, created: 2, other_slugs: 0, updated: 0, unchanged: 0, rejected: 0, broken })
+    expect(sums).toEqual([2, 2])
+    expect(countsOf(await importLines(database, manyApps(2)))).toEqual([0, 0, 2, 0])
   })
-  await written
-  // Half of the file is not there yet: were the lock held till it is, this would wait in vain.
-  expect(countsOf(await importLines(other, [{ ...app, name: 'Beside' }]))).toEqual([1, 0, 0, 0])
-  goOn()
-  expect(countsOf(await importing)).toEqual([2800, 0, 0, 0])
+})
+
+test('work that an engine has run again is written, counted and refused once', async () => {
+  const { database } = await startService()
+  const undone = new Error('a conflict')
+  let runs = 0
+  const conflicting: Database = {
+    ...database,
+    runsAgain: true,
+    async write(work) {
+      const first = database.write(async (connection) => {
+        await work(connection)
+        throw undone
+      })
+      await expect(first).rejects.toBe(undone)
+      runs++
+      return database.write(work)
+    },
+  }
+  const lines = [
+    ...manyApps(1200),
+    { category: { slug: 'sky', name: 'Sky' } },
+    { name: 'x' },
+    'not json',
+    { ...app, category: 'sky' },
+    // As often as it is run: the same app is claimed anew, so that a batch ends before it.
+    ...manyApps(2, 1199).map((line) => ({ ...line, version: '2' })),
+  ]
+  const { rejects, ...summary } = await importLines(conflicting, lines)
+  expect(summary).toEqual({ lines: 1206, created: 1203, other_slugs: 0, updated: 1, unchanged: 0, rejected: 2 })
+  expect(rejects).toEqual([
+    { line: 1202, fields: ['/description', '/category', '/developer_name'] },
+    { line: 1203, fields: [''] },
+  ])
+  expect(runs).toBeGreaterThan(0)
   await expectConsistent(database)
+  expect(countsOf(await importLines(database, lines))).toEqual([0, 0, 1204, 2])
+})
+
+test('so many apps exchange their package names as can wait for the end of the file', async () => {
+  const { database } = await startService()
+  const line = (index: number, name: number) => ({
+    ...app,
+    id: 100 + index,
+    slug: `a${index}`,
+    created_at: '2026-01-01T00:00:00Z',
+    package_name: `org.example.p${name}`,
+  })
+  const indexes = Array.from({ length: 5002 }, (_, index) => index)
+  await importLines(
+    database,
+    indexes.map((index) => line(index, index)),
+  )
+  // Each takes its neighbour's.
+  const summary = await importLines(
+    database,
+    indexes.map((index) => line(index, index ^ 1)),
+  )
+  expect(countsOf(summary)).toEqual([0, 5000, 0, 2])
+  expect(summary.rejects).toEqual([
+    { line: 5001, fields: ['/package_name'] },
+    { line: 5002, fields: ['/package_name'] },
+  ])
+  const names = await database.read(({ sql }) => sql('apps').where('id', '>=', 100).orderBy('id').pluck('package_name'))
+  expect(names).toEqual(indexes.map((index) => `org.example.p${index < 5000 ? index ^ 1 : index}`))
 })

@@ -305,6 +305,31 @@ describe('a line takes the package name of another app', () => {
     expect(of(taking, { ...moons, package_name: 'org.example.new' })).toEqual([7, 8])
     expect(of({ ...taking, id: 9, slug: 'sun' })).toEqual([])
   })
+
+  test('which gives it up by one of its lines, though another of them is refused', () => {
+    const sun = { ...app, id: 9, slug: 'sun', package_name: 'org.example.sun', package_key: 'org.example.sun' }
+    const suns: Line = { ...line, id: 9, slug: 'sun', created_at: time(1), package_name: 'org.example.stars' }
+    const own: Line = { ...exact, package_name: 'org.example.new' }
+    const of = (...lines: Line[]) => givers(lines.map((one) => match(one, app, moon, sun)))
+    expect(of(taking, own, suns)).toEqual([7, 9])
+    expect(of(own, taking, suns)).toEqual([7, 9])
+    expect(of(taking, taking, suns)).toEqual([])
+  })
+
+  test('in a row, of which none is given another where the last keeps its own', () => {
+    const row = Array.from({ length: 1000 }, (_, index) => {
+      const package_name = `org.example.p${index}`
+      return { ...app, id: index + 1, slug: `a${index}`, package_name, package_key: package_name }
+    })
+    const there = known(...row)
+    const ready = (line: Line) => matched(there, { number: 1, bytes: Buffer.of(), line })
+    const lines = row.slice(1).map(({ package_name }, index) => {
+      return ready({ ...line, id: index + 1, slug: `a${index}`, created_at: time(1), package_name })
+    })
+    expect(givers(lines)).toEqual([])
+    const last = ready({ ...line, id: 1000, slug: 'a999', created_at: time(1), package_name: 'org.example.p0' })
+    expect(givers([...lines, last])).toEqual(row.map(({ id }) => id))
+  })
 })
 
 describe('a new row', () => {

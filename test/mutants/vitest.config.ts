@@ -18,6 +18,7 @@ const told = (process.env.TESTS || 'test').split(',')
 
 // Chance would decide whether they see a mistake, or how long they take.
 process.env.FUZZ_RUNS ??= '200'
+process.env.MIRROR_SEED ??= '1'
 
 export default defineConfig({
   test: {
