@@ -1,7 +1,8 @@
-import { spawn } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { closeSync, existsSync, openSync } from 'node:fs'
 import { Agent, get } from 'node:http'
 import { connect } from 'node:net'
+import { promisify } from 'node:util'
 import { describe, expect, inject, onTestFinished, test } from 'vitest'
 import { keyId } from '../../src/accounts/keys.ts'
 import { openDatabase } from '../../src/db/open.ts'
@@ -220,6 +221,40 @@ const statusOf = (port: number, agent: Agent) =>
       response.resume().on('end', () => resolve(response.statusCode))
     }).on('error', reject)
   })
+
+describe('a process that ends leaves its log whole', () => {
+  /** The lines that a process of its own prints. */
+  async function printed(program: string): Promise<string[]> {
+    const logger = JSON.stringify(`${import.meta.dirname}/../../src/http/log.ts`)
+    const text = `import { createLogger } from ${logger}\nconst log = createLogger('info')\n${program}`
+    const args = ['--input-type=module', '--eval', text]
+    const { stdout } = await promisify(execFile)(process.execPath, args, { maxBuffer: 16 * 2 ** 20 })
+    return stdout.trimEnd().split('\n')
+  }
+  const message = (line: string) => JSON.parse(line).msg
+
+  test('to the line before', async () => {
+    const program = `log.info('one'); log.info('two'); process.exit()`
+    expect((await printed(program)).map(message)).toEqual(['one', 'two'])
+  })
+
+  test('where it is more than a pipe holds', async () => {
+    const program = `for (let n = 0; n < 300; n++) log.info(n + ' '.repeat(1000)); process.exit()`
+    expect((await printed(program)).map((line) => message(line).trim())).toEqual(
+      Array.from({ length: 300 }, (_, index) => `${index}`),
+    )
+  })
+
+  test('but for what nobody took while 8 MiB waited, and says how many lines that is', async () => {
+    const program = `for (let n = 0; n < 12; n++) log.info(n + ' '.repeat(2 ** 20))`
+    const lines = await printed(program)
+    const texts = lines.map((line) => message(line).trim())
+    const last = 'nobody took the log for a while; lines were lost'
+    expect(texts).toEqual(['0', '1', '2', '3', '4', '5', '6', '7', last])
+    const told = { level: 40, time: expect.any(Number), pid: expect.any(Number), lost: 4, msg: last }
+    expect(JSON.parse(lines.at(-1) ?? '')).toEqual(told)
+  })
+})
 
 test.skipIf(!existsSync('/dev/full'))('a log that has no room on its disk ends nothing', async () => {
   const port = await freePort()

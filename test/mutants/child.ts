@@ -20,3 +20,7 @@ function tell() {
 
 setInterval(tell, 50).unref()
 process.on('exit', tell)
+// Last, so that what the program does then is told, too.
+process.on('newListener', (event, listener) => {
+  if (event === 'exit' && listener !== tell) process.nextTick(() => process.off('exit', tell).on('exit', tell))
+})

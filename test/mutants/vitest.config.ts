@@ -5,16 +5,17 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 // As in the suite's own.
 process.env.UV_THREADPOOL_SIZE = '8'
 
-/** The small ones first: what is tried ends with the first test that sees the mistake. */
-class SmallFirst extends BaseSequencer {
-  override async sort(files: TestSpecification[]) {
-    const size = ({ moduleId }: TestSpecification) => statSync(moduleId).size
-    return files.toSorted((one, other) => size(one) - size(other))
-  }
-}
-
 /** Files and folders that TESTS names, with commas between. */
 const told = (process.env.TESTS || 'test').split(',')
+
+/** In the order that they are named, and the small ones first: what is tried ends with the first test that sees the mistake. */
+class SmallFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]) {
+    const rank = ({ moduleId }: TestSpecification) => told.findIndex((name) => moduleId.includes(`/${name}`))
+    const size = ({ moduleId }: TestSpecification) => statSync(moduleId).size
+    return files.toSorted((one, other) => rank(one) - rank(other) || size(one) - size(other))
+  }
+}
 
 // Chance would decide whether they see a mistake, or how long they take.
 process.env.FUZZ_RUNS ??= '200'
