@@ -46,10 +46,12 @@ function identities({ package_name, slug, developer_name, name }: Line): string[
 }
 
 /** The same with what the app will be known by when it is there: two lines that share one must not share a batch. */
-export function claims(line: Line): string[] {
-  const isUnnamed = !isSet(line.package_name) && line.slug === undefined
-  return isUnnamed ? [...identities(line), slugIdentity(slugOf(line.name))] : identities(line)
-}
+export const claims = (line: Line): string[] =>
+  isUnnamed(line) ? [...identities(line), slugIdentity(slugOf(line.name))] : identities(line)
+
+/** Whether a line knows its app by owner and name alone. */
+export const isUnnamed = ({ package_name, slug }: Line) => !isSet(package_name) && slug === undefined
+
 export const packageIdentity = (name: string) => `package ${name.toLowerCase()}`
 export const slugIdentity = (slug: string) => `slug ${slug}`
 export const nameIdentity = (developer: string, name: string) => `name ${developer}\n${name}`

@@ -16,6 +16,7 @@ import {
   isPlan,
   isSame,
   isStrangers,
+  isUnnamed,
   type KnownApp,
   lineChanges,
   type MatchedLine,
@@ -169,8 +170,7 @@ export const importStore = (connection: Connection) => {
   async function knownApps(lines: Line[]): Promise<Map<string, KnownApp[]>> {
     const packages = lines.flatMap(({ package_name }) => package_name?.toLowerCase() ?? [])
     const slugs = lines.flatMap(({ slug }) => slug ?? [])
-    const unnamed = lines.filter(({ package_name, slug }) => package_name === undefined && slug === undefined)
-    const names = await ownersAnd('name', unnamed)
+    const names = await ownersAnd('name', lines.filter(isUnnamed))
     const found = async (columns: string | string[], values: readonly (string | readonly (string | number)[])[]) => {
       if (values.length === 0) return []
       await lock('apps', columns, values)

@@ -342,6 +342,9 @@ test('a server answers, takes writes and shows every decision at once while an i
 
   expect(JSON.parse((await importing).stdout)).toMatchObject({ created: lines, rejected: 0 })
   expect(new Set(statuses)).toEqual(new Set([200, 201]))
+  // So many are read in several parts.
+  const exported = await run(['export', join(temporaryFolder(), 'all.ndjson')], env)
+  expect(exported.stderr).toContain(`${6 + lines + created.length} apps and 3 categories exported.`)
   // Ids are given in the order of writing: it had its turn between the import's, and not before or behind them alone.
   const database = openDatabase(env.DATABASE_URL)
   const imported = await database.read(({ sql }) =>

@@ -1,4 +1,4 @@
-import { Writable } from 'node:stream'
+import { Readable, Writable } from 'node:stream'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type Database, openDatabase } from '../../src/db/open.ts'
 import { exportCatalogue } from '../../src/import/export.ts'
@@ -48,6 +48,18 @@ describe('what becomes of a line', () => {
         { ...app, slug: 'stars', total_downloads: 5 },
       ],
       [1, 1, 0, 0],
+    ],
+    [
+      'no package name, and it says so',
+      [{ ...app, package_name: null }],
+      [{ ...app, package_name: null }],
+      [0, 0, 1, 0],
+    ],
+    [
+      'a slug that is free, beside an app of the same name whose slug has a number',
+      [{ ...app, slug: 'stars-2' }],
+      [{ ...app, slug: 'stars' }],
+      [1, 0, 0, 0],
     ],
     ['a changed text, known by owner and name', [app], [{ ...app, description: 'All stars.' }], [0, 1, 0, 0]],
     ['the same name of another owner', [app], [{ ...app, developer_name: 'Bob' }], [1, 0, 0, 0]],
@@ -420,15 +432,67 @@ test('merging a stranger’s catalogue leaves what is there as it is, gives othe
   expect((await exportLines(database)).slice(0, before.length)).toEqual(before)
 })
 
+describe('an app that was given another slug than its line’s is known again', () => {
+  const [first, second] = ['2026-01-01T00:00:00.000Z', '2026-01-02T00:00:00.000Z']
+  const graces = { ...app, developer_name: 'Grace' }
+  const eves = { ...app, developer_name: 'Eve' }
+  test.for<[what: string, there: object[], lines: object[], counts: number[]]>([
+    [
+      'by its time of creation, whatever it is called now',
+      [{ ...graces, slug: 'stars', created_at: first }],
+      [{ ...graces, slug: 'stars', created_at: first, name: 'Sky' }],
+      [0, 1, 0, 0],
+    ],
+    [
+      'not by the name of another, for which another line asks',
+      [{ ...graces, slug: 'stars' }],
+      [
+        { ...graces, slug: 'moon' },
+        { ...graces, slug: 'stars', name: 'Sky' },
+      ],
+      [2, 0, 0, 0],
+    ],
+    [
+      'not by the time of another, for which another line asks',
+      [{ ...graces, slug: 'stars', created_at: first }],
+      [
+        { ...graces, slug: 'moon', created_at: first },
+        { ...graces, slug: 'stars', created_at: second },
+      ],
+      [2, 0, 0, 0],
+    ],
+    [
+      'not by the name of another developer’s, for which another line asks',
+      [{ ...eves, slug: 'stars' }],
+      [
+        { ...eves, slug: 'moon' },
+        { ...graces, slug: 'stars' },
+      ],
+      [2, 0, 0, 0],
+    ],
+  ])('%s', async ([, there, lines, counts]) => {
+    const { database } = await startService()
+    await importLines(database, [
+      { ...app, slug: 'stars' },
+      { ...app, slug: 'moon' },
+    ])
+    expect(await importLines(database, there)).toMatchObject({ created: 1, other_slugs: 1 })
+    expect(countsOf(await importLines(database, lines))).toEqual(counts)
+    expect(countsOf(await importLines(database, lines)).slice(0, 2)).toEqual([0, 0])
+  })
+})
+
 test('only what is new comes in where nothing else is wanted, and not even a category beside it', async () => {
   const { database } = await startService()
-  await importLines(database, [{ ...app, slug: 'stars' }])
+  const sky = { id: 50, slug: 'sky', name: 'Sky', created_at: '2026-01-01T00:00:00.000Z' }
+  await importLines(database, [{ ...app, slug: 'stars' }, { category: sky }])
   const before = await exportLines(database)
   const lines = [
     { ...app, slug: 'stars', description: 'Changed.', category: { slug: 'ghost', name: 'Ghost' } },
     { ...app, name: 'Moon' },
+    { category: { ...sky, name: 'Air' } },
   ]
-  expect(countsOf(await importLines(database, lines, true))).toEqual([1, 0, 1, 0])
+  expect(countsOf(await importLines(database, lines, true))).toEqual([1, 0, 2, 0])
   expect((await exportLines(database)).slice(0, before.length)).toEqual(before)
   expect(await database.read(({ sql }) => sql('categories').where({ slug: 'ghost' }))).toEqual([])
 })
@@ -589,6 +653,36 @@ test('an export of a catalogue that changes meanwhile is one moment of it', asyn
   expect(await exportLines(database)).not.toEqual(before)
 })
 
+test('an export has the reviews of an app in the order of their ids, whenever they were written', async () => {
+  const { database } = await startService()
+  const reviews = [3, 1, 2].map((seconds, index) => ({ id: 50 + index, ...review(4, seconds) }))
+  await importLines(database, [{ ...app, slug: 'stars', reviews }])
+  expect(JSON.parse((await exportLines(database)).at(-1) ?? '').reviews).toEqual(reviews)
+})
+
+test('what has changed since an export is asked for from a minute before it: the clocks of those who write differ', async () => {
+  const { database } = await startService()
+  const output = () => new Writable({ write: (_chunk, _encoding, done) => done() })
+  const before = await database.horizon()
+  const { next, ...counts } = await exportCatalogue(database, output())
+  expect(counts).toEqual({ apps: 6, categories: 3 })
+  const horizon = Date.parse(next) + 60_000
+  expect(horizon).toBeGreaterThanOrEqual(before.getTime())
+  expect(horizon).toBeLessThanOrEqual((await database.horizon()).getTime())
+})
+
+test('an export ends with the reason why nobody takes it any more', async () => {
+  const { database } = await startService()
+  const closed = new Writable()
+  const broken = new Writable()
+  broken.on('error', () => {})
+  const reason = new Error('no room')
+  closed.destroy()
+  broken.destroy(reason)
+  await expect(exportCatalogue(database, closed)).rejects.toThrow('what the export is written to was closed')
+  await expect(exportCatalogue(database, broken)).rejects.toBe(reason)
+})
+
 test('a deleted app is brought back by a line that is later and says so, and by no other', async () => {
   const { database } = await startService()
   const line = { ...app, slug: 'stars', updated_at: '2026-01-02T00:00:00Z' }
@@ -650,6 +744,24 @@ describe('lines of categories', () => {
     expect(Object.fromEntries(rows.map(({ id, slug, name }) => [id, `${slug} ${name}`]))).toEqual(names)
   })
 
+  test('that exchange their names where many lines are before them', async () => {
+    const { database } = await startService()
+    await importLines(database, [{ category: sky }, { category: sea }])
+    const exchanged = [
+      { category: { ...sky, name: 'Sea', slug: 'sea' } },
+      { category: { ...sea, name: 'Sky', slug: 'sky' } },
+    ]
+    expect(countsOf(await importLines(database, [...manyApps(999), ...exchanged]))).toEqual([999, 2, 0, 0])
+  })
+
+  test('that are new have ids of their own where they name the same', async () => {
+    const { database } = await startService()
+    const summary = await importLines(database, [{ category: sky }, { category: { ...sea, id: sky.id } }])
+    expect(countsOf(summary)).toEqual([2, 0, 0, 0])
+    const ids = await database.read(({ sql }) => sql('categories').whereIn('slug', ['sky', 'sea']).pluck('id'))
+    expect(new Set(ids).size).toBe(2)
+  })
+
   test('with another name are in the audit', async () => {
     const { database } = await startService()
     await importLines(database, [{ category: sky }])
@@ -690,6 +802,37 @@ test('apps exchange their package names, wherever in the file they stand, and ta
     sql('apps').whereBetween('id', [70, 73]).orderBy('id').pluck('package_name'),
   )
   expect(names).toEqual(['b', 'c', 'a', 'd'].map((letter) => `org.example.${letter}`))
+})
+
+test('each refused line is told of by its number, with its text and what is wrong with it', async () => {
+  const { database } = await startService()
+  const bytes = [
+    Buffer.from('{"name": 1}'),
+    Buffer.from(JSON.stringify({ category: { slug: 'tools', name: 'Sky' } })),
+    Buffer.from(JSON.stringify({ category: { slug: 'sky', name: 'Tools' } })),
+    Buffer.from(JSON.stringify(app)),
+    Buffer.from([0xff]),
+    Buffer.from(JSON.stringify({ ...app, name: 'Moon', category: { slug: 'sky', name: 'Tools' } })),
+  ]
+  async function* source() {
+    for (const line of bytes) yield Buffer.concat([line, Buffer.from('\n')])
+  }
+  const told: unknown[] = []
+  const summary = await importCatalogue(database, source(), {
+    actor: { operator: 'test' },
+    onlyNew: false,
+    onReject: async (number, problems, text) => {
+      told.push([number, problems.map(({ field, message }) => `${field} ${message}`), text])
+    },
+    onProgress: () => {},
+  })
+  expect(countsOf(summary)).toEqual([1, 0, 1, 4])
+  expect(told).toEqual([
+    [1, expect.arrayContaining(['/name must be a string']), '{"name": 1}'],
+    [3, ['/category has a slug or name that another has here: sky, Tools'], bytes[2]?.toString()],
+    [5, [' is not UTF-8'], undefined],
+    [6, ['/category there is already a category with the name Tools'], bytes[5]?.toString()],
+  ])
 })
 
 test('a refused line leaves no category behind', async () => {
@@ -844,10 +987,11 @@ describe('others write while an import waits for its file', () => {
     ...review(4, index),
     comment: 'Seen. '.repeat(150),
   }))
-  test.for<[read: string, first: object[]]>([
-    ['many lines', manyApps(1400)],
-    ['a few lines of some MiB', manyApps(3).map((line) => ({ ...line, reviews: longReviews }))],
-  ])('that gave it %s', async ([, first]) => {
+  test.for<[read: string, first: object[], refused: number]>([
+    ['many lines', manyApps(1400), 0],
+    ['a few lines of some MiB', manyApps(3).map((line) => ({ ...line, reviews: longReviews })), 0],
+    ['a few such lines that are refused', manyApps(3).map((line) => ({ ...line, id: 'x', reviews: longReviews })), 3],
+  ])('that gave it %s', async ([, first, refused]) => {
     const { database, databaseUrl } = await startService()
     const other = openDatabase(databaseUrl)
     onTestFinished(() => other.close())
@@ -863,9 +1007,22 @@ describe('others write while an import waits for its file', () => {
     // Half of the file is not there yet: were the lock held till it is, this would wait in vain.
     expect(countsOf(await importLines(other, [{ ...app, name: 'Beside' }]))).toEqual([1, 0, 0, 0])
     goOn()
-    expect(countsOf(await importing)).toEqual([first.length + 1400, 0, 0, 0])
+    expect(countsOf(await importing)).toEqual([first.length - refused + 1400, 0, 0, refused])
     await expectConsistent(database)
   })
+})
+
+test('of a file without a line nothing is written', async () => {
+  const { database } = await startService()
+  const progress: Summary[] = []
+  const summary = await importCatalogue(database, Readable.from([Buffer.from('\n \n')]), {
+    actor: { operator: 'test' },
+    onlyNew: false,
+    onReject: async () => {},
+    onProgress: (sums) => progress.push(sums),
+  })
+  expect(countsOf(summary)).toEqual([0, 0, 0, 0])
+  expect(progress).toEqual([])
 })
 
 describe('a file that breaks off', () => {
