@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
+import { categoryStore } from '../../src/apps/categories.ts'
 import { copyWorld } from '../support/database.ts'
 import { commandLine } from '../support/process.ts'
 import { startService } from '../support/service.ts'
@@ -78,6 +79,32 @@ test('for people', async () => {
     stdout: '',
     stderr: 'apps-service: there is no developer "Eve"\n',
   })
+})
+
+test('for people: of what is new, what it was given; of a change, what was before, a dash where that is nothing', async () => {
+  const service = await startService()
+  const { ada } = service.world.keys
+  const json = { name: 'Star Map', description: 'The sky.', category_id: 1 }
+  const created = await service.request('POST', '/apps', { key: ada, json })
+  const id = String(created.body.data.app_id)
+  for (const short_description of ['In short.', '']) {
+    await service.request('PUT', `/apps/${id}`, { key: ada, json: { short_description } })
+  }
+  const { stdout } = await commandLine(service.databaseUrl).run('audit', '--app', id)
+  expect(stdout.split('\n').filter((line) => line.startsWith(' '))).toEqual([
+    '    name: Star Map; description: The sky.; version: 1.0.0; category_id: 1; stat…',
+    '    short_description: – → In short.',
+    '    short_description: In short. → –',
+  ])
+})
+
+test('for people: long names are cut, of whoever did it and of what it is about', async () => {
+  const { database, databaseUrl } = await startService()
+  const long = 'y'.repeat(80)
+  await database.write((connection) => categoryStore(connection).add(long, long, { operator: 'z'.repeat(80) }))
+  const [, line = ''] = (await commandLine(databaseUrl).run('audit', '--limit', '1')).stdout.split('\n')
+  expect(line).toHaveLength(80)
+  expect(line).toMatch(/ {2}z+… {2}category add {2}category y+…$/)
 })
 
 test('ends without a word where its reader has seen enough', async () => {
