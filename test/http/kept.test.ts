@@ -7,7 +7,7 @@ import { buffer } from 'node:stream/consumers'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { type Database, openDatabase } from '../../src/db/open.ts'
-import { connected } from '../faults/sockets.ts'
+import { connected, exchange } from '../faults/sockets.ts'
 import type { RequestOptions } from '../support/check.ts'
 import { commandLine } from '../support/process.ts'
 import { type Service, startService } from '../support/service.ts'
@@ -201,6 +201,38 @@ test.for<[what: string, method: string, path: string, options: (service: Service
   expect(reads()).toBeGreaterThanOrEqual(before + 3)
 })
 
+/** Of 1,000 characters. */
+const longTarget = `/apps?search=${'%F0%9F%98%80'.repeat(82)}abc`
+
+test.for<[what: string, head: string, status: number, isKept?: boolean]>([
+  ['as usual', 'GET /apps/1 HTTP/1.1\r\nHost: x', 200, true],
+  ['any type', 'GET /apps/1 HTTP/1.1\r\nHost: x\r\nAccept: */*', 200, true],
+  ['JSON', 'GET /apps/1 HTTP/1.1\r\nHost: x\r\nAccept: application/json', 200, true],
+  ['a long address', `GET ${longTarget} HTTP/1.1\r\nHost: x`, 200, true],
+  ['a longer address', `GET ${longTarget}d HTTP/1.1\r\nHost: x`, 200],
+  ['another method', 'DELETE /apps/1 HTTP/1.1\r\nHost: x', 401],
+  ['HTTP/1.0', 'GET /apps/1 HTTP/1.0\r\nHost: x', 200],
+  ['an expectation', 'GET /apps/1 HTTP/1.1\r\nHost: x\r\nExpect: wonders', 200],
+  ['a body in chunks', 'GET /apps/1 HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked', 200],
+  ['two hosts', 'GET /apps/1 HTTP/1.1\r\nHost: x\r\nHost: y', 400],
+  ['other types and JSON', 'GET /apps/1 HTTP/1.1\r\nHost: x\r\nAccept: text/html, application/json', 200],
+  ['JSON that is not wanted', 'GET /apps/1 HTTP/1.1\r\nHost: x\r\nAccept: application/json;q=0', 406],
+])('asked for with %s, three times', async ([, head, status, isKept]) => {
+  const service = await startService()
+  await askTimes(service, 3, 'GET', '/apps/1')
+  const before = service.log.length
+  for (let time = 0; time < 3; time++) {
+    const body = head.includes('chunked') ? '0\r\n\r\n' : ''
+    const answer = await exchange(service.port, `${head}\r\nConnection: close\r\n\r\n${body}`)
+    const [line, ...headers] = (answer.split('\r\n\r\n', 1)[0] ?? '').split('\r\n')
+    expect(line).toContain(` ${status} `)
+    const names = headers.map((header) => header.replace(/:.*/, ''))
+    expect(names).toEqual([...new Set(names)])
+  }
+  await expect.poll(() => service.log.length).toBe(before + 3)
+  expect(JSON.parse(service.log.at(-1) ?? '').kept).toBe(isKept ? true : undefined)
+})
+
 test('errors are not kept', async () => {
   const { service, reads } = await counting()
   const answers = await askTimes(service, 4, 'GET', '/apps/999')
@@ -238,12 +270,83 @@ test('without room nothing is kept', async () => {
   expect(reads()).toBe(4)
 })
 
-test('those who ask for the same at once share one answer', async () => {
-  const { service, reads } = await counting()
-  await askTimes(service, 1, 'GET', '/apps')
-  const answers = await Promise.all(Array.from({ length: 20 }, () => service.get('/apps')))
-  expect(new Set(answers.map(({ text }) => text)).size).toBe(1)
-  expect(reads()).toBe(2)
+describe('those who ask for the same at once', () => {
+  /** A service whose reads wait, each until it is let go; the first was answered before. */
+  async function held() {
+    const waiting: (() => void)[] = []
+    let isHeld = false
+    const service = await startService({
+      database: (database) => ({
+        ...database,
+        read: async (work) => {
+          if (isHeld) await new Promise<void>((resolve) => waiting.push(resolve))
+          return database.read(work)
+        },
+      }),
+    })
+    await service.get('/apps/1')
+    isHeld = true
+    /** Asks, and returns when it waits for a read, or for somebody else's. */
+    const ask = async (reads: number) => {
+      const answer = service.get('/apps/1')
+      await expect.poll(() => waiting.length).toBe(reads)
+      // What was sent before has come when this has.
+      await service.get('/healthz')
+      return { answer }
+    }
+    return { service, waiting, ask }
+  }
+
+  test('share one answer', async () => {
+    const { service, waiting, ask } = await held()
+    const asked = await Promise.all(Array.from({ length: 20 }, () => ask(1)))
+    waiting[0]?.()
+    const answers = await Promise.all(asked.map(({ answer }) => answer))
+    expect(new Set(answers.map(({ text }) => text)).size).toBe(1)
+    expect(waiting).toHaveLength(1)
+    const lines = service.log.map((line) => JSON.parse(line)).filter(({ operation }) => operation === 'getApp')
+    expect(lines.slice(1).filter(({ kept }) => kept === true)).toHaveLength(19)
+  })
+
+  test('do not wait for an answer to somebody who has gone', async () => {
+    const { service, waiting, ask } = await held()
+    const socket = await connected(service.port)
+    socket.write('GET /apps/1 HTTP/1.1\r\nHost: x\r\n\r\n')
+    const { answer } = await ask(1)
+    socket.destroy()
+    await expect.poll(() => waiting.length).toBe(2)
+    waiting[1]?.()
+    expect((await answer).status).toBe(200)
+    waiting[0]?.()
+  })
+
+  test('do not wait for an answer to somebody who asked before a change', async () => {
+    const { service, waiting, ask } = await held()
+    const before = await ask(1)
+    await service.database.write(({ sql }) => sql('apps').where({ id: 1 }).update({ version: '2' }))
+    const after = await ask(2)
+    waiting[0]?.()
+    await before.answer
+    // Nor does its end part them from each other.
+    const beside = await ask(2)
+    waiting[1]?.()
+    for (const { answer } of [after, beside]) expect((await answer).body.data.app.version).toBe('2')
+    expect(waiting).toHaveLength(2)
+  })
+})
+
+test('what was pushed out is kept when it is asked for again, and what has changed when it is read', async () => {
+  const { service, reads } = await counting({ cacheSize: 64 * 1024 })
+  for (const path of ['/apps/1', '/apps?search=tide']) {
+    await askTimes(service, 3, 'GET', path)
+    for (let page = 2; page < 60; page++) await askTimes(service, 2, 'GET', `/apps?limit=1&page=${page}`)
+    const before = reads()
+    await askTimes(service, 3, 'GET', path)
+    expect(reads()).toBe(before + 1)
+    await service.database.write(({ sql }) => sql('apps').where({ id: 1 }).update({ version: path }))
+    await askTimes(service, 3, 'GET', path)
+    expect(reads()).toBe(before + 2)
+  }
 })
 
 test('what very many ask for at once does not keep one from another answer', async () => {
