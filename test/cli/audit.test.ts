@@ -1,7 +1,6 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
-import { categoryStore } from '../../src/apps/categories.ts'
 import { copyWorld } from '../support/database.ts'
 import { commandLine } from '../support/process.ts'
 import { startService } from '../support/service.ts'
@@ -96,15 +95,6 @@ test('for people: of what is new, what it was given; of a change, what was befor
     '    short_description: – → In short.',
     '    short_description: In short. → –',
   ])
-})
-
-test('for people: long names are cut, of whoever did it and of what it is about', async () => {
-  const { database, databaseUrl } = await startService()
-  const long = 'y'.repeat(80)
-  await database.write((connection) => categoryStore(connection).add(long, long, { operator: 'z'.repeat(80) }))
-  const [, line = ''] = (await commandLine(databaseUrl).run('audit', '--limit', '1')).stdout.split('\n')
-  expect(line).toHaveLength(80)
-  expect(line).toMatch(/ {2}z+… {2}category add {2}category y+…$/)
 })
 
 test('ends without a word where its reader has seen enough', async () => {

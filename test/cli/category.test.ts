@@ -44,20 +44,6 @@ test('categories with how many apps are in each, and under other names at once i
   await expectConsistentAt(address)
 })
 
-test('a new category, and long names in a narrow list', async () => {
-  const cli = commandLine(await copyWorld())
-  expect(await cli.run('category', 'add', '--slug', 'maps', '--name', 'Maps & Atlases')).toEqual({
-    code: 0,
-    stdout: 'Added category 4: Maps & Atlases (maps).\n',
-    stderr: '',
-  })
-  const [slug, name] = ['s'.repeat(80), 'N'.repeat(100)]
-  expect(await cli.json('category', 'add', '--slug', slug, '--name', name)).toEqual({ id: 5, slug, name })
-  const lines = (await cli.run('category', 'list')).stdout.trimEnd().split('\n')
-  expect(lines[0]).toHaveLength(80)
-  expect(lines.find((line) => line.startsWith('5'))).toMatch(/^5 {3}s+… {2}N+… {2}0 +0$/)
-})
-
 test('categories are in the order of their names, whatever their slugs', async () => {
   const database = openDatabase(await copyWorld())
   await database.write((connection) => categoryStore(connection).add('atlas', 'Maps', { operator: 'test' }))

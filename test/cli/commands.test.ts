@@ -1,5 +1,6 @@
 import { createServer } from 'node:net'
 import { describe, expect, inject, test } from 'vitest'
+import { categoryStore } from '../../src/apps/categories.ts'
 import { appStore } from '../../src/apps/store.ts'
 import { unreviewedAfter } from '../../src/apps/unreviewed.ts'
 import { openDatabase } from '../../src/db/open.ts'
@@ -188,6 +189,34 @@ describe('nothing that others have written deceives a reader at a terminal:', ()
     for (const { stdout, stderr } of [revoked, transferred, missing]) {
       expect(stdout + stderr).not.toMatch(/[^\P{Cc}\n]|[\u202A-\u202E\u2066-\u2069]/u)
     }
+  })
+})
+
+describe('however long names are, a line of a list fits a terminal:', () => {
+  test.for<[command: string, cut: number]>([
+    ['app list', 3],
+    ['audit --limit 1', 2],
+    ['category list', 2],
+    ['developer list', 1],
+    ['key list', 2],
+    ['moderation queue', 3],
+  ])('%s', async ([command, cut]) => {
+    const address = await copyWorld()
+    const database = openDatabase(address)
+    const long = 'x'.repeat(90)
+    await database.write(async (connection) => {
+      const { sql } = connection
+      const lengthen = async (table: string, ...columns: string[]) =>
+        sql(table).update(Object.fromEntries(columns.map((column) => [column, sql.raw('?? || ?', [column, long])])))
+      await lengthen('apps', 'name', 'slug')
+      await lengthen('developers', 'name')
+      await lengthen('categories', 'name', 'slug')
+      await sql('api_keys').update({ name: long })
+      await categoryStore(connection).add('x'.repeat(80), 'X', { operator: long })
+    })
+    await database.close()
+    const [head = '', row = ''] = (await run(command.split(' '), { DATABASE_URL: address })).stdout.split('\n')
+    expect([Math.max(head.length, row.length), row.match(/x…/g)?.length]).toEqual([80, cut])
   })
 })
 
