@@ -1,9 +1,11 @@
-import { connect } from 'node:net'
+import { once } from 'node:events'
 import { expect, onTestFinished, test } from 'vitest'
 import document from '../../generated/openapi.json' with { type: 'json' }
 import { generateKey } from '../../src/accounts/keys.ts'
 import { Metrics } from '../../src/http/metrics.ts'
 import { type Call, newApp, validRequests } from '../contract/valid-requests.ts'
+import { connected, ended, exchange } from '../faults/sockets.ts'
+import { holdUptime } from '../support/clock.ts'
 import { copyWorld } from '../support/database.ts'
 import { freePort } from '../support/free-port.ts'
 import { run, serve } from '../support/process.ts'
@@ -50,19 +52,63 @@ test('counts requests by operation and status, with the names and buckets of Ope
   )
 })
 
-test('a method that a caller makes up is counted with all others', async () => {
+test('methods are counted each by itself, those that a caller makes up as one', async () => {
   const { service, read } = await measured()
-  for (const method of ['PROPFIND', 'MKCOL', 'PURGE']) {
-    const socket = connect(service.port, '127.0.0.1')
-    socket.end(`${method} /apps HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
-    for await (const _ of socket);
+  const methods = ['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT', 'TRACE']
+  for (const method of [...methods, 'PROPFIND', 'MKCOL', 'PURGE']) {
+    await exchange(service.port, `${method} /apps HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
   }
-  const counts = [...(await read()).keys()].filter((name) =>
-    name.startsWith('http_server_request_duration_seconds_count'),
+  const counted = [...(await read()).values()].flatMap(
+    (line) =>
+      /^http_server_request_duration_seconds_count\{http_request_method="(\w+)".* (\d+)$/.exec(line)?.slice(1) ?? [],
   )
-  expect(counts).toEqual([
-    'http_server_request_duration_seconds_count{http_request_method="_OTHER",http_response_status_code="405"}',
-  ])
+  expect(counted).toEqual([...methods.flatMap((method) => [method, '1']), '_OTHER', '3'])
+})
+
+test('durations are in seconds', async () => {
+  const wait = holdUptime()
+  const { service, value } = await measured({
+    database: (database) => ({
+      ...database,
+      read: (work) => {
+        wait(1500)
+        return database.read(work)
+      },
+    }),
+  })
+  await service.get('/apps/1')
+  const labels = 'http_request_method="GET",http_response_status_code="200",http_route="/apps/{id}"'
+  expect(await value(`http_server_request_duration_seconds_sum{${labels}}`)).toBeCloseTo(1.5, 3)
+})
+
+test('what cannot be told is a 500, and told when it can', async () => {
+  const metrics = new Metrics({ version: '1.0.0' })
+  const metricsPort = await freePort()
+  onTestFinished(await metrics.listen({ host: '127.0.0.1', metricsPort }))
+  let isBroken = true
+  metrics.gauge('apps_broken', 'Not always.', [], () => {
+    if (isBroken) throw new Error('broken')
+    return [[{}, 7]]
+  })
+  const read = () => fetch(`http://127.0.0.1:${metricsPort}/metrics`)
+  const broken = await read()
+  expect([broken.status, await broken.text()]).toEqual([500, ''])
+  isBroken = false
+  expect(await (await read()).text()).toContain('\napps_broken 7\n')
+})
+
+test('end, with the connections of those who read them', async () => {
+  const metricsPort = await freePort()
+  const stop = await new Metrics({ version: '1.0.0' }).listen({ host: '127.0.0.1', metricsPort })
+  const reader = await connected(metricsPort)
+  reader.write('GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n')
+  await once(reader, 'data')
+  const silent = await connected(metricsPort)
+  // Taken by the server before it is told to end.
+  await fetch(`http://127.0.0.1:${metricsPort}/metrics`)
+  stop()
+  await Promise.all([ended(reader.resume()), ended(silent.resume())])
+  await expect(fetch(`http://127.0.0.1:${metricsPort}/metrics`)).rejects.toThrow()
 })
 
 test('counts kept answers, what limits refuse, writes, and versions of the data', async () => {
@@ -123,7 +169,8 @@ test('are on a port of their own, and nowhere else', async () => {
   expect(text).toContain(`apps_build_info{version="${document.info.version}",schema="`)
   expect(text).toContain('http_server_request_duration_seconds_count{')
   expect((await read('/apps')).status).toBe(404)
-  expect((await read('/metrics', 'POST')).status).toBe(405)
+  const posted = await read('/metrics', 'POST')
+  expect([posted.status, posted.headers.get('allow')]).toEqual([405, 'GET'])
   expect((await server.request('GET', '/metrics')).status).toBe(404)
   // A scraper's connection, which stays open, does not keep the process.
   server.process.kill('SIGTERM')

@@ -90,7 +90,7 @@ function addChildren(perTest: Record<string, Hits>) {
 
 /**
  * What ran once for all tests, while modules were loaded or in the first test that came by, as what is remembered does, goes to
- * each test that ran code of the same file, or whose own file imports it.
+ * each test that ran code of the same file, or whose own file imports it; of a file with nothing but such code, to all.
  */
 function spreadOnce(coverage: { static: Hits; perTest: Record<string, Hits> }, testFile: string) {
   const fileOf = mutantFiles()
@@ -108,8 +108,10 @@ function spreadOnce(coverage: { static: Hits; perTest: Record<string, Hits> }, t
     )
     add(once, Object.fromEntries(alone))
   }
+  const anyFiles = new Set(tests.flatMap(({ files }) => [...files]))
   for (const { hits, files } of tests) {
-    add(hits, Object.fromEntries(Object.entries(once).filter(([id]) => !(id in hits) && files.has(fileOf.get(id)))))
+    const isIts = (file: string | undefined) => files.has(file) || !anyFiles.has(file)
+    add(hits, Object.fromEntries(Object.entries(once).filter(([id]) => !(id in hits) && isIts(fileOf.get(id)))))
   }
 }
 
