@@ -1,9 +1,10 @@
 import { hash } from 'node:crypto'
+import { existsSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import document from '../../generated/openapi.json' with { type: 'json' }
 import type { Config } from '../../src/config.ts'
-import { documentPlace, libraryEnd } from '../../src/http/docs.ts'
+import { documentPlace, libraryEnd, readPage } from '../../src/http/docs.ts'
 import { validRequests } from '../contract/valid-requests.ts'
 import { startService } from '../support/service.ts'
 
@@ -30,7 +31,9 @@ describe.for(['', '/v1', '/a/b.c'])('under the prefix "%s"', (prefix) => {
     expect(yaml.headers['content-type']).toMatch(/^application\/yaml/)
     expect(parse(yaml.text)).toEqual(json.body)
     const here = JSON.parse(JSON.stringify(document).replaceAll(introduced, `http://apps.test${prefix}`))
-    expect(json.body).toEqual({ ...here, servers: [expect.objectContaining({ url: `http://apps.test${prefix}` })] })
+    expect(json.body).toEqual({ ...here, servers: [{ url: `http://apps.test${prefix}`, description: 'This server' }] })
+    // Readers look for what stands there, not for what it is an alias of.
+    expect(yaml.text).not.toMatch(/: [&*]a\d/)
     expect(json.text).not.toContain(introduced)
     const samples = json.body.paths['/apps'].post['x-codeSamples']
     for (const { source } of samples) expect(source).toContain(`http://apps.test${prefix}/apps`.slice(0, -5))
@@ -44,7 +47,13 @@ describe.for(['', '/v1', '/a/b.c'])('under the prefix "%s"', (prefix) => {
     const service = await startService({ prefix, docsPage: page })
     const { text } = await service.get('/docs')
     const [, library, drawn] = /import \{ hydrate \} from '\.(.*?)'\ndraw\((.*)\)<\/script>/.exec(text) ?? []
-    expect(JSON.parse(drawn ?? '').servers).toEqual([expect.objectContaining({ url: `http://apps.test${prefix}` })])
+    const { paths, ...shown } = JSON.parse(drawn ?? '')
+    const { paths: servedPaths, ...served } = (await service.get('/openapi.json')).body
+    expect(shown).toEqual(served)
+    // What may be left out is not shown as demanded.
+    expect([paths['/apps'].get.security, paths['/apps/{id}'].get.security]).toEqual([[], []])
+    expect(paths['/apps'].post).toEqual(servedPaths['/apps'].post)
+    expect(drawn).not.toContain('<')
     expect(text).not.toContain('library()')
     const script = await service.get(String(library))
     expect(script.text).toBe('library()')
@@ -77,10 +86,31 @@ describe.for(['', '/v1', '/a/b.c'])('under the prefix "%s"', (prefix) => {
     const { text, headers } = await service.get('/docs')
     const scripts = [...text.matchAll(/<script[^>]*>(.*?)<\/script>/gs)].map(([, script = '']) => script)
     expect(scripts).toHaveLength(2)
-    const policy = String(headers['content-security-policy'])
-    for (const script of scripts) expect(policy).toContain(`'sha256-${hash('sha256', script, 'base64')}'`)
-    expect(policy).toMatch(/default-src 'none'; script-src 'self' 'sha256-/)
-    expect(policy).not.toMatch(/script-src[^;]*unsafe/)
+    const hashes = scripts.map((script) => `'sha256-${hash('sha256', script, 'base64')}'`)
+    expect(String(headers['content-security-policy']).split('; ')).toEqual([
+      "default-src 'none'",
+      `script-src 'self' ${hashes.join(' ')}`,
+      "style-src 'unsafe-inline'",
+      'img-src data:',
+      'font-src data:',
+      "base-uri 'none'",
+      "form-action 'none'",
+      "frame-ancestors 'none'",
+    ])
+    expect(headers).toMatchObject({
+      'content-type': 'text/html; charset=utf-8',
+      'cross-origin-resource-policy': 'cross-origin',
+      'x-content-type-options': 'nosniff',
+      'x-frame-options': 'SAMEORIGIN',
+    })
+    // That its host is reached by TLS alone is not for this page to say.
+    expect(headers).not.toHaveProperty('strict-transport-security')
+  })
+
+  test('what is written otherwise is not there', async () => {
+    const service = await startService({ prefix, docsPage: page })
+    for (const path of ['/docs/', '/Docs', '/openapi.json/', '/OpenAPI.json', '/changelog.md/'])
+      expect((await service.get(path)).status, path).toBe(404)
   })
 })
 
@@ -118,6 +148,16 @@ test('health checks stay outside the prefix', async () => {
   const response = await fetch(`http://127.0.0.1:${service.port}/healthz`)
   expect(response.status).toBe(200)
   expect((await fetch(`http://127.0.0.1:${service.port}/apps`)).status).toBe(404)
+})
+
+test('a page that has no library is served as it is', async () => {
+  const service = await startService({ docsPage: '<html><p>Soon.</p></html>' })
+  expect((await service.get('/docs')).text).toBe('<html><p>Soon.</p></html>')
+})
+
+test('the page is read where it was built', async () => {
+  const file = `${import.meta.dirname}/../../generated/docs.html`
+  expect(await readPage()).toBe(existsSync(file) ? readFileSync(file, 'utf8') : undefined)
 })
 
 test('there is no page where none was built', async () => {
