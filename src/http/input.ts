@@ -15,7 +15,7 @@ export type RequestHead = {
 type RawRequest = RequestHead & { body?: string | object }
 
 /** HEAD is routed as GET; Node leaves the body out. */
-export function headOf({ method, url, headers }: Request): RequestHead {
+export function headOf({ method, url, headers }: Pick<Request, 'method' | 'url' | 'headers'>): RequestHead {
   // A request may name its target as a whole address (RFC 9112, section 3.2.2).
   const [path = '/', ...search] = url.replace(/^https?:\/\/[^/?]*/i, '').split('?')
   return {

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { authorizationsIn, headOf, hostsIn, withBody } from '../../src/http/input.ts'
 import { startService } from '../support/service.ts'
 
 test.for<[accept: string, isAnswered: boolean]>([
@@ -22,6 +23,49 @@ test.for<[accept: string, isAnswered: boolean]>([
   const service = await startService()
   const { status } = await service.get('/apps', { headers: { Accept: accept } })
   expect(status).toBe(isAnswered ? 200 : 406)
+})
+
+test.for<[url: string, path: string, query?: Record<string, string | string[]>]>([
+  ['/apps?limit=1&sort=latest', '/apps', { limit: '1', sort: 'latest' }],
+  ['/apps?limit=1&limit=2&search', '/apps', { limit: ['1', '2'], search: '' }],
+  ['/apps?search=a?b', '/apps', { search: 'a?b' }],
+  ['/apps?', '/apps'],
+  ['', ''],
+  ['http://apps.test:3000/apps?limit=1', '/apps', { limit: '1' }],
+  ['HTTPS://apps.test/apps', '/apps'],
+  ['http://apps.test?limit=1', '', { limit: '1' }],
+  ['/to/http://apps.test/apps', '/to/http://apps.test/apps'],
+  ['/apps/%31', '/apps/%31'],
+  ['/apps/%', '/apps/%25'],
+  ['/apps/%FF%31', '/apps/%25FF%2531'],
+])('the target "%s"', ([url, path, query = {}]) => {
+  expect(headOf({ method: 'HEAD', url, headers: {} })).toEqual({ method: 'GET', path, query, headers: {} })
+})
+
+test.for<[names: string[], hosts: number, authorizations: number]>([
+  [[], 0, 0],
+  [['Host', 'Authorization'], 1, 1],
+  [['host', 'authorization'], 1, 1],
+  [['HOST', 'Accept', 'Host'], 2, 0],
+  [['AUTHORIZATION', 'X-Host', 'Authorization', 'authorization'], 0, 3],
+])('of %j so many are hosts and keys', ([names, hosts, authorizations]) => {
+  // Values are no names.
+  const raw = names.flatMap((name) => [name, 'Host', 'Accept', 'Authorization'])
+  expect([hostsIn(raw), authorizationsIn(raw)]).toEqual([hosts, authorizations])
+})
+
+test.for<[body: unknown, taken: object]>([
+  [undefined, {}],
+  [null, { body: 'null' }],
+  ['text', { body: '"text"' }],
+  [7, { body: '7' }],
+  [[1], { body: [1] }],
+  [{ name: 'x' }, { body: { name: 'x' } }],
+])('the body %j is taken for what it is', ([body, taken]) => {
+  const head = { method: 'POST', path: '/apps', query: {}, headers: {} }
+  const request = withBody(head, body)
+  expect(request).toEqual({ ...head, ...taken })
+  expect(Object.keys(request)).toEqual([...Object.keys(head), ...Object.keys(taken)])
 })
 
 const many = (count: number, joint: string, one: (index: number) => string) =>
