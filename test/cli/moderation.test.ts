@@ -5,6 +5,7 @@ import type { AppChanges } from '../../src/contract.ts'
 import { openDatabase } from '../../src/db/open.ts'
 import type { Sought } from '../../src/moderation/sought.ts'
 import { type Change, moderationStore, type Queue } from '../../src/moderation/store.ts'
+import { importLines } from '../support/catalogue-file.ts'
 import { holdClock } from '../support/clock.ts'
 import { expectConsistent } from '../support/consistent.ts'
 import { copyWorld } from '../support/database.ts'
@@ -581,5 +582,96 @@ describe('a decision', () => {
       // To toMatchObject, any object is {}.
       expect.objectContaining({ action: 'app approve', operator: 'test', before: {}, after: {} }),
     ])
+  })
+})
+
+describe('for people,', () => {
+  test('all that is known of an app is shown', async () => {
+    const { database, databaseUrl } = await startService()
+    const time = (day: number) => new Date(Date.UTC(2026, 0, day)).toISOString()
+    const line = {
+      ...{ name: 'Star Map', slug: 'star-map', short_description: 'Stars.', description: 'The sky.\nAll of it.' },
+      ...{ category: 'tools', developer_name: 'Grace', package_name: 'org.example.stars', version: '2' },
+      ...{ status: 'approved', total_downloads: 1234, average_rating: 4.5, rating_count: 10 },
+      ...{ created_at: time(1), approved_at: time(2), updated_at: time(3), unreviewed_since: time(3) },
+      unreviewed_changes: { name: 'Moon Map', category: 'games', short_description: null },
+      reviews: [{ reviewer_name: 'Cy', rating: 4, comment: 'Fine.', created_at: time(2) }],
+    }
+    await importLines(database, [line])
+    const { stdout } = await commandLine(databaseUrl).run('moderation', 'show', '7')
+    expect(stdout.split('\n').slice(0, -3)).toEqual([
+      'App             7 (star-map)',
+      'Status          approved',
+      'Changed since   2026-01-03T00:00:00.000Z',
+      'Name            Star Map',
+      'Version         2',
+      'Package name    org.example.stars',
+      'Category        Tools (tools)',
+      'Developer       Grace: 0 pending, 1 approved, 0 rejected, 0 deleted',
+      'Downloads       1234',
+      'Ratings         11, 4.45 on average',
+      'Reviews         1',
+      'Created         2026-01-01T00:00:00.000Z',
+      'First approved  2026-01-02T00:00:00.000Z',
+      'Updated         2026-01-03T00:00:00.000Z',
+      'In short        Stars.',
+      '',
+      'The sky.',
+      'All of it.',
+      '',
+      'Changed since the last decision',
+      '',
+      '  name',
+      '  - Moon Map',
+      '  + Star Map',
+      '',
+      '  short_description',
+      '  - (none)',
+      '  + Stars.',
+      '',
+      '  category',
+      '  - games',
+      '  + tools',
+      '',
+      'History',
+      '',
+      'WHEN (UTC)        WHO   WHAT',
+    ])
+    const unrated = await commandLine(databaseUrl).run('moderation', 'show', '2')
+    expect(unrated.stdout).toContain('\nRatings         none\nReviews         0\n')
+  })
+
+  test('what was changed and changed back is waiting, and says so', async () => {
+    const service = await startService()
+    for (const name of ['Tide Table', 'Tide Clock']) await put(service, 1, { name })
+    const { stdout } = await commandLine(service.databaseUrl).run('moderation', 'queue', '--changed')
+    expect(stdout.split('\n').slice(1)).toEqual([
+      expect.stringMatching(/^1 {3}Tide Clock/),
+      '    changed, and changed back',
+      '',
+    ])
+  })
+
+  test('long texts that have changed are cut to what there is room for', async () => {
+    const service = await startService()
+    await put(service, 1, { description: `${'Ebb '.repeat(30)}and ${'flow '.repeat(30)}` })
+    await put(service, 1, { short_description: 'Flow '.repeat(16).trim() })
+    const { stdout } = await commandLine(service.databaseUrl).run('moderation', 'queue', '--changed')
+    const details = stdout.split('\n').filter((line) => line.startsWith('    '))
+    expect(details.map((line) => line.replace(/:.*/, ''))).toEqual(['    short_description', '    description'])
+    for (const line of details) {
+      expect(line.length).toBeGreaterThan(60)
+      expect(line.length).toBeLessThanOrEqual(80)
+    }
+  })
+
+  test('of a long history the newest hundred entries are shown', async () => {
+    const service = await startService()
+    for (let version = 1; version <= 99; version++) await put(service, 1, { version: `${version}` })
+    const cli = commandLine(service.databaseUrl)
+    const { stdout, stderr } = await cli.run('moderation', 'show', '1')
+    expect(stderr).toBe('The newest 100 entries; audit --app 1 --limit shows more.\n')
+    expect(stdout.match(/ {2}app (?:create|approve|update)$/gm)).toHaveLength(100)
+    expect((await cli.run('moderation', 'show', '2')).stderr).toBe('')
   })
 })
