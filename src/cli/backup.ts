@@ -6,6 +6,7 @@ import { Refusal } from '../errors.ts'
 import { inFolderOfItsOwn } from '../own-folder.ts'
 import { note, print, printJson, withDatabase } from './command.ts'
 import { grouped } from './text.ts'
+import { elapsed } from './time.ts'
 
 export const backupCommand = () =>
   new Command('backup')
@@ -57,7 +58,7 @@ async function backup(file: string, options: { json?: true }) {
   ).catch((error: unknown) => {
     throw explained(error, target)
   })
-  const seconds = Math.round((performance.now() - begin) / 10) / 100
+  const seconds = elapsed(begin)
   if (options.json) return printJson({ file: target, ...written, seconds })
   const megabytes = (written.bytes / 1e6).toLocaleString('en', { maximumFractionDigits: 1 })
   print(`Backed up ${grouped(written.apps)} apps to ${file}: ${megabytes} MB, verified, in ${seconds} s.`)

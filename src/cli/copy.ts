@@ -5,6 +5,7 @@ import { addressForms, isAddress } from '../db/open.ts'
 import { Refusal } from '../errors.ts'
 import { notesNowAndThen, print, printJson } from './command.ts'
 import { grouped } from './text.ts'
+import { elapsed } from './time.ts'
 
 export const copyCommand = () =>
   new Command('copy')
@@ -37,7 +38,7 @@ async function copy(options: { to: string; json?: true }) {
   const noteProgress = notesNowAndThen()
   const onProgress = (done: number, total: number) => noteProgress(() => `${grouped(done)} of ${grouped(total)} rows`)
   const { name, counts } = await copyDatabase(databaseOptions.direct ?? databaseUrl, options.to, onProgress)
-  const seconds = Math.round((performance.now() - begin) / 100) / 10
+  const seconds = elapsed(begin)
   if (options.json) return printJson({ to: name, rows: counts, seconds })
   const { apps, reviews, audit } = counts
   const what = `${grouped(apps)} apps, ${grouped(reviews)} reviews and ${grouped(audit)} entries of the audit`

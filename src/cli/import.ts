@@ -13,6 +13,7 @@ import { lineSchema } from '../import/line.ts'
 import { Reasons, rejectOf } from '../import/rejects.ts'
 import { note, notesNowAndThen, operator, print, printJson, withDatabase } from './command.ts'
 import { grouped, safe } from './text.ts'
+import { elapsed } from './time.ts'
 
 type Options = { dryRun?: true; onlyNew?: true; json?: true; schema?: true; rejects?: string }
 
@@ -81,13 +82,13 @@ async function runImport(file: string | undefined, options: Options, command: Co
     await rejects.close()
   })
 
-  const seconds = (performance.now() - begin) / 1000
+  const seconds = elapsed(begin)
   const { broken, ...counts } = summary
   const reasons = rejects.reasons.all()
   if (options.json)
     printJson({
       ...counts,
-      seconds: Math.round(seconds * 10) / 10,
+      seconds,
       ...(summary.rejected > 0 && { rejects: rejectsFile, reasons }),
     })
   else print(sentenceOf(summary, seconds, options.dryRun === true))
@@ -125,11 +126,13 @@ function sentenceOf(
   seconds: number,
   dryRun: boolean,
 ): string {
-  const rate = Math.round(lines / Math.max(seconds, 0.001))
   const slugs = other_slugs > 0 ? ` (${other_slugs} with another slug: theirs is another developer's)` : ''
   const counts = `${created} created${slugs}, ${updated} updated, ${unchanged} unchanged`
-  return `${lines} lines in ${seconds.toFixed(1)} s (${rate}/s): ${counts}${dryRun ? '; nothing was written' : ''}.`
+  return `${lines} lines in ${seconds.toFixed(1)} s (${perSecond(lines, seconds)}/s): ${counts}${dryRun ? '; nothing was written' : ''}.`
 }
+
+/** What is done in no time is done in a hundredth of a second. */
+const perSecond = (lines: number, seconds: number) => Math.round(lines / Math.max(seconds, 0.01))
 
 /** The file of refused lines; there only where there are any. One of an earlier run is replaced, or removed where its name is the usual one. */
 class Rejects {
@@ -174,7 +177,7 @@ function showProgress(size: number | undefined) {
     },
   })
   const begin = performance.now()
-  const rateOf = ({ lines }: Summary) => Math.round(lines / ((performance.now() - begin) / 1000))
+  const rateOf = ({ lines }: Summary) => perSecond(lines, elapsed(begin))
   if (process.stderr.isTTY && size !== undefined) {
     const format = '{bar} {percentage}% | {lines} lines | {rate}/s | {eta_formatted} left'
     const bar = new SingleBar({ format, stream: process.stderr, barsize: 24, etaBuffer: 100 }, Presets.shades_classic)

@@ -39,6 +39,9 @@ export const age = (time: string) => ms(Math.max(0, Date.now() - Date.parse(time
 
 export const secondsSince = (time: string) => Math.max(0, Math.floor((Date.now() - Date.parse(time)) / 1000))
 
+/** Seconds since a time by `performance.now()`, to the hundredth. */
+export const elapsed = (begin: number) => Math.round((performance.now() - begin) / 10) / 100
+
 export const day = (time: string) => time.slice(0, 10)
 
 /** To the minute, as people read it. */

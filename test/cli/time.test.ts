@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { age, day, futureTime, minute, pastTime, secondsSince } from '../../src/cli/time.ts'
+import { age, day, elapsed, futureTime, minute, pastTime, secondsSince } from '../../src/cli/time.ts'
+import { holdUptime } from '../support/clock.ts'
 
 beforeEach(() => {
   vi.useFakeTimers({ now: new Date('2026-11-20T12:00:00.000Z') })
@@ -71,4 +72,11 @@ test('how long ago, and when', () => {
   expect(secondsSince('2026-11-20T11:58:58.900Z')).toBe(61)
   expect(day('2026-11-20T11:58:58.900Z')).toBe('2026-11-20')
   expect(minute('2026-11-20T11:58:58.900Z')).toBe('2026-11-20 11:58')
+})
+
+test('how long something took', () => {
+  const wait = holdUptime()
+  const begin = performance.now()
+  wait(61_234.9)
+  expect(elapsed(begin)).toBe(61.23)
 })
