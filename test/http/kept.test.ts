@@ -111,6 +111,7 @@ describe('compressed for those who take that', () => {
     ['br;q=0, gzip;q=0.5', 'gzip'],
     ['*', 'br'],
     ['identity', undefined],
+    ['gzip;q=0.5, identity', undefined],
     ['deflate', undefined],
     ['br;q=0, *;q=0', undefined],
     ['', undefined],
