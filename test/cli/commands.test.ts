@@ -228,6 +228,7 @@ test('an empty machine: migrate, seed, and everything is there', async () => {
     code: 0,
     stdout: expect.stringMatching(/^Migrated: 0001-catalogue\.ts, .*\.\n$/),
   })
+  expect(await run(['developer', 'list'], env)).toEqual({ code: 0, stdout: '', stderr: 'No developers.\n' })
   const seeded = await run(['seed'], env)
   expect(seeded.code).toBe(0)
   expect(seeded.stdout).toMatch(/apps_[0-9a-z]{12}_[0-9A-Za-z]{49}[\s\S]*curl http:\/\/localhost:3000\/apps/)
