@@ -25,7 +25,7 @@ const parse = promisify(
     // RFC 8259, section 8.1: JSON is UTF-8. Decoding would put U+FFFD where it is not, and so change what was sent.
     verify: (request, _response, bytes, encoding) => {
       // What body-parser decodes by, whatever isUtf8Declared made of the header.
-      if (!/^utf-?8$/i.test(encoding)) throw unsupportedMediaType()
+      if (!/^utf-8$/i.test(encoding)) throw unsupportedMediaType()
       if (bytes.length === 0) empty.add(request)
       if (!isUtf8(bytes)) throw malformed('The body is not valid UTF-8.')
       const json = bytes.toString()
@@ -56,7 +56,7 @@ export async function readBody(request: Request, response: Response): Promise<un
 /** body-parser would look at the charset when it has read the body, and refuse its size first. */
 const isUtf8Declared = ({ headers }: Request) =>
   [...(headers['content-type'] ?? '').matchAll(/\bcharset\s*=\s*"?([^\s;"]*)/gi)].every(([, name = '']) =>
-    /^utf-?8$/i.test(name),
+    /^utf-8$/i.test(name),
   )
 
 /** Rejects when more has come than is worth waiting for; body-parser would read on to the end before it says so. */

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { authorizationsIn, headOf, hostsIn, withBody } from '../../src/http/input.ts'
+import { newApp } from '../contract/valid-requests.ts'
 import { startService } from '../support/service.ts'
 
 test.for<[accept: string, isAnswered: boolean]>([
@@ -105,6 +106,21 @@ test.for<[what: string, body: string]>([
       [{ in: 'body', field: '', message: 'must have at most 1000 names, values and signs' }],
     ])
   }
+})
+
+test.for<[type: string, status: number]>([
+  ['application/json', 201],
+  ['APPLICATION/JSON; CHARSET="UTF-8"', 201],
+  ['application/json; charset=utf8', 415],
+  ['application/json; charset=utf-8x', 415],
+  ['application/json; charset=x-utf-8', 415],
+  ['application/json; charset=utf-8; charset=latin1', 415],
+  ['text/json', 415],
+])('a body of the type %s', async ([type, status]) => {
+  const service = await startService()
+  const headers = { 'Content-Type': type }
+  const body = JSON.stringify(newApp)
+  expect((await service.request('POST', '/apps', { key: service.world.keys.ada, headers, body })).status).toBe(status)
 })
 
 test('two hundred unknown fields are told of, the first hundred by name', async () => {
