@@ -1,5 +1,5 @@
-import { rmSync } from 'node:fs'
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { readdir, rm } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 
@@ -18,10 +18,10 @@ export async function inFolderOfItsOwn<T>(
 ): Promise<T> {
   const prefix = `.${name}-${hostname()}-`
   await removeAbandoned(parent, prefix)
-  const folder = await mkdtemp(join(parent, `${prefix}${process.pid}-`))
+  let folder: string | undefined
 
   function stop(signal: NodeJS.Signals) {
-    rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
+    if (folder !== undefined) rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
     onStop(signal)
     ignoreSignals()
     // Not process.exit, which waits for the thread that is copying. The caller sees what ended this.
@@ -31,12 +31,14 @@ export async function inFolderOfItsOwn<T>(
     for (const signal of signals) process.off(signal, stop)
   }
 
+  // Listened for first: what comes before the folder has its name is heard behind it.
   for (const signal of signals) process.on(signal, stop)
   try {
+    folder = mkdtempSync(join(parent, `${prefix}${process.pid}-`))
     return await work(folder, ignoreSignals)
   } finally {
     ignoreSignals()
-    await rm(folder, { recursive: true, force: true })
+    if (folder !== undefined) await rm(folder, { recursive: true, force: true })
   }
 }
 
