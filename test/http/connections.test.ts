@@ -98,7 +98,7 @@ describe('pipelined requests', () => {
   })
 
   test('so many may wait, and the connection goes on', async () => {
-    const service = await startService()
+    const service = await startService({ connectionLimits: { unbegun: 32 } })
     const client = new Client(service).read()
     const requests = Array.from({ length: 33 }, () => getHead('/apps/999'))
     client.send(...requests)
@@ -133,8 +133,10 @@ describe('pipelined requests', () => {
     expect(client.answers('/apps/999')).toEqual([])
     // What the cut one held is free again.
     const next = new Client(service).read()
-    next.send(...Array.from({ length: 33 }, () => getHead('/apps/999')))
-    await expect.poll(() => next.answers('/apps/999')).toHaveLength(33)
+    for (const answered of [33, 66]) {
+      next.send(...Array.from({ length: 33 }, () => getHead('/apps/999')))
+      await expect.poll(() => next.answers('/apps/999')).toHaveLength(answered)
+    }
   })
 
   test('what a connection had waiting when it closed is never begun', async () => {
@@ -240,13 +242,38 @@ describe('readers', () => {
   })
 
   test('where too much is unsent the slowest are cut, and who reads gets all', async () => {
-    const service = await longService({ unsent: 12_000_000 })
+    const service = await longService({ unsent: 12_000_000, stalled: 600_000 })
     const stalled = Array.from({ length: 4 }, () => new Client(service))
     for (const client of stalled) client.send(...requests())
     await expect.poll(() => service.connections(), { timeout: 20_000 }).toBeLessThan(stalled.length)
     const reader = new Client(service).read()
     reader.send(...requests())
     await expect.poll(() => reader.received, { timeout: 20_000 }).toBeGreaterThan(pages * 97 * 60_000)
+  })
+
+  test('of those who take nothing the one is cut that has been at it longest', async () => {
+    // Two answers, and no third.
+    const service = await longService({ unsent: 12_000_000, stalled: 600_000 })
+    const clients = Array.from({ length: 4 }, () => new Client(service))
+    for (const client of clients) {
+      client.send(getHead('/apps?limit=100', 'Accept-Encoding: identity', 'Connection: close'))
+      // It has begun to come, and so it is ready.
+      await expect.poll(() => client.socket.bytesRead).toBeGreaterThan(0)
+    }
+    await Promise.all(clients.map((client) => client.read().closed))
+    expect(clients.map(({ received }) => received > 97 * 60_000)).toEqual([false, false, true, true])
+  })
+
+  test('when the service shuts down, an answer that is being sent is sent whole, and none after it', async () => {
+    const service = await longService()
+    const client = new Client(service)
+    client.send(...requests())
+    await expect.poll(() => client.socket.bytesRead).toBeGreaterThan(0)
+    const drained = service.drain()
+    client.read()
+    await client.closed
+    await drained
+    expect(client.answers('/apps?limit=100').map(({ status }) => status)).toEqual([200])
   })
 })
 
