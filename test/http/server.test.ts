@@ -216,7 +216,17 @@ test('refuses a request with two keys, whichever of them is good', async () => {
 test('logs what the parser refuses, and what was given up, for what it is', async () => {
   const service = await startService()
   const refused = await answerTo(service, 'GET', '/apps', 'GET /apps HTTP/1.1\r\nHost: x\r\nbad header\r\n\r\n')
-  expect(service.log.map((line) => JSON.parse(line).req.id)).toEqual([refused.headers['x-request-id']])
+  expect(refused.body.data.errors).toEqual([{ in: 'header', field: '', message: 'the request is not valid HTTP' }])
+  expect(refused.headers).toMatchObject({ connection: 'close', 'x-content-type-options': 'nosniff' })
+  expect(service.log.map((line) => JSON.parse(line))).toEqual([
+    expect.objectContaining({
+      level: 30,
+      req: { id: refused.headers['x-request-id'] },
+      res: { statusCode: 400 },
+      code: 'HPE_INVALID_HEADER_TOKEN',
+      msg: 'refused by the parser 400',
+    }),
+  ])
   const socket = connect(service.port, '127.0.0.1')
   socket.write(`${createHead(service, 'Content-Length: 9', 'Expect: 100-continue')}\r\n`)
   // The request is at work once its body is asked for.
