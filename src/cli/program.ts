@@ -41,8 +41,8 @@ export async function run(argv: string[]) {
   }
 }
 
-/** Help, and a command that there is not, need all. */
-async function programFor(name: string): Promise<Command> {
+/** With what the named command needs; help, and a command that there is not, need all. */
+export async function programFor(name: string): Promise<Command> {
   const program = new Command('apps-service').description(
     'A catalogue of applications: its server, and what its operators do.',
   )

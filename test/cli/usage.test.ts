@@ -1,4 +1,6 @@
+import type { Command } from 'commander'
 import { expect, test } from 'vitest'
+import { programFor } from '../../src/cli/program.ts'
 import { run } from '../support/process.ts'
 
 /** What is told before a database is looked for. */
@@ -20,6 +22,39 @@ test.for<[how: string, args: string[], told: RegExp]>([
   expect(stderr).toMatch(told)
   expect(stderr).not.toMatch(/\n\s+at /)
 })
+
+test('every command has help that fits a terminal, describes all of its parts, has an example, and says what it prints for programs', async () => {
+  const seen: string[] = []
+  const read = (command: Command, name: string) => {
+    const help = helpOf(command)
+    expect(help).toMatch(new RegExp(`^Usage: ${['apps-service', name].join(' ').trim()} `))
+    expect(
+      help.split('\n').filter((line) => line.length > 80),
+      name,
+    ).toEqual([])
+    expect(help).toMatch(/^Usage: [^\n]+(?:\n[^\n]+)*\n\n(?!Arguments:|Options:|Commands:)[A-Za-z]/)
+    const terms = [...help.matchAll(/\n(?:Arguments|Options|Commands):\n((?: .*\n)+)/g)]
+      .flatMap(([, list = '']) => list.split('\n'))
+      .filter((line) => /^ {2}\S/.test(line))
+    expect(
+      terms.filter((line) => !/\S {2,}\S/.test(line)),
+      `${name}: what is not described`,
+    ).toEqual([])
+    if (help.includes('--json')) expect(help).toMatch(/\nExamples?:\n {2}npx apps-service [\s\S]*\nJSON: /)
+    seen.push(name)
+    for (const one of command.commands) read(one, `${name} ${one.name()}`.trim())
+  }
+  read(await programFor(''), '')
+  expect(seen).toEqual(expect.arrayContaining(['serve', 'key issue', 'moderation queue', 'backup']))
+})
+
+/** As it is printed where a terminal is 80 wide. */
+function helpOf(command: Command): string {
+  let help = ''
+  command.configureOutput({ getOutHelpWidth: () => 80, writeOut: (text) => (help += text) })
+  command.outputHelp()
+  return help
+}
 
 test('misuse is told in a line, and does nothing', async () => {
   const cases: [command: string, complaint: RegExp][] = [
@@ -54,32 +89,4 @@ test('misuse is told in a line, and does nothing', async () => {
     expect([code, stdout], command).toEqual([2, ''])
   }
   await Promise.all(cases.map(complain))
-})
-
-test('every command has help that fits a terminal, describes all of its parts, has an example, and says what it prints for programs', async () => {
-  const seen: string[] = []
-  const read = async (command: string) => {
-    const { code, stdout } = await run([...command.split(' ').filter(Boolean), '--help'])
-    expect(code, command).toBe(0)
-    expect(stdout).toMatch(new RegExp(`^Usage: ${['apps-service', command].join(' ').trim()} `))
-    expect(
-      stdout.split('\n').filter((line) => line.length > 80),
-      command,
-    ).toEqual([])
-    expect(stdout).toMatch(/^Usage: [^\n]+(?:\n[^\n]+)*\n\n(?!Arguments:|Options:|Commands:)[A-Za-z]/)
-    const terms = [...stdout.matchAll(/\n(?:Arguments|Options|Commands):\n((?: .*\n)+)/g)]
-      .flatMap(([, list = '']) => list.split('\n'))
-      .filter((line) => /^ {2}\S/.test(line))
-    expect(
-      terms.filter((line) => !/\S {2,}\S/.test(line)),
-      `${command}: what is not described`,
-    ).toEqual([])
-    if (stdout.includes('--json')) expect(stdout).toMatch(/\nExamples?:\n {2}npx apps-service [\s\S]*\nJSON: /)
-    seen.push(command)
-    const [, list = ''] = stdout.split('\nCommands:\n')
-    const names = [...list.matchAll(/^ {2}([a-z]+)/gm)].map(([, name]) => `${command} ${name}`.trim())
-    await Promise.all(names.filter((name) => !/\bhelp$/.test(name)).map(read))
-  }
-  await read('')
-  expect(seen).toEqual(expect.arrayContaining(['serve', 'key issue', 'moderation queue', 'backup']))
 })
