@@ -252,6 +252,30 @@ test('a key is known by the whole of it, not by its id alone', async () => {
   expect((await service.get('/apps', { key: ada })).status).toBe(401)
 })
 
+test.for<[authorization: string, status: number, isRefusedKey?: boolean]>([
+  ['Bearer KEY', 200],
+  ['bearer   KEY', 200],
+  ['Bearer KEY more', 401, true],
+  ['Bearer', 401, true],
+  ['My Bearer KEY', 401],
+  ['Bearers KEY', 401],
+  ['Basic KEY', 401],
+])('Authorization: %s', async ([authorization, status, isRefusedKey = false]) => {
+  const service = await startService()
+  const { apps, keys } = service.world
+  const headers = { Authorization: authorization.replace('KEY', keys.ada) }
+  const answer = await service.get(`/apps/${apps.pending}`, { headers })
+  expect(answer.status).toBe(status)
+  // RFC 6750, section 3.1: who sent no key is told of no error.
+  expect(String(answer.headers['www-authenticate']).includes('error="invalid_token"')).toBe(isRefusedKey)
+})
+
+test('a condition on reads has no say in writes', async () => {
+  const service = await startService()
+  const [method, path, options] = validRequests(service.world).createApp
+  expect((await service.request(method, path, { ...options, headers: { 'If-None-Match': '*' } })).status).toBe(201)
+})
+
 test('passes over an expectation that it does not know', async () => {
   const service = await startService()
   const reply = await answerTo(

@@ -394,7 +394,24 @@ export const unnoticed = [
       'demandReason(options.reason ?? "Stryker was here!", command)',
       'apps.reduce<string | null>((newest, { updated_at }) => (newest && newest >= updated_at ? newest : updated_at), null)',
     ],
-    'src/cli/audit.ts': ['operator ?? keyPrefix(key_id ?? "Stryker was here!"),'],
+    'src/cli/audit.ts': [
+      `return changes.length === 0 ? ["Stryker was here"] : [cut(changes.join('; '), detailWidth())]`,
+      `return false ? [] : [cut(changes.join('; '), detailWidth())]`,
+      'const isNew = before === null || false',
+      'operator ?? keyPrefix(key_id ?? "Stryker was here!"),',
+    ],
+    'src/http/api.ts': [
+      'for (const { operationId = "Stryker was here!" } of api.getOperations()) api.register(operationId, respond)',
+      'const reply = await api.handlers[operation.operationId ?? "Stryker was here!"]?.(context, request.signal)',
+      `const reply = await api.handlers[operation.operationId ?? ''](context, request.signal)`,
+      'async function callerOf({ security = ["Stryker was here"] }: Operation, authorization: string | undefined) {',
+      'Object.keys(requirement).every((scheme) => true && caller !== undefined)',
+      'if (true && !security.some(isMet)) {',
+      'if (security.length >= 0 && !security.some(isMet)) {',
+      'const isShown = isRead && reply.status <= 400',
+      'const token = /^Bearer +(?<token>\\S+)$/i.exec(header)?.groups.token',
+      'if (true && onRead?.(request, response, etag, content, notes)) return',
+    ],
   },
   {
     reason: 'asks for what is not there',
@@ -418,6 +435,10 @@ export const unnoticed = [
     'src/http/kept.ts': [
       'response.end(false ? undefined : body)',
       'response.end(request.method === "" ? undefined : body)',
+    ],
+    'src/http/api.ts': [
+      'response.end(false ? undefined : content)',
+      'response.end(request.method === "" ? undefined : content)',
     ],
   },
   {
