@@ -139,7 +139,7 @@ async function createExpressApp(
     response.set('Cache-Control', 'no-store').json({ success: true, message: 'The service is ready.', data: {} })
   })
 
-  const service = Router({ strict: true, caseSensitive: true })
+  const service = Router()
   service.use(docsRouter(document, docsPage, config))
   service.use(await createApi(document, responder, limits, onRead))
   app.use(prefix || '/', service)

@@ -25,7 +25,17 @@ test.for(['/healthz', '/readyz'])('%s is as it is now: no answer of it is kept',
   let draining = false
   const service = await startService({ isDraining: () => draining })
   const { status, headers, body } = await service.get(path)
-  expect([status, headers['cache-control'], body.success]).toEqual([200, 'no-store', true])
+  expect([status, headers['cache-control']]).toEqual([200, 'no-store'])
+  const message = path === '/healthz' ? 'The process is alive.' : 'The service is ready.'
+  expect(body).toEqual({ success: true, message, data: {} })
   draining = true
   expect((await service.get(path)).headers['cache-control']).toBe('no-store')
 })
+
+test.for(['/healthz/', '/Healthz', '/readyz/', '/v1/apps/', '/V1/apps', '/v1/Apps'])(
+  '%s is another path',
+  async (path) => {
+    const service = await startService({ prefix: '/v1' })
+    expect((await fetch(`http://127.0.0.1:${service.port}${path}`)).status).toBe(404)
+  },
+)

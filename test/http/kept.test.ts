@@ -7,9 +7,10 @@ import { buffer } from 'node:stream/consumers'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { type Database, openDatabase } from '../../src/db/open.ts'
-import { connected, exchange } from '../faults/sockets.ts'
+import { connected } from '../faults/sockets.ts'
 import type { RequestOptions } from '../support/check.ts'
 import { commandLine } from '../support/process.ts'
+import { exchange } from '../support/raw.ts'
 import { type Service, startService } from '../support/service.ts'
 
 /** A service, and how often its operations have read from the database. */
@@ -224,7 +225,7 @@ test.for<[what: string, head: string, status: number, isKept?: boolean]>([
   const before = service.log.length
   for (let time = 0; time < 3; time++) {
     const body = head.includes('chunked') ? '0\r\n\r\n' : ''
-    const answer = await exchange(service.port, `${head}\r\nConnection: close\r\n\r\n${body}`)
+    const answer = await exchange(service, `${head}\r\nConnection: close\r\n\r\n${body}`)
     const [line, ...headers] = (answer.split('\r\n\r\n', 1)[0] ?? '').split('\r\n')
     expect(line).toContain(` ${status} `)
     const names = headers.map((header) => header.replace(/:.*/, ''))

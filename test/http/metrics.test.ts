@@ -4,11 +4,12 @@ import document from '../../generated/openapi.json' with { type: 'json' }
 import { generateKey } from '../../src/accounts/keys.ts'
 import { Metrics } from '../../src/http/metrics.ts'
 import { type Call, newApp, validRequests } from '../contract/valid-requests.ts'
-import { connected, ended, exchange } from '../faults/sockets.ts'
+import { connected, ended } from '../faults/sockets.ts'
 import { holdUptime } from '../support/clock.ts'
 import { copyWorld } from '../support/database.ts'
 import { freePort } from '../support/free-port.ts'
 import { run, serve } from '../support/process.ts'
+import { exchange } from '../support/raw.ts'
 import { type ServiceOptions, startService } from '../support/service.ts'
 
 /** A service whose metrics are read, as Prometheus' text format has them: a line each. */
@@ -56,13 +57,35 @@ test('methods are counted each by itself, those that a caller makes up as one', 
   const { service, read } = await measured()
   const methods = ['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT', 'TRACE']
   for (const method of [...methods, 'PROPFIND', 'MKCOL', 'PURGE']) {
-    await exchange(service.port, `${method} /apps HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
+    await exchange(service, `${method} /apps HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
   }
   const counted = [...(await read()).values()].flatMap(
     (line) =>
       /^http_server_request_duration_seconds_count\{http_request_method="(\w+)".* (\d+)$/.exec(line)?.slice(1) ?? [],
   )
   expect(counted).toEqual([...methods.flatMap((method) => [method, '1']), '_OTHER', '3'])
+})
+
+test('each has its help', async () => {
+  const { metricsPort } = await measured()
+  const text = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text()
+  const helps = new Map(
+    [...text.matchAll(/^# HELP ((?:apps|db|http)_\S+) (.*)$/gm)].map(([, name, help]) => [name, help]),
+  )
+  expect([...helps.keys()].toSorted()).toEqual([
+    'apps_build_info',
+    'apps_data_versions_total',
+    'apps_database_writes_total',
+    'apps_kept_answers_total',
+    'apps_limited_requests_total',
+    'apps_shed_requests_total',
+    'db_client_connection_count',
+    'db_client_connection_pending_requests',
+    'http_server_request_duration_seconds',
+  ])
+  for (const [name, help] of helps) expect(help, name).toMatch(/^[A-Z].*\.$/)
+  for (const lane of ['cheap', 'dear', 'write'])
+    expect(text).toContain(`\napps_shed_requests_total{lane="${lane}"} 0\n`)
 })
 
 test('durations are in seconds', async () => {

@@ -379,6 +379,8 @@ test('sends the headers that keep a browser safe, and none that tells what it is
   expect(headers).toMatchObject({
     'x-content-type-options': 'nosniff',
     'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+    'cross-origin-resource-policy': 'cross-origin',
+    'referrer-policy': 'no-referrer',
   })
   expect(headers).not.toHaveProperty('x-powered-by')
 })
@@ -399,8 +401,18 @@ test('is not ready, and keeps no connection, while it is shutting down', async (
   expect((await service.get('/readyz')).status).toBe(200)
   draining = true
   expect((await service.get('/readyz')).status).toBe(503)
-  const reply = await service.get('/apps')
+  const reply = await answerTo(service, 'GET', '/apps', 'GET /apps HTTP/1.1\r\nHost: x\r\n\r\n')
   expect([reply.status, reply.headers.connection]).toEqual([200, 'close'])
+})
+
+test.for<[host: string, status: number]>([
+  ['', 200],
+  ['Host: a\r\n', 200],
+  ['Host: a\r\nHost: b\r\n', 400],
+])('HTTP/1.0 with "%s" is answered with %i', async ([host, status]) => {
+  const service = await startService()
+  const reply = await answerTo(service, 'GET', '/apps', `GET /apps HTTP/1.0\r\n${host}\r\n`)
+  expect(reply.status).toBe(status)
 })
 
 test('a key is taken back at once, and its last use is kept', async () => {
