@@ -6,6 +6,7 @@ import { promisify } from 'node:util'
 import { describe, expect, inject, onTestFinished, test } from 'vitest'
 import { keyId } from '../../src/accounts/keys.ts'
 import { openDatabase } from '../../src/db/open.ts'
+import { redacted, requestId } from '../../src/http/log.ts'
 import { type Call, newApp, validRequests } from '../contract/valid-requests.ts'
 import type { RequestOptions } from '../support/check.ts'
 import { holdUptime } from '../support/clock.ts'
@@ -151,6 +152,69 @@ describe('a request of more than a second says what took it', () => {
     await service.get('/apps')
     expect(linesOf(service)[0].spent).toEqual({ waiting: 0, sql: 0, rest: 1100 })
   })
+})
+
+const id = '0123456789ab'
+const secret = `${'aB3'.repeat(16)}x`
+
+test.for<[what: string, text: string, told: string]>([
+  ['nothing like a key', 'GET /apps 200', 'GET /apps 200'],
+  ['an underscore', 'review_count is 7', 'review_count is 7'],
+  ['a key', `key=apps_${id}_${secret}&page=2`, `key=apps_${id}_[redacted]&page=2`],
+  ['two keys', `apps_${id}_${secret}, apps_${id}_${secret}`, `apps_${id}_[redacted], apps_${id}_[redacted]`],
+  ['the id of a key', `apps_${id} was revoked`, `apps_${id} was revoked`],
+  ['an id and what follows it', `apps_${id}_`, `apps_${id}_`],
+  ['a character more', `apps_${id}_x`, `apps_${id}_[redacted]`],
+  ['a short name', 'apps_database', 'apps_database'],
+  ['another id', `apps_short_${secret}`, 'apps_[redacted]'],
+  ['capitals', `APPS_${id}_${secret}`, 'apps_[redacted]'],
+  ['a key in percents', `%61%70%70%73%5F${id}_${secret}`, `apps_${id}_[redacted]`],
+  ['an id in percents', `apps%5F%30${id.slice(1)}`, `apps%5F%30${id.slice(1)}`],
+  ['some of it in percents', `apps_${id}_%41${secret}`, `apps_${id}_[redacted]`],
+  ['what begins otherwise', `aps_${id}_${secret}`, `aps_${id}_${secret}`],
+])('%s is told as it may be', ([, text, told]) => {
+  expect(redacted(text)).toBe(told)
+})
+
+test.for<[target: string, told: string]>([
+  [`/${'aB'.repeat(9)}c`, `/${'aB'.repeat(9)}c`],
+  [`/${'aB'.repeat(10)}`, '/[redacted]'],
+  [`/A${'1'.repeat(18)}a?page=2`, '/[redacted]?page=2'],
+  [`/a${'1'.repeat(18)}A`, '/[redacted]'],
+  [`/${'1'.repeat(19)}a`, `/${'1'.repeat(19)}a`],
+  [`/${'a1'.repeat(10)}`, `/${'a1'.repeat(10)}`],
+  [`/${'A1'.repeat(10)}`, `/${'A1'.repeat(10)}`],
+  [`/${'a'.repeat(19)}%42`, '/[redacted]'],
+  [`/${'a'.repeat(19)}%62`, `/${'a'.repeat(19)}%62`],
+  [`/${'a'.repeat(18)}-B`, `/${'a'.repeat(18)}-B`],
+])('of the target %s the log has %s', async ([target, told]) => {
+  const service = await startService()
+  await service.get(target)
+  expect(linesOf(service)[0].req.url).toBe(told)
+})
+
+test.for<[sent: string | string[] | undefined, isKept: boolean]>([
+  [undefined, false],
+  ['', false],
+  ['a', true],
+  ['7f3c.A_b-9', true],
+  ['a b', false],
+  ['é', false],
+  ['x'.repeat(128), true],
+  ['x'.repeat(129), false],
+  [['a', 'b'], false],
+  ['a'.repeat(40), true],
+  ['A'.repeat(40), true],
+  ['7'.repeat(40), true],
+  [`${'a'.repeat(39)}B`, false],
+  [`${'A'.repeat(39)}b`, false],
+  [`${'7'.repeat(20)}a${'7'.repeat(18)}B`, false],
+  [`x-${'aB'.repeat(20)}-y`, false],
+  [`${'aB'.repeat(19)}c`, true],
+])('as the id of a request %j is kept: %s', ([sent, isKept]) => {
+  const id = requestId(sent)
+  expect(id === sent).toBe(isKept)
+  if (!isKept) expect(id).toMatch(/^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/)
 })
 
 describe('readiness that is refused', () => {

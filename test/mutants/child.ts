@@ -24,3 +24,13 @@ process.on('exit', tell)
 process.on('newListener', (event, listener) => {
   if (event === 'exit' && listener !== tell) process.nextTick(() => process.off('exit', tell).on('exit', tell))
 })
+const { reallyExit } = process as unknown as Exiting
+Object.assign(process, {
+  reallyExit: (code: number) => {
+    tell()
+    reallyExit.call(process, code)
+  },
+})
+
+/** What process.exit ends with, behind all handlers. */
+type Exiting = { reallyExit: (code: number) => void }

@@ -155,6 +155,13 @@ export const unnoticed = [
       'if (underWay !== asking) underWay = undefined',
       'const done = () => {}',
     ],
+    'src/http/log.ts': [
+      'if (false) return text',
+      `if (!text.includes("") && !text.includes('%5')) return text`,
+      `if (!text.includes('_') && !text.includes("")) return text`,
+      'if (false) return url',
+      'if (url.length <= shortestSecret) return url',
+    ],
   },
   {
     reason: 'says what is so without it: what a row leaves out is null, and what has no condition is all',
@@ -411,6 +418,10 @@ export const unnoticed = [
       'const isShown = isRead && reply.status <= 400',
       'const token = /^Bearer +(?<token>\\S+)$/i.exec(header)?.groups.token',
       'if (true && onRead?.(request, response, etag, content, notes)) return',
+    ],
+    'src/http/log.ts': [
+      'target: request.url ?? "Stryker was here!",',
+      'function parts({ waiting, sql }: Spent = {}, milliseconds: number) {',
     ],
   },
   {
