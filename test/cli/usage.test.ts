@@ -40,6 +40,9 @@ test('every command has help that fits a terminal, describes all of its parts, h
       terms.filter((line) => !/\S {2,}\S/.test(line)),
       `${name}: what is not described`,
     ).toEqual([])
+    // What has no description is left out of the list of arguments.
+    for (const part of [...command.registeredArguments, ...command.options])
+      expect([part.name(), part.description], name).not.toContain('')
     if (help.includes('--json')) expect(help).toMatch(/\nExamples?:\n {2}npx apps-service [\s\S]*\nJSON: /)
     seen.push(name)
     for (const one of command.commands) read(one, `${name} ${one.name()}`.trim())

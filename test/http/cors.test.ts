@@ -30,6 +30,7 @@ test('pages may send each header that the document declares of reads, a key, and
     .map(({ $ref }) => parameters[$ref.split('/').at(-1) ?? ''])
     .flatMap((parameter) => (parameter?.in === 'header' ? [parameter.name] : []))
   const wanted = new Set([...declared, 'Authorization', 'Prefer', 'X-Request-Id'])
+  expect(headers['access-control-allow-methods']).toBe('GET,HEAD')
   // For a day, in seconds.
   expect(headers['access-control-max-age']).toBe('86400')
   expect(String(headers['access-control-allow-headers']).split(',').toSorted()).toEqual([...wanted].toSorted())

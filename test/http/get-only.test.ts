@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import type { Database } from '../../src/db/open.ts'
 import { startService } from '../support/service.ts'
 
 const read = 'GET, HEAD, OPTIONS'
@@ -39,3 +40,17 @@ test.for(['/healthz/', '/Healthz', '/readyz/', '/v1/apps/', '/V1/apps', '/v1/App
     expect((await fetch(`http://127.0.0.1:${service.port}${path}`)).status).toBe(404)
   },
 )
+
+test.for<[what: string, database: Partial<Database>, message: string]>([
+  ['is damaged', { ailment: async () => 'is damaged' }, 'The database is damaged.'],
+  ['is older', { schemaAge: async () => 'older' }, 'The database does not answer or is not migrated.'],
+  [
+    'is not there',
+    { schemaAge: () => Promise.reject(new Error('gone')) },
+    'The database does not answer or is not migrated.',
+  ],
+])('/readyz where the database %s', async ([, ailing, message]) => {
+  const service = await startService({ database: (database) => ({ ...database, ...ailing }) })
+  const { status, body } = await service.get('/readyz')
+  expect([status, body]).toEqual([503, { success: false, message, data: { code: 'unavailable' } }])
+})
