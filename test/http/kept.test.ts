@@ -220,7 +220,7 @@ test.for<[what: string, head: string, status: number, isKept?: boolean]>([
   ['other types and JSON', 'GET /apps/1 HTTP/1.1\r\nHost: x\r\nAccept: text/html, application/json', 200],
   ['JSON that is not wanted', 'GET /apps/1 HTTP/1.1\r\nHost: x\r\nAccept: application/json;q=0', 406],
 ])('asked for with %s, three times', async ([, head, status, isKept]) => {
-  const service = await startService()
+  const service = await startService({ limits: { readLimit: 100 } })
   await askTimes(service, 3, 'GET', '/apps/1')
   const before = service.log.length
   for (let time = 0; time < 3; time++) {
