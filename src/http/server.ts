@@ -81,8 +81,8 @@ export async function listen(
       connections.drain()
       await delay(timeouts.drainDelay)
       const closed = once(server, 'close')
+      // With those of its connections that are idle (Node since 19).
       server.close()
-      server.closeIdleConnections()
       await closed
       clearTimeout(cut)
     },

@@ -2,6 +2,7 @@ import { connect, type Socket } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import type { Database } from '../../src/db/open.ts'
 import { type CheckedAnswer, check } from '../support/check.ts'
+import { holdUptime } from '../support/clock.ts'
 import { type Service, type ServiceOptions, startService } from '../support/service.ts'
 
 const getHead = (path: string, ...headers: string[]) =>
@@ -185,6 +186,8 @@ describe('pipelined requests', () => {
     const answers = client.answers('/apps/999')
     expect(answers.map(({ status }) => status)).toEqual([404, 405])
     expect(answers[1]?.headers.allow).toBe('GET, HEAD, POST, PUT, DELETE, OPTIONS')
+    const line = expect.objectContaining({ code: 'CONNECT', msg: 'refused by the parser 405' })
+    expect(logged(service)).toContainEqual(line)
   })
 
   test('when the service shuts down, the answer under way is sent and ends the connection', async () => {
@@ -277,19 +280,39 @@ describe('readers', () => {
   })
 })
 
-test('one connection more than there may be is closed, and the log tells', async () => {
+test('one connection more than there may be is closed, and the log tells once a minute', async () => {
+  const wait = holdUptime()
   const service = await startService({ connectionLimits: { connections: 1 } })
   const first = new Client(service).read()
   first.send(getHead('/apps/999'))
   await expect.poll(() => first.answers('/apps/999')).toHaveLength(1)
-  await new Client(service).read().closed
-  expect(logged(service).at(-1)).toMatchObject({ level: 40, dropped: 1 })
+  const told = () => logged(service).filter(({ level }) => level === 40)
+  for (const milliseconds of [0, 0, 59_999, 1, 0]) {
+    wait(milliseconds)
+    await new Client(service).read().closed
+  }
+  const msg = 'there are as many connections as the server takes; others were closed'
+  expect(told()).toMatchObject([
+    { dropped: 1, msg },
+    { dropped: 3, msg },
+  ])
   first.send(getHead('/apps/999'))
   await expect.poll(() => first.answers('/apps/999')).toHaveLength(2)
   first.socket.destroy()
   await first.closed
   await expect.poll(() => service.connections()).toBe(0)
   expect((await service.get('/apps')).status).toBe(200)
+})
+
+test('what is not answered in time when the service shuts down is cut', async () => {
+  const { service, reads, release } = await heldService({ timeouts: { drainDelay: 0, drainLimit: 100 } })
+  const client = new Client(service).read()
+  client.send(getHead('/apps/999'))
+  await expect.poll(() => reads.begun).toBe(1)
+  await service.drain()
+  await client.closed
+  expect(client.answers('/apps/999')).toEqual([])
+  release()
 })
 
 test('a request in flight when the service shuts down says that its connection closes', async () => {
