@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import { describe, expect, inject, onTestFinished, test } from 'vitest'
 import { keyId } from '../../src/accounts/keys.ts'
 import { openDatabase } from '../../src/db/open.ts'
-import { redacted, requestId } from '../../src/http/log.ts'
+import { createLogger, redacted, requestId } from '../../src/http/log.ts'
 import { type Call, newApp, validRequests } from '../contract/valid-requests.ts'
 import type { RequestOptions } from '../support/check.ts'
 import { holdUptime } from '../support/clock.ts'
@@ -77,6 +77,7 @@ describe('the line of a request', () => {
         },
       }),
     })
+    wait(1000)
     await service.get('/apps')
     expect(linesOf(service)[0].responseTime).toBeCloseTo(1.234, 2)
     expect(linesOf(service)[0].spent).toBeUndefined()
@@ -174,6 +175,23 @@ test.for<[what: string, text: string, told: string]>([
   ['what begins otherwise', `aps_${id}_${secret}`, `aps_${id}_${secret}`],
 ])('%s is told as it may be', ([, text, told]) => {
   expect(redacted(text)).toBe(told)
+})
+
+test('of an error the log has what it is, its code and its cause, and neither a key nor what else hangs on it', () => {
+  const lines: string[] = []
+  const log = createLogger('info', { write: (line) => lines.push(line) })
+  const error = new Error(`no apps_${id}_${secret}`, { cause: new Error('for want of room') })
+  log.error({ err: Object.assign(error, { code: 'SQLITE_FULL', sent: 'a body' }) }, 'failed')
+  log.error({ err: new Error('plain') }, 'failed')
+  const [full, plain] = lines.map((line) => JSON.parse(line).err)
+  expect(full).toEqual({
+    type: 'Error',
+    message: `no apps_${id}_[redacted]: for want of room`,
+    stack: expect.stringMatching(/^Error: no apps_0123456789ab_\[redacted\]\n/),
+    code: 'SQLITE_FULL',
+    cause: 'Error: for want of room',
+  })
+  expect(Object.keys(plain)).toEqual(['type', 'message', 'stack'])
 })
 
 test.for<[target: string, told: string]>([
