@@ -136,8 +136,9 @@ test('a write whose caller goes while it waits is not made', async () => {
     body: JSON.stringify(body),
     signal: caller.signal,
   })
-  // Its key has been read.
-  await expect.poll(() => service.database.read(({ sql }) => sql('api_keys').count('*'))).toBeTruthy()
+  const waiting = () => service.database.usage().pools.find(({ name }) => name === 'writer')?.waiting
+  // With the note of its key's use.
+  await expect.poll(waiting).toBe(2)
   caller.abort()
   await expect(gone).rejects.toThrow()
   await expect.poll(() => service.log.at(-1)).toMatch(/POST aborted/)
