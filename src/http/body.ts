@@ -14,6 +14,9 @@ const patience = 16 * limit
 const mostTokens = 1000
 const tooMuch = { in: 'body' as const, field: '', message: `must have at most ${mostTokens} names, values and signs` }
 
+/** The one charset of JSON (RFC 8259, section 8.1), as it is written in a Content-Type. */
+const utf8 = /^utf-8$/i
+
 /** Requests whose body ended before it began; body-parser makes `{}` of that. */
 const empty = new WeakSet<IncomingMessage>()
 
@@ -22,10 +25,10 @@ const parse = promisify(
     limit,
     // Values other than objects are the schema's to refuse, with the other problems.
     strict: false,
-    // RFC 8259, section 8.1: JSON is UTF-8. Decoding would put U+FFFD where it is not, and so change what was sent.
+    // Decoding would put U+FFFD where it is not UTF-8, and so change what was sent.
     verify: (request, _response, bytes, encoding) => {
       // What body-parser decodes by, whatever isUtf8Declared made of the header.
-      if (!/^utf-8$/i.test(encoding)) throw unsupportedMediaType()
+      if (!utf8.test(encoding)) throw unsupportedMediaType()
       if (bytes.length === 0) empty.add(request)
       if (!isUtf8(bytes)) throw malformed('The body is not valid UTF-8.')
       const json = bytes.toString()
@@ -56,7 +59,7 @@ export async function readBody(request: Request, response: Response): Promise<un
 /** body-parser would look at the charset when it has read the body, and refuse its size first. */
 const isUtf8Declared = ({ headers }: Request) =>
   [...(headers['content-type'] ?? '').matchAll(/\bcharset\s*=\s*"?([^\s;"]*)/gi)].every(([, name = '']) =>
-    /^utf-8$/i.test(name),
+    utf8.test(name),
   )
 
 /** Rejects when more has come than is worth waiting for; body-parser would read on to the end before it says so. */

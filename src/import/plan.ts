@@ -154,8 +154,8 @@ export function givers(lines: MatchedLine[]): number[] {
   for (const keeper of keepers) {
     for (const taker of takers.get(keeper) ?? []) {
       refused.add(taker)
-      const own = linesOf.get(ownApp(taker)?.id) ?? []
-      if (own.every((line) => refused.has(line))) keepers.push(ownApp(taker)?.id)
+      const own = ownApp(taker)?.id
+      if (linesOf.get(own)?.every((line) => refused.has(line))) keepers.push(own)
     }
   }
   return lines.filter((line) => !refused.has(line)).flatMap((line) => ownApp(line)?.id ?? [])

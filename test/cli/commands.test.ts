@@ -3,6 +3,7 @@ import { describe, expect, inject, test } from 'vitest'
 import { categoryStore } from '../../src/apps/categories.ts'
 import { appStore } from '../../src/apps/store.ts'
 import { unreviewedAfter } from '../../src/apps/unreviewed.ts'
+import type { Connection } from '../../src/db/dialect.ts'
 import { openDatabase } from '../../src/db/open.ts'
 import { copyWorld, noDatabase } from '../support/database.ts'
 import { expectRefusal, run } from '../support/process.ts'
@@ -97,6 +98,21 @@ describe('on a copy of the world', () => {
   })
 })
 
+/** The address of a copy of the world that was changed. */
+async function changedWorld(change: (connection: Connection) => Promise<void>): Promise<string> {
+  const address = await copyWorld()
+  const database = openDatabase(address)
+  await database.write(change)
+  await database.close()
+  return address
+}
+
+/** Gives the texts of a table's columns an ending. */
+const endingsOf =
+  ({ sql }: Connection, ending: string) =>
+  (table: string, ...columns: string[]) =>
+    sql(table).update(Object.fromEntries(columns.map((column) => [column, sql.raw('?? || ?', [column, ending])])))
+
 describe('nothing that others have written deceives a reader at a terminal:', () => {
   /** Begins an order to the terminal, and turns the direction in which the rest is read. */
   const trap = '\u001b\u202e'
@@ -104,17 +120,11 @@ describe('nothing that others have written deceives a reader at a terminal:', ()
 
   /** A copy of the world in which every text that is not of a fixed form ends so. */
   async function trappedWorld(): Promise<string> {
-    const address = await copyWorld()
-    const database = openDatabase(address)
-    await database.write(async (connection) => {
-      const { sql } = connection
-      const ending = async (table: string, ...columns: string[]) => {
-        const texts = columns.map((column) => [column, sql.raw('?? || ?', [column, trap])])
-        await sql(table).update(Object.fromEntries(texts))
-      }
+    return changedWorld(async (connection) => {
+      const ending = endingsOf(connection, trap)
       await ending('developers', 'name')
       await ending('categories', 'name')
-      await sql('api_keys').update({ name: `nightly${trap}` })
+      await connection.sql('api_keys').update({ name: `nightly${trap}` })
       await ending('apps', 'name', 'short_description', 'description', 'version', 'package_name', 'rejection_reason')
       const apps = appStore(connection)
       const app = await apps.find(1)
@@ -130,8 +140,6 @@ describe('nothing that others have written deceives a reader at a terminal:', ()
       const changes = { ...texts, unreviewed_since, unreviewed_changes: unreviewedAfter(app, texts) }
       await apps.save('app update', app, changes, { operator: `root${trap}` })
     })
-    await database.close()
-    return address
   }
 
   test.for<[command: string, texts: string[]]>([
@@ -201,20 +209,15 @@ describe('however long names are, a line of a list fits a terminal:', () => {
     ['key list', 2],
     ['moderation queue', 3],
   ])('%s', async ([command, cut]) => {
-    const address = await copyWorld()
-    const database = openDatabase(address)
     const long = 'x'.repeat(90)
-    await database.write(async (connection) => {
-      const { sql } = connection
-      const lengthen = async (table: string, ...columns: string[]) =>
-        sql(table).update(Object.fromEntries(columns.map((column) => [column, sql.raw('?? || ?', [column, long])])))
-      await lengthen('apps', 'name', 'slug')
-      await lengthen('developers', 'name')
-      await lengthen('categories', 'name', 'slug')
-      await sql('api_keys').update({ name: long })
+    const address = await changedWorld(async (connection) => {
+      const ending = endingsOf(connection, long)
+      await ending('apps', 'name', 'slug')
+      await ending('developers', 'name')
+      await ending('categories', 'name', 'slug')
+      await connection.sql('api_keys').update({ name: long })
       await categoryStore(connection).add('x'.repeat(80), 'X', { operator: long })
     })
-    await database.close()
     const { stdout } = await run(command.split(' '), { DATABASE_URL: address })
     const [head = '', row = '', ...rows] = stdout.split('\n')
     expect(Math.max(...[head, row, ...rows].map((line) => line.length))).toBe(80)

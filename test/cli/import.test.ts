@@ -5,13 +5,13 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { describe, expect, inject, test } from 'vitest'
 import { openDatabase } from '../../src/db/open.ts'
+import { textOf } from '../support/catalogue-file.ts'
 import { expectConsistentAt, expectSound } from '../support/consistent.ts'
 import { copyWorld, noDatabase, temporaryFolder } from '../support/database.ts'
 import { run, serve } from '../support/process.ts'
 
 const app = { name: 'Star Map', description: 'The sky above you.', category: 'tools', developer_name: 'Ada' }
 const review = { reviewer_name: 'Cy', rating: 4, comment: 'Fine.', created_at: '2026-01-01T00:00:00.000Z' }
-const textOf = (lines: object[]) => lines.map((line) => `${JSON.stringify(line)}\n`).join('')
 
 /** A file of so many apps, listed, each with a review. */
 function manyApps(count: number): string {

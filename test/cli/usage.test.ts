@@ -51,6 +51,18 @@ test('every command has help that fits a terminal, describes all of its parts, h
   expect(seen).toEqual(expect.arrayContaining(['serve', 'key issue', 'moderation queue', 'backup']))
 })
 
+test.for<[level: string, names: string[]]>([
+  ['the program', []],
+  ['a command', ['serve']],
+  ['a group', ['key']],
+  ['a command of a group', ['key', 'issue']],
+])('prints the help of %s, and has done what it was asked', async ([, names]) => {
+  let command = await programFor(names[0] ?? '')
+  for (const name of names) command = command.commands.find((one) => one.name() === name) ?? expect.fail()
+  const help = helpOf(command)
+  expect(await run([...names, '--help'])).toEqual({ code: 0, stdout: help, stderr: '' })
+})
+
 /** As it is printed where a terminal is 80 wide. */
 function helpOf(command: Command): string {
   let help = ''

@@ -19,13 +19,14 @@ async function measured(options: ServiceOptions = {}) {
   const stop = await metrics.listen({ host: '127.0.0.1', metricsPort })
   onTestFinished(stop)
   const service = await startService({ ...options, metrics })
+  const ask = () => fetch(`http://127.0.0.1:${metricsPort}/metrics`)
   const read = async () => {
-    const lines = (await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text()).split('\n')
+    const lines = (await (await ask()).text()).split('\n')
     return new Map(lines.filter((line) => /^[a-z]/.test(line)).map((line) => [line.replace(/ \S+$/, ''), line]))
   }
   /** The value of a metric with these labels, written as it writes them. */
   const value = async (name: string) => Number((await read()).get(name)?.replace(/.* /, ''))
-  return { service, metricsPort, read, value }
+  return { metrics, service, ask, read, value }
 }
 
 test('counts requests by operation and status, with the names and buckets of OpenTelemetry', async () => {
@@ -67,8 +68,8 @@ test('methods are counted each by itself, those that a caller makes up as one', 
 })
 
 test('each has its help', async () => {
-  const { metricsPort } = await measured()
-  const text = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text()
+  const { ask } = await measured()
+  const text = await (await ask()).text()
   const helps = new Map(
     [...text.matchAll(/^# HELP ((?:apps|db|http)_\S+) (.*)$/gm)].map(([, name, help]) => [name, help]),
   )
@@ -105,19 +106,16 @@ test('durations are in seconds', async () => {
 })
 
 test('what cannot be told is a 500, and told when it can', async () => {
-  const metrics = new Metrics({ version: '1.0.0' })
-  const metricsPort = await freePort()
-  onTestFinished(await metrics.listen({ host: '127.0.0.1', metricsPort }))
+  const { metrics, ask } = await measured()
   let isBroken = true
   metrics.gauge('apps_broken', 'Not always.', [], () => {
     if (isBroken) throw new Error('broken')
     return [[{}, 7]]
   })
-  const read = () => fetch(`http://127.0.0.1:${metricsPort}/metrics`)
-  const broken = await read()
+  const broken = await ask()
   expect([broken.status, await broken.text()]).toEqual([500, ''])
   isBroken = false
-  expect(await (await read()).text()).toContain('\napps_broken 7\n')
+  expect(await (await ask()).text()).toContain('\napps_broken 7\n')
 })
 
 test('end, with the connections of those who read them', async () => {

@@ -218,7 +218,7 @@ test('logs what the parser refuses, and what was given up, for what it is', asyn
   const refused = await answerTo(service, 'GET', '/apps', 'GET /apps HTTP/1.1\r\nHost: x\r\nbad header\r\n\r\n')
   expect(refused.body.data.errors).toEqual([{ in: 'header', field: '', message: 'the request is not valid HTTP' }])
   expect(refused.headers).toMatchObject({ connection: 'close', 'x-content-type-options': 'nosniff' })
-  // Pages may read it, as any other.
+  // Pages of other origins may read it, too.
   const other = (await service.get('/healthz')).headers
   for (const name of ['access-control-allow-origin', 'access-control-expose-headers'])
     expect(refused.headers[name], name).toBe(other[name])

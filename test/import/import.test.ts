@@ -2,10 +2,10 @@ import { Readable, Writable } from 'node:stream'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type Database, openDatabase } from '../../src/db/open.ts'
 import { exportCatalogue } from '../../src/import/export.ts'
-import { importCatalogue, type Summary } from '../../src/import/import.ts'
+import type { Summary } from '../../src/import/import.ts'
 import type { Line } from '../../src/import/line.ts'
 import { moderationStore } from '../../src/moderation/store.ts'
-import { exportLines, importLines } from '../support/catalogue-file.ts'
+import { exportLines, importFrom, importLines, textOf } from '../support/catalogue-file.ts'
 import { holdClock } from '../support/clock.ts'
 import { expectConsistent } from '../support/consistent.ts'
 import { noDatabase } from '../support/database.ts'
@@ -18,6 +18,9 @@ const review = (rating: number, seconds = 0) => ({
   comment: 'Seen.',
   created_at: new Date(Date.UTC(2026, 0, 1, 0, 0, seconds)).toISOString(),
 })
+
+const manyApps = (count: number, from = 0) =>
+  Array.from({ length: count }, (_, index) => ({ ...app, name: `Star ${from + index}` }))
 
 async function emptyDatabase() {
   const database = openDatabase(await noDatabase())
@@ -806,32 +809,25 @@ test('apps exchange their package names, wherever in the file they stand, and ta
 
 test('each refused line is told of by its number, with its text and what is wrong with it', async () => {
   const { database } = await startService()
-  const bytes = [
-    Buffer.from('{"name": 1}'),
-    Buffer.from(JSON.stringify({ category: { slug: 'tools', name: 'Sky' } })),
-    Buffer.from(JSON.stringify({ category: { slug: 'sky', name: 'Tools' } })),
-    Buffer.from(JSON.stringify(app)),
-    Buffer.from([0xff]),
-    Buffer.from(JSON.stringify({ ...app, name: 'Moon', category: { slug: 'sky', name: 'Tools' } })),
+  const clashing = { category: { slug: 'sky', name: 'Tools' } }
+  const moon = { ...app, name: 'Moon', ...clashing }
+  const parts = [
+    Buffer.from(textOf(['{"name": 1}', { category: { slug: 'tools', name: 'Sky' } }, clashing, app])),
+    Buffer.from([0xff, 0x0a]),
+    Buffer.from(textOf([moon])),
   ]
-  async function* source() {
-    for (const line of bytes) yield Buffer.concat([line, Buffer.from('\n')])
-  }
   const told: unknown[] = []
-  const summary = await importCatalogue(database, source(), {
-    actor: { operator: 'test' },
-    onlyNew: false,
+  const summary = await importFrom(database, Readable.from(parts), {
     onReject: async (number, problems, text) => {
       told.push([number, problems.map(({ field, message }) => `${field} ${message}`), text])
     },
-    onProgress: () => {},
   })
   expect(countsOf(summary)).toEqual([1, 0, 1, 4])
   expect(told).toEqual([
     [1, expect.arrayContaining(['/name must be a string']), '{"name": 1}'],
-    [3, ['/category has a slug or name that another has here: sky, Tools'], bytes[2]?.toString()],
+    [3, ['/category has a slug or name that another has here: sky, Tools'], JSON.stringify(clashing)],
     [5, [' is not UTF-8'], undefined],
-    [6, ['/category there is already a category with the name Tools'], bytes[5]?.toString()],
+    [6, ['/category there is already a category with the name Tools'], JSON.stringify(moon)],
   ])
 })
 
@@ -968,19 +964,16 @@ test('an export into an empty database gives the same public answers, byte for b
   await empty.close()
 })
 
-/** A source of a file's parts that gives those behind the first when it is told to. */
-function heldSource(first: object[], ...others: object[][]) {
+/** A source that gives the rest of a file when it is told to. */
+function heldSource(first: object[], rest: object[]) {
   const { promise: held, resolve: goOn } = Promise.withResolvers<void>()
   async function* source() {
-    yield textOf(first)
+    yield Buffer.from(textOf(first))
     await held
-    for (const lines of others) yield textOf(lines)
+    yield Buffer.from(textOf(rest))
   }
   return { source: source(), goOn }
 }
-const textOf = (lines: object[]) => Buffer.from(lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
-const manyApps = (count: number, from = 0) =>
-  Array.from({ length: count }, (_, index) => ({ ...app, name: `Star ${from + index}` }))
 
 describe('others write while an import waits for its file', () => {
   const longReviews = Array.from({ length: 3000 }, (_, index) => ({
@@ -997,12 +990,7 @@ describe('others write while an import waits for its file', () => {
     onTestFinished(() => other.close())
     const { source, goOn } = heldSource(first, manyApps(1400, 1400))
     const { promise: written, resolve: isWritten } = Promise.withResolvers<void>()
-    const importing = importCatalogue(database, source, {
-      actor: { operator: 'test' },
-      onlyNew: false,
-      onReject: async () => {},
-      onProgress: () => isWritten(),
-    })
+    const importing = importFrom(database, source, { onProgress: () => isWritten() })
     await written
     // Half of the file is not there yet: were the lock held till it is, this would wait in vain.
     expect(countsOf(await importLines(other, [{ ...app, name: 'Beside' }]))).toEqual([1, 0, 0, 0])
@@ -1015,10 +1003,7 @@ describe('others write while an import waits for its file', () => {
 test('of a file without a line nothing is written', async () => {
   const { database } = await startService()
   const progress: Summary[] = []
-  const summary = await importCatalogue(database, Readable.from([Buffer.from('\n \n')]), {
-    actor: { operator: 'test' },
-    onlyNew: false,
-    onReject: async () => {},
+  const summary = await importFrom(database, Readable.from([Buffer.from('\n \n')]), {
     onProgress: (sums) => progress.push(sums),
   })
   expect(countsOf(summary)).toEqual([0, 0, 0, 0])
@@ -1032,14 +1017,11 @@ describe('a file that breaks off', () => {
   ])('by %s: what was read till then is in', async ([thrown, broken]) => {
     const { database } = await startService()
     async function* source() {
-      yield textOf(manyApps(2))
+      yield Buffer.from(textOf(manyApps(2)))
       throw thrown
     }
     const sums: number[] = []
-    const summary = await importCatalogue(database, source(), {
-      actor: { operator: 'test' },
-      onlyNew: false,
-      onReject: async () => {},
+    const summary = await importFrom(database, source(), {
       onProgress: ({ lines, created }) => sums.push(lines, created),
     })
     expect(summary).toEqual({ lines: 2, created: 2, other_slugs: 0, updated: 0, unchanged: 0, rejected: 0, broken })

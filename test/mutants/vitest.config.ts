@@ -9,7 +9,7 @@ process.env.UV_THREADPOOL_SIZE = '8'
 const told = (process.env.TESTS || 'test').split(',')
 
 /** In the order that they are named, and the small ones first: what is tried ends with the first test that sees the mistake. */
-class SmallFirst extends BaseSequencer {
+class SoonestSeen extends BaseSequencer {
   override async sort(files: TestSpecification[]) {
     const rank = ({ moduleId }: TestSpecification) => told.findIndex((name) => moduleId.includes(`/${name}`))
     const size = ({ moduleId }: TestSpecification) => statSync(moduleId).size
@@ -41,7 +41,7 @@ export default defineConfig({
       },
     ],
     globalSetup: ['test/contract/coverage.ts'],
-    sequence: { sequencer: SmallFirst },
+    sequence: { sequencer: SoonestSeen },
     // Shorter than in the suite's own: many a mistake has its tests wait for what never comes.
     testTimeout: 30_000,
     hookTimeout: 30_000,

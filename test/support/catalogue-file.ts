@@ -2,23 +2,35 @@ import { PassThrough } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import type { Database } from '../../src/db/open.ts'
 import { exportCatalogue } from '../../src/import/export.ts'
-import { importCatalogue, type Summary } from '../../src/import/import.ts'
+import { type ImportOptions, importCatalogue, type Summary } from '../../src/import/import.ts'
 
 export type Imported = Summary & { rejects: { line: number; fields: string[] }[] }
 
-/** Imports lines as a file that holds them would be; text is taken as it is. */
+/** Lines as a file holds them; text is taken as it is. */
+export const textOf = (lines: (object | string)[]): string =>
+  lines.map((line) => `${typeof line === 'string' ? line : JSON.stringify(line)}\n`).join('')
+
+/** Imports what a source gives, by an operator of its own. */
+export const importFrom = (database: Database, source: AsyncIterable<Buffer>, options: Partial<ImportOptions> = {}) =>
+  importCatalogue(database, source, {
+    actor: { operator: 'test' },
+    onlyNew: false,
+    onReject: async () => {},
+    onProgress: () => {},
+    ...options,
+  })
+
+/** Imports lines as a file that holds them would be. */
 export async function importLines(database: Database, lines: (object | string)[], onlyNew = false): Promise<Imported> {
   const rejects: Imported['rejects'] = []
   async function* source() {
-    for (const line of lines) yield Buffer.from(`${typeof line === 'string' ? line : JSON.stringify(line)}\n`)
+    for (const line of lines) yield Buffer.from(textOf([line]))
   }
-  const summary = await importCatalogue(database, source(), {
-    actor: { operator: 'test' },
+  const summary = await importFrom(database, source(), {
     onlyNew,
     onReject: async (line, problems) => {
       rejects.push({ line, fields: problems.map(({ field }) => field) })
     },
-    onProgress: () => {},
   })
   return { ...summary, rejects }
 }
