@@ -50,8 +50,10 @@ Examples:
   npx apps-service import --schema
   zcat old.gz | npx apps-service import - --dry-run --json
 
-JSON: {lines, created, updated, unchanged, rejected, seconds, rejects}; rejects
-is the file of what was refused, and left out where nothing was.`,
+JSON: {lines, created, other_slugs, updated, unchanged, rejected, seconds,
+rejects, reasons: [{reason, count}]}; other_slugs is how many of those created
+have another slug than their line, rejects the file of what was refused. It and
+the reasons are left out where nothing was.`,
     )
     .action(runImport)
 

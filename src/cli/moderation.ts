@@ -71,8 +71,8 @@ where there is no such app. An app: {id, slug, name, short_description,
 description, version, package_name, status, rejection_reason, deleted_at,
 unreviewed_since, created_at, updated_at, approved_at, total_downloads,
 average_rating, rating_count, review_count, category: {id, slug, name},
-developer: as in developer list, changes: as in queue, history: as in audit,
-the newest ${historyLimit} entries}.`,
+developer: as in developer list, changes: as in queue, history: the newest
+${historyLimit} entries as in audit}.`,
         )
         .action(show),
     )

@@ -1,0 +1,98 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Command } from 'commander'
+import { describe, expect, inject, test } from 'vitest'
+import { programFor } from '../../src/cli/program.ts'
+import { copyWorld, noDatabase, temporaryFolder } from '../support/database.ts'
+import { run } from '../support/process.ts'
+import { startService } from '../support/service.ts'
+
+const { keys, apps } = inject('world')
+
+/** Lines of each kind for an import: one that is taken, and one that is not. */
+function catalogueFile(): string {
+  const file = join(temporaryFolder(), 'apps.ndjson')
+  const app = { name: 'Star Map', description: 'The sky.', category: 'tools', developer_name: 'Ada' }
+  writeFileSync(file, `${JSON.stringify(app)}\n{}\n`)
+  return file
+}
+
+async function emptyDatabase(): Promise<string> {
+  const address = await noDatabase()
+  await run(['migrate'], { DATABASE_URL: address })
+  return address
+}
+
+async function changeListedApp(databaseUrl: string) {
+  const service = await startService({ databaseUrl })
+  const changed = await service.request('PUT', `/apps/${apps.approved}`, { key: keys.ada, json: { version: '2' } })
+  expect(changed.status).toBe(200)
+}
+
+type Row = [command: string, args: (databaseUrl: string) => string[] | Promise<string[]>]
+
+const rows: Row[] = [
+  ['key issue', () => ['--developer', 'Ada']],
+  ['key list', () => []],
+  ['key revoke', () => [keys.bob]],
+  ['category add', () => ['--slug', 'travel', '--name', 'Travel']],
+  ['category list', () => []],
+  ['category rename', () => ['tools', '--name', 'Useful']],
+  ['moderation queue', (databaseUrl) => changeListedApp(databaseUrl).then(() => ['--changed'])],
+  ['moderation show', () => [String(apps.approved), '99']],
+  ['moderation approve', () => [String(apps.pending), '99']],
+  ['moderation reject', () => [String(apps.pending), '99', '--reason', 'Spam']],
+  ['app list', () => []],
+  ['app restore', () => [String(apps.deleted)]],
+  ['app transfer', () => [String(apps.approved), '--to', 'Bob']],
+  ['developer list', () => []],
+  ['developer rename', () => ['Ada', '--to', 'Lovelace']],
+  ['audit', () => []],
+  ['import', () => [catalogueFile()]],
+  ['backup', () => [join(temporaryFolder(), 'backup.sqlite')]],
+  ['copy', async () => ['--to', await emptyDatabase()]],
+]
+
+/** What these hold has the names of columns or of tables. */
+const named = ['before', 'after', 'rows']
+
+describe('help tells each name that is printed for programs, and no other:', () => {
+  test.for(rows)('%s', async ([command, args], { skip }) => {
+    skip(command === 'backup' && inject('engine') !== 'sqlite', 'backups are of files')
+    const address = await copyWorld()
+    const words = command.split(' ')
+    const printed = await run([...words, ...(await args(address)), '--json'], { DATABASE_URL: address })
+    const { names, elsewhere } = namesTold((await run([...words, '--help'])).stdout)
+    expect(printed.stdout, printed.stderr).not.toBe('')
+    expect(names).toEqual(namesIn(JSON.parse(printed.stdout), [...elsewhere, ...named]))
+  })
+
+  test('of every command that prints such', async () => {
+    expect(namesOf(await programFor('')).toSorted()).toEqual(rows.map(([command]) => command).toSorted())
+  })
+})
+
+/** What stands in braces behind "JSON:", and whose own names the help of another command tells: `history: … as in audit`. */
+function namesTold(help: string) {
+  const [, paragraph = ''] = /\nJSON: ([\s\S]*?)(?:\n\n|$)/.exec(help) ?? []
+  const objects = [...paragraph.matchAll(/\{(?:[^{}]|\{[^{}]*\})*\}/g)].join()
+  const names = [...objects.matchAll(/[{,]\s*(\w+)/g)].map(([, name = '']) => name)
+  const elsewhere = [...objects.matchAll(/(\w+):[^{}[\],]*as in /g)].map(([, name = '']) => name)
+  return { names: [...new Set(names)].toSorted(), elsewhere }
+}
+
+/** At any depth, but not below those that are told of elsewhere. */
+function namesIn(printed: unknown, elsewhere: string[]): string[] {
+  if (typeof printed !== 'object' || printed === null) return []
+  const names = Object.entries(printed).flatMap(([name, value]) => {
+    const below = elsewhere.includes(name) ? [] : namesIn(value, elsewhere)
+    return Array.isArray(printed) ? below : [name, ...below]
+  })
+  return [...new Set(names)].toSorted()
+}
+
+const namesOf = (command: Command): string[] =>
+  command.commands.flatMap((one) => [
+    ...(one.options.some(({ long }) => long === '--json') ? [one.name()] : []),
+    ...namesOf(one).map((name) => `${one.name()} ${name}`),
+  ])
