@@ -8,7 +8,7 @@ import { openDatabase } from '../../src/db/open.ts'
 import { textOf } from '../support/catalogue-file.ts'
 import { expectConsistentAt, expectSound } from '../support/consistent.ts'
 import { copyWorld, noDatabase, temporaryFolder } from '../support/database.ts'
-import { run, serve } from '../support/process.ts'
+import { atTerminal, hasTerminal, run, serve } from '../support/process.ts'
 
 const app = { name: 'Star Map', description: 'The sky above you.', category: 'tools', developer_name: 'Ada' }
 const review = { reviewer_name: 'Cy', rating: 4, comment: 'Fine.', created_at: '2026-01-01T00:00:00.000Z' }
@@ -37,6 +37,18 @@ describe('import', () => {
     expect(first.stdout).toMatch(/^2 lines in [\d.]+ s \(\d+\/s\): 2 created, 0 updated, 0 unchanged\.\n$/)
     expect((await run(['import', file], env)).stdout).toMatch(/0 created, 0 updated, 2 unchanged/)
     expect(existsSync(`${file}.rejects.ndjson`)).toBe(false)
+  })
+
+  test.skipIf(!hasTerminal)('shows at a terminal how far it is, and leaves the terminal as it was', async () => {
+    const shown = await atTerminal(100, ['import', manyApps(300)], { DATABASE_URL: await copyWorld() })
+    const [bar = '', sentence, ...rest] = shown.split('\n')
+    const states = [...bar.matchAll(/ (\d+)% \| (\d+) lines \| (\d+)\/s \| (\d+)s left/g)].map(([, ...told]) => told)
+    expect(states.at(0)).toEqual(['0', '0', '0', '0'])
+    expect(states.at(-1)).toEqual(['100', '300', expect.stringMatching(/^[1-9]/), '0'])
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: wrapping is on again
+    expect(bar).toMatch(/\u001b\[\?7h[^?]*$/)
+    expect(sentence).toMatch(/^300 lines in [\d.]+ s/)
+    expect(rest).toEqual([''])
   })
 
   test('names what it refuses, with the line and all problems, and takes the rest', async () => {

@@ -1,8 +1,9 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import { expect, onTestFinished } from 'vitest'
 import { type CheckedAnswer, check, type RequestOptions } from './check.ts'
 
@@ -29,6 +30,20 @@ export function run(args: string[], env: Record<string, string> = {}, input = ''
     })
     child.stdin?.end(input)
   })
+}
+
+/** Whether `atTerminal` can be: with the `script` of util-linux. */
+export const hasTerminal = spawnSync('script', ['--version'], { encoding: 'utf8' }).stdout?.includes('util-linux')
+
+/** All that a command shows at a terminal of so many columns, with what it tells the terminal to do. */
+export async function atTerminal(columns: number, args: string[], env: Record<string, string>): Promise<string> {
+  const command = [process.execPath, main, ...args].map((word) => `'${word}'`).join(' ')
+  const { stdout } = await promisify(execFile)(
+    'script',
+    ['--quiet', '--return', '--command', `stty cols ${columns}; exec ${command}`, '/dev/null'],
+    { env: { ...inherited, ...env } },
+  )
+  return stdout.replaceAll('\r\n', '\n')
 }
 
 /** It ended with one line that says why. */
