@@ -134,6 +134,31 @@ describe('import', () => {
     expect((await run(['import', mended], env)).stdout).toMatch(/^1067 lines .* 1067 created/)
   })
 
+  test('names the ten reasons that refused most, and says how many more there are', async () => {
+    const lines = Array.from({ length: 12 }, (_, field) =>
+      Array.from({ length: 12 - field }, () => ({ ...app, [`field${field}`]: 1 })),
+    )
+    const reply = await run(
+      ['import', '-', '--rejects', '/dev/null'],
+      { DATABASE_URL: await copyWorld() },
+      textOf(lines.flat()),
+    )
+    const [total, ...told] = reply.stderr.trimEnd().split('\n')
+    expect(total).toMatch(/^78 refused: see \/dev\/null, /)
+    expect(told).toEqual([
+      ...lines.slice(0, 10).map(({ length }, field) => `  ${length} × /field${field}: is not a field that can be set`),
+      '  and 2 more reasons',
+    ])
+  })
+
+  test('says how many have another slug than their line', async () => {
+    const env = { DATABASE_URL: await copyWorld() }
+    const lines = ['tide-clock', 'moon'].map((slug) => ({ ...app, name: slug, slug, developer_name: 'Eve' }))
+    expect((await run(['import', '-'], env, textOf(lines))).stdout).toMatch(
+      /: 2 created \(1 with another slug: theirs is another developer's\), 0 updated, 0 unchanged\.\n$/,
+    )
+  })
+
   test('says where a broken file breaks off, and what is in', async () => {
     const env = { DATABASE_URL: await copyWorld() }
     const file = join(temporaryFolder(), 'broken.ndjson.gz')
