@@ -699,7 +699,7 @@ export interface components {
             message: components["schemas"]["Message"];
             data: components["schemas"]["ForbiddenError"];
         };
-        /** @description The app has changed since you read it. */
+        /** @description The app has changed since you read it, or `If-Match` has no ETag. */
         PreconditionFailedError: {
             /**
              * @description Always `precondition_failed`.
@@ -1192,7 +1192,7 @@ export interface components {
                 "application/json": components["schemas"]["ForbiddenEnvelope"];
             };
         };
-        /** @description The app has changed since the ETag in If-Match was read. Nothing was changed. */
+        /** @description No ETag in If-Match is the app's: it has changed since that was read, or was sent without its quotes. Nothing was changed. */
         PreconditionFailed: {
             headers: {
                 "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
@@ -1271,7 +1271,7 @@ export interface components {
          */
         Id: components["schemas"]["AppId"];
         /**
-         * @description The app's ETag as last read (or several, or `*`). Where none is the app's own any more, nothing is changed and the answer
+         * @description The app's ETag as last read, its quotes too (or several, or `*`). Where none is the app's own any more, nothing is changed and the answer
          *     is `412`.
          * @example "8Zt9pYw0q3vQkM1cX5rB7nLd2Hs"
          */
@@ -1564,7 +1564,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The app's ETag as last read (or several, or `*`). Where none is the app's own any more, nothing is changed and the answer
+                 * @description The app's ETag as last read, its quotes too (or several, or `*`). Where none is the app's own any more, nothing is changed and the answer
                  *     is `412`.
                  * @example "8Zt9pYw0q3vQkM1cX5rB7nLd2Hs"
                  */
@@ -1624,7 +1624,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The app's ETag as last read (or several, or `*`). Where none is the app's own any more, nothing is changed and the answer
+                 * @description The app's ETag as last read, its quotes too (or several, or `*`). Where none is the app's own any more, nothing is changed and the answer
                  *     is `412`.
                  * @example "8Zt9pYw0q3vQkM1cX5rB7nLd2Hs"
                  */

@@ -20,3 +20,6 @@ export const codedTag = (etag: string, coding: string) => `${etag.slice(0, -1)}-
  */
 export const holds = (ifMatch: string, etag: string): boolean =>
   ifMatch === '*' || ifMatch.split(',').some((tag) => tag.trim().replace(/-(?:br|gzip)"$/, '"') === etag)
+
+/** Whether one tag of an If-Match header could hold for something: a strong one, in its quotes. */
+export const hasStrongTag = (ifMatch: string): boolean => ifMatch.split(',').some((tag) => /^"[^"]*"$/.test(tag.trim()))

@@ -62,6 +62,11 @@ test.for<[what: string, environment: NodeJS.ProcessEnv, config: Partial<Config>]
     { CONTACT_URL: 'keys@apps.example.org' },
     { contact: { email: 'keys@apps.example.org' } },
   ],
+  [
+    'an e-mail address as a link to ask for keys',
+    { CONTACT_URL: 'mailto:keys@apps.example.org' },
+    { contact: { email: 'keys@apps.example.org' } },
+  ],
   ['a proxy', { TRUST_PROXY: '1' }, { trustProxy: 1 }],
   [
     'networks of proxies',

@@ -16,6 +16,8 @@ response = requests.post(
 answer = response.json()
 data = answer["data"]
 if not answer["success"]:
+    if data["code"] == "unknown_category":
+        print("Take one of", data["categories"])
     sys.exit(f"{answer['message']} {data.get('errors')}")
 
 print(data["app_id"], data["status"])

@@ -13,8 +13,10 @@ const { data, error } = await api.POST('/apps', {
     category_id: 3,
   },
 })
-if (error) {
-  console.error(error.message, error.data)
-  process.exit(1)
+if (error?.data.code === 'unknown_category') {
+  console.error('Take one of', error.data.categories)
 }
+if (error)
+  throw new Error(error.message, { cause: error.data })
+
 console.log(data.data.app_id, data.data.status)

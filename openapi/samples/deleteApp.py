@@ -1,3 +1,4 @@
+import sys
 import requests
 
 key = "apps_YOUR_KEY"
@@ -7,7 +8,8 @@ response = requests.delete(
     headers={"Authorization": f"Bearer {key}"},
     timeout=10,
 )
-response.raise_for_status()
-
 answer = response.json()
+if not answer["success"]:
+    sys.exit(answer["message"])
+
 print(answer["data"]["app_id"], answer["message"])

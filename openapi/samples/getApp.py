@@ -1,11 +1,13 @@
+import sys
 import requests
 
 url = "http://localhost:3000/apps/42"
 
-response = requests.get(url, timeout=10)
-response.raise_for_status()
+answer = requests.get(url, timeout=10).json()
+if not answer["success"]:
+    sys.exit(answer["message"])
 
-app = response.json()["data"]["app"]
+app = answer["data"]["app"]
 print(app["name"], app["average_rating"])
 for review in app["reviews"]:
     print(review["rating"], review["comment"])

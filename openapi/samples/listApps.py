@@ -1,3 +1,4 @@
+import sys
 import requests
 
 url = "http://localhost:3000/apps"
@@ -5,8 +6,10 @@ query = {"search": "tide"}
 
 while url:
     page = requests.get(url, query, timeout=10)
-    page.raise_for_status()
-    for app in page.json()["data"]["apps"]:
+    answer = page.json()
+    if not answer["success"]:
+        sys.exit(answer["message"])
+    for app in answer["data"]["apps"]:
         print(app["id"], app["name"])
 
     # The next page's address has the query in it.

@@ -1,5 +1,4 @@
 curl -G "http://localhost:3000/apps" \
   --data-urlencode "search=tide table" \
   -d sort=rating \
-  -d limit=20 \
-  -d page=2
+  -d limit=20

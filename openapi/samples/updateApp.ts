@@ -10,6 +10,7 @@ const path = { id: 42 }
 const read = await api.GET('/apps/{id}', {
   params: { path },
 })
+if (read.error) throw new Error(read.error.message)
 const etag = read.response.headers.get('ETag') ?? ''
 
 // Refused with 412 where the app changed meanwhile.

@@ -3,7 +3,7 @@ import type { App, AppChanges, Handlers } from '../contract.ts'
 import type { Connection } from '../db/dialect.ts'
 import type { Database } from '../db/open.ts'
 import { notFound, ServiceError } from '../errors.ts'
-import { etagOf, holds } from '../etag.ts'
+import { etagOf, hasStrongTag, holds } from '../etag.ts'
 import { onlySet } from '../only-set.ts'
 import { type Forgiven, findApps } from './catalogue.ts'
 import { categoryStore } from './categories.ts'
@@ -176,7 +176,9 @@ function demandUnchanged(app: FoundApp, ifMatch: string | undefined) {
   if (ifMatch === undefined || holds(ifMatch, etagOf({ app: detail(app) }))) return
   throw new ServiceError(
     'precondition_failed',
-    'The app has changed since you read it; read it again and repeat the change.',
+    hasStrongTag(ifMatch)
+      ? 'The app has changed since you read it; read it again and repeat the change.'
+      : 'If-Match must be an ETag as it was answered: in its quotes, without W/.',
   )
 }
 

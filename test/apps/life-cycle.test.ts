@@ -149,16 +149,22 @@ test('an unchanged app is 304; every update changes its ETag', async () => {
   const second = await service.get(path, { headers: { 'If-None-Match': etag } })
   expect(second.status).toBe(200)
   expect(second.headers.etag).toBe(updated.headers.etag)
-  // A weak tag cannot hold for If-Match (RFC 9110, section 13.1.1).
-  const weak = await service.request('PUT', path, {
-    key: keys.ada,
-    json: { version: '3' },
-    headers: { 'If-Match': `W/${updated.headers.etag}` },
-  })
-  expect(weak.status).toBe(412)
+  // A weak tag cannot hold for If-Match (RFC 9110, section 13.1.1), nor can what is no tag: to read again would not help.
+  const now = String(updated.headers.etag)
+  for (const tag of [`W/${now}`, now.slice(1, -1), '', `${now.slice(1)}, W/${now}`]) {
+    const headers = { 'If-Match': tag }
+    const refused = await service.request('PUT', path, { key: keys.ada, json: { version: '3' }, headers })
+    expect([refused.status, refused.body.message], tag).toEqual([
+      412,
+      'If-Match must be an ETag as it was answered: in its quotes, without W/.',
+    ])
+  }
   const stale = await service.request('DELETE', path, { key: keys.ada, headers: { 'If-Match': etag } })
-  expect(stale.status).toBe(412)
-  const current = { 'If-Match': `"x", ${updated.headers.etag}` }
+  expect([stale.status, stale.body.message]).toEqual([
+    412,
+    'The app has changed since you read it; read it again and repeat the change.',
+  ])
+  const current = { 'If-Match': `"x", ${now}` }
   expect((await service.request('DELETE', path, { key: keys.ada, headers: current })).status).toBe(200)
 })
 

@@ -36,7 +36,7 @@ const expectations: Record<
 > = {
   listApps: {
     answer: async ({ server }) => {
-      const { body } = await server.request('GET', '/apps?search=tide+table&sort=rating&limit=20&page=2')
+      const { body } = await server.request('GET', '/apps?search=tide+table&sort=rating&limit=20')
       expect(body.data.apps).toHaveLength(20)
       return body
     },
@@ -132,14 +132,13 @@ test.for(samples.filter(({ operationId }) => operationId === 'updateApp'))(
   },
 )
 
-test('the TypeScript samples compile under strict, with the types that a consumer has', async () => {
+test('the TypeScript samples compile under strict, with no other types than those the introduction makes', async () => {
   const folder = consumerFolder()
   for (const { operationId, language, source } of samples) {
     if (language === 'TypeScript') writeFileSync(join(folder, `${operationId}.ts`), source)
   }
-  const options = { strict: true, noEmit: true, target: 'es2022', module: 'nodenext', types: ['node'] }
-  const typeRoots = [`${root}/node_modules/@types`]
-  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions: { ...options, typeRoots } }))
+  const compilerOptions = { strict: true, noEmit: true, target: 'es2022', module: 'nodenext', types: [] }
+  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions }))
   const { code, stdout } = await execute(`${root}/node_modules/.bin/tsc`, ['--project', folder])
   expect(stdout).toBe('')
   expect(code).toBe(0)
