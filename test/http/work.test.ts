@@ -80,7 +80,8 @@ describe('while searches take all the room that they have', () => {
     const { port } = service
     const caller = new AbortController()
     const gone = fetch(`http://127.0.0.1:${port}/apps?search=tide`, { signal: caller.signal })
-    await service.get('/apps?sort=popular')
+    const waiting = () => service.database.usage().pools.reduce((sum, pool) => sum + pool.waiting, 0)
+    await expect.poll(waiting).toBe(1)
     const before = statements.length
     caller.abort()
     await expect(gone).rejects.toThrow()
