@@ -8,7 +8,9 @@ import { minute, pastTime } from './time.ts'
 
 export const auditCommand = () =>
   new Command('audit')
-    .description('what was done, by whom, to apps, developers, keys and categories: the newest entries, oldest first')
+    .description(
+      'what was done, by whom, to apps, developers, keys and categories: the newest entries, in the order they were made',
+    )
     .option('--app <id>', 'of this app', wholeNumber)
     .option('--developer <name>', 'of this developer, their keys and their apps')
     .option('--since <time>', 'from this time on: 30d, 12h, 2026-01-31, 2026-01-31T09:30:00Z', pastTime)

@@ -1,7 +1,9 @@
 import { Command } from 'commander'
 import { accountStore } from '../accounts/store.ts'
+import { categoryStore } from '../apps/categories.ts'
 import { appStore } from '../apps/store.ts'
 import { readConfig } from '../config.ts'
+import type { Connection } from '../db/dialect.ts'
 import { openDatabase } from '../db/open.ts'
 import { operator, print, withDatabase } from './command.ts'
 
@@ -12,7 +14,7 @@ export const migrateCommand = () =>
 
 export const seedCommand = () =>
   new Command('seed')
-    .description('fill an empty database with the demo catalogue and print a key to try it; keep one that is not empty')
+    .description('fill a database that has no apps or categories with the demo catalogue, and print a key to try it')
     .action(seed)
 
 async function migrate() {
@@ -26,12 +28,14 @@ async function migrate() {
   }
 }
 
+/** Deleted apps count, too. */
+const isEmpty = async (connection: Connection) =>
+  (await appStore(connection).isEmpty()) && (await categoryStore(connection).all()).length === 0
+
 async function seed() {
   const { baseUrl } = readConfig(process.env)
   await withDatabase(async (database) => {
-    if (!(await database.read((connection) => appStore(connection).isEmpty()))) {
-      return print('The database has apps already; it stays as it is.')
-    }
+    if (!(await database.read(isEmpty))) return print('The database has apps or categories already; it stays as it is.')
     await database.seed(`${import.meta.dirname}/../../seeds`)
     const { key } = await database.write(async (connection) => {
       const accounts = accountStore(connection)

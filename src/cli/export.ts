@@ -1,11 +1,11 @@
-import { once } from 'node:events'
 import { createWriteStream } from 'node:fs'
 import { finished, pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
 import { Command } from 'commander'
-import { Refusal } from '../errors.ts'
+import type { Database } from '../db/open.ts'
 import { exportCatalogue } from '../import/export.ts'
 import { note, withDatabase } from './command.ts'
+import { writeNewFile } from './new-file.ts'
 import { pastTime } from './time.ts'
 
 export const exportCommand = () =>
@@ -35,29 +35,33 @@ Examples:
   npx apps-service export catalogue.ndjson.gz
   npx apps-service export | grep '"status":"pending"'
 
-To keep a mirror, import a whole export into an empty database once, and then,
-from cron:
+The file gets its name when it is whole, not before.
+
+To keep a mirror, migrate an empty database and import a whole export into it
+once, and then, from cron:
   npx apps-service export --since 2h |
     DATABASE_URL=sqlite:mirror.sqlite npx apps-service import -`,
     )
     .action(runExport)
 
 async function runExport(file: string, { since }: { since?: string }) {
-  const { apps, categories, next } = await withDatabase(async (database) => {
-    if (file === '-') return exportCatalogue(database, process.stdout, since)
-    const target = createWriteStream(file, { flags: 'wx' })
-    await once(target, 'open').catch((error: NodeJS.ErrnoException) => {
-      throw error.code === 'EEXIST' ? new Refusal(`${file} is there already; name a new file`) : error
-    })
-    const gzip = file.endsWith('.gz') ? createGzip() : undefined
-    const output = gzip ?? target
-    const written = gzip ? pipeline(gzip, target) : finished(target)
-    const exporting = exportCatalogue(database, output, since).finally(() => output.end())
-    // Neither goes on when the database is closed.
-    const [exported, end] = await Promise.allSettled([exporting, written])
-    if (end.status === 'rejected') throw end.reason
-    if (exported.status === 'rejected') throw exported.reason
-    return exported.value
-  })
+  const { apps, categories, next } = await withDatabase((database) =>
+    file === '-'
+      ? exportCatalogue(database, process.stdout, since)
+      : writeNewFile(file, 'export', (path) => exportTo(path, database, since)),
+  )
   note(`${apps} apps and ${categories} categories exported. What changes from now on: --since ${next}`)
+}
+
+async function exportTo(path: string, database: Database, since: string | undefined) {
+  const target = createWriteStream(path)
+  const gzip = path.endsWith('.gz') ? createGzip() : undefined
+  const output = gzip ?? target
+  const written = gzip ? pipeline(gzip, target) : finished(target)
+  const exporting = exportCatalogue(database, output, since).finally(() => output.end())
+  // Neither goes on when the database is closed.
+  const [exported, end] = await Promise.allSettled([exporting, written])
+  if (end.status === 'rejected') throw end.reason
+  if (exported.status === 'rejected') throw exported.reason
+  return exported.value
 }

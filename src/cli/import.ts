@@ -1,6 +1,6 @@
 import { createReadStream, createWriteStream, type WriteStream } from 'node:fs'
-import { rm, stat } from 'node:fs/promises'
-import { resolve } from 'node:path'
+import { open, realpath, rm, stat } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { pipeline, Transform } from 'node:stream'
 import { setFlagsFromString } from 'node:v8'
 import { Presets, SingleBar } from 'cli-progress'
@@ -23,7 +23,10 @@ export const importCommand = () =>
     .argument('[file]', 'path of the file, or - for standard input')
     .option('--dry-run', 'tell what would happen, in a copy of the database, and write nothing but the rejects')
     .option('--only-new', 'bring in new apps alone, and leave alone what is there')
-    .option('--rejects <path>', 'where refused lines go, each with its problems (default: FILE.rejects.ndjson)')
+    .option(
+      '--rejects <path>',
+      'where refused lines go, each with its problems (default: FILE.rejects.ndjson, of - stdin.rejects.ndjson)',
+    )
     .option('--schema', 'print the JSON Schema of a line instead')
     .option('--json', 'print one JSON object with the counts')
     .addHelpText(
@@ -42,8 +45,9 @@ again.
 
 A bad line is refused alone, and the rest goes in; the exit code is 1 then. What
 was refused is in the rejects, with the reasons: mend it there, and import that
-file. Stopped half-way and started again, an import finishes. A server may run
-meanwhile.
+file. The next import of the first file replaces the rejects, or removes them
+where nothing is refused. Stopped half-way and started again, an import
+finishes. A server may run meanwhile.
 
 Examples:
   npx apps-service import catalogue.ndjson.gz
@@ -62,9 +66,9 @@ async function runImport(file: string | undefined, options: Options, command: Co
   if (file === undefined) return command.error("error: missing required argument 'file'")
 
   const rejectsFile = options.rejects ?? (file === '-' ? 'stdin.rejects.ndjson' : `${file}.rejects.ndjson`)
-  if (resolve(rejectsFile) === resolve(file)) throw new Refusal('the rejects cannot go into the file itself')
-  const rejects = new Rejects(rejectsFile, options.rejects === undefined)
   const size = file === '-' ? undefined : await sizeOf(file)
+  await refuseForRejects(rejectsFile, file)
+  const rejects = new Rejects(rejectsFile)
   const source = file === '-' ? process.stdin : createReadStream(file, { highWaterMark: 64 * 1024 })
   const progress = showProgress(size)
   const begin = performance.now()
@@ -83,6 +87,7 @@ async function runImport(file: string | undefined, options: Options, command: Co
     progress.stop()
     await rejects.close()
   })
+  if (summary.rejected === 0 && !summary.broken) await rejects.removeFormer()
 
   const seconds = elapsed(begin)
   const { broken, ...counts } = summary
@@ -136,16 +141,43 @@ function sentenceOf(
 /** What is done in no time is done in a hundredth of a second. */
 const perSecond = (lines: number, seconds: number) => Math.round(lines / Math.max(seconds, 0.01))
 
-/** The file of refused lines; there only where there are any. One of an earlier run is replaced, or removed where its name is the usual one. */
+/**
+ * Refuses to have rejects in the file that is read, and in any that is there but for rejects of an earlier run: what it holds,
+ * a database for one, would be lost. A device or a pipe takes them.
+ */
+async function refuseForRejects(path: string, source: string) {
+  const there = await stat(path).catch(() => undefined)
+  if (there === undefined) {
+    const folder = dirname(path)
+    if ((await stat(folder).catch(() => undefined)) === undefined)
+      throw new Refusal(`the rejects cannot go into ${path}: ${folder} does not exist`)
+    return
+  }
+  if (there.isDirectory()) throw new Refusal(`the rejects cannot go into ${path}, which is a folder`)
+  if (!there.isFile() || there.size === 0) return
+  const [real, realSource] = await Promise.all([path, source].map((name) => realpath(name).catch(() => name)))
+  if (real === realSource) throw new Refusal('the rejects cannot go into the file itself')
+  if (!(await isOfRejects(path)))
+    throw new Refusal(`${path} is there already, and not of rejects; --rejects names another file`)
+}
+
+/** By its beginning, which stays when it is mended. */
+async function isOfRejects(path: string): Promise<boolean> {
+  const found = await stat(path).catch(() => undefined)
+  if (!found?.isFile()) return false
+  const file = await open(path)
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(64), 0, 64, 0).finally(() => file.close())
+  return /^\{\s*"line"\s*:\s*\d+\s*,\s*"errors"/.test(buffer.toString('utf8', 0, bytesRead))
+}
+
+/** The file of refused lines; there only where there are any. One of an earlier run is replaced or removed. */
 class Rejects {
   readonly reasons = new Reasons()
   readonly #path: string
-  readonly #isUsual: boolean
   #stream: WriteStream | undefined
 
-  constructor(path: string, isUsual: boolean) {
+  constructor(path: string) {
     this.#path = path
-    this.#isUsual = isUsual
   }
 
   async add(line: number, problems: Problem[], text: string | undefined) {
@@ -162,7 +194,10 @@ class Rejects {
   async close() {
     const stream = this.#stream
     if (stream) await new Promise<void>((resolve) => stream.end(resolve))
-    else if (this.#isUsual) await rm(this.#path, { force: true })
+  }
+
+  async removeFormer() {
+    if (await isOfRejects(this.#path)) await rm(this.#path)
   }
 }
 

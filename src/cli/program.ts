@@ -29,11 +29,14 @@ export async function run(argv: string[]) {
     process.exit(1)
   })
   const program = await programFor(argv[2] ?? '')
+  // commander's own help of a command has no more to say of one that is below another.
+  const isOfSubcommand = argv[2] === 'help' && argv.length > 4
+  const args = isOfSubcommand ? [...argv.slice(0, 2), ...argv.slice(3), '--help'] : argv
   for (const command of [program, ...program.commands.flatMap((group) => [group, ...group.commands])]) {
     command.exitOverride()
   }
   try {
-    await program.parseAsync(argv)
+    await program.parseAsync(args)
   } catch (error) {
     // commander has printed its own message, or the help that was asked for.
     if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2

@@ -5,7 +5,7 @@ import { repeatedField } from '../problems.ts'
 export type Reject = {
   line: number
   errors: { field: string; message: string; value?: unknown }[]
-  /** The line as it was: its text where that is no JSON, left out where it is no text. */
+  /** The line as it was, even if it was refused before: its text where that is no JSON, left out where it is no text. */
   rejected?: unknown
 }
 
@@ -13,7 +13,7 @@ export type Reject = {
 const longestValue = 200
 
 export function rejectOf(line: number, problems: Problem[], text: string | undefined): Reject {
-  const rejected = text === undefined ? undefined : parsed(text)
+  const rejected = text === undefined ? undefined : lineIn(parsed(text))
   const errors = problems.map(({ field, message }) => ({ field, message, value: shown(valueAt(rejected, field)) }))
   return { line, errors, rejected }
 }

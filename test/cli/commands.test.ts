@@ -234,6 +234,18 @@ describe('however long names are, a line of a list fits a terminal:', () => {
   const widthOf = (text: string) => Math.max(...text.split('\n').map((line) => line.length))
 })
 
+test('a database with categories of its own is not seeded', async () => {
+  const env = { DATABASE_URL: await noDatabase() }
+  await run(['migrate'], env)
+  await run(['category', 'add', '--slug', 'games', '--name', 'Games'], env)
+  expect(await run(['seed'], env)).toEqual({
+    code: 0,
+    stdout: 'The database has apps or categories already; it stays as it is.\n',
+    stderr: '',
+  })
+  expect(JSON.parse((await run(['app', 'list', '--json'], env)).stdout).apps).toEqual([])
+})
+
 test('an empty machine: migrate, seed, and everything is there', async () => {
   const env = { DATABASE_URL: await noDatabase() }
   expect(await run(['migrate'], env)).toMatchObject({

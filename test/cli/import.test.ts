@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { once } from 'node:events'
+import { existsSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { describe, expect, inject, test } from 'vitest'
@@ -217,14 +219,69 @@ describe('import', () => {
   test('never removes or overwrites a file that is not its own', async () => {
     const env = { DATABASE_URL: await copyWorld() }
     const folder = temporaryFolder()
-    const [file, other] = [join(folder, 'apps.ndjson'), join(folder, 'notes.txt')]
-    writeFileSync(file, textOf([app]))
-    writeFileSync(other, 'precious')
-    expect((await run(['import', file, '--rejects', other], env)).code).toBe(0)
-    expect(readFileSync(other, 'utf8')).toBe('precious')
-    const reply = await run(['import', file, '--rejects', file], env)
-    expect([reply.code, reply.stderr]).toEqual([1, 'apps-service: the rejects cannot go into the file itself\n'])
-    expect(readFileSync(file, 'utf8')).toBe(textOf([app]))
+    const path = (name: string) => join(folder, name)
+    writeFileSync(path('apps.ndjson'), textOf([app, {}]))
+    writeFileSync(path('database.sqlite'), 'precious')
+    writeFileSync(path('apps.ndjson.rejects.ndjson'), textOf([app]))
+    symlinkSync(path('apps.ndjson'), path('link'))
+    for (const [rejects, complaint] of [
+      ['apps.ndjson', 'the rejects cannot go into the file itself'],
+      ['link', 'the rejects cannot go into the file itself'],
+      [
+        'database.sqlite',
+        `${path('database.sqlite')} is there already, and not of rejects; --rejects names another file`,
+      ],
+      ['.', `the rejects cannot go into ${folder}, which is a folder`],
+      ['none/rejects', `the rejects cannot go into ${path('none/rejects')}: ${path('none')} does not exist`],
+    ] as const) {
+      const reply = await run(['import', path('apps.ndjson'), '--rejects', join(folder, rejects)], env)
+      expect([reply.code, reply.stdout, reply.stderr]).toEqual([1, '', `apps-service: ${complaint}\n`])
+    }
+    expect((await run(['import', path('apps.ndjson')], env)).stderr).toContain('is there already, and not of rejects')
+    expect(readFileSync(path('apps.ndjson'), 'utf8')).toBe(textOf([app, {}]))
+    expect(readFileSync(path('database.sqlite'), 'utf8')).toBe('precious')
+    expect(readFileSync(path('apps.ndjson.rejects.ndjson'), 'utf8')).toBe(textOf([app]))
+    expect((await run(['app', 'list', '--search', 'star map'], env)).stdout).not.toContain('Star Map')
+  })
+
+  test('replaces rejects of an earlier run, keeps them where it cannot begin, and removes them where none are left', async () => {
+    const env = { DATABASE_URL: await copyWorld() }
+    const rejects = join(temporaryFolder(), 'rejects')
+    const into = (text: string, environment: Record<string, string> = env) =>
+      run(['import', '-', '--rejects', rejects], environment, text)
+    await into(textOf([{ ...app, rating: 5 }]))
+    await into(textOf([{ ...app, stars: 5 }]))
+    const second = readFileSync(rejects, 'utf8')
+    expect(second).toContain('"stars":5')
+    expect(second).not.toContain('"rating":5')
+    expect((await into(textOf([app]), { DATABASE_URL: await noDatabase() })).code).toBe(1)
+    expect(readFileSync(rejects, 'utf8')).toBe(second)
+    expect((await into(textOf([app]))).code).toBe(0)
+    expect(existsSync(rejects)).toBe(false)
+  })
+
+  test('takes the rejects of rejects, too', async () => {
+    const env = { DATABASE_URL: await copyWorld() }
+    const rejects = join(temporaryFolder(), 'rejects')
+    const mend = async (text: string) => {
+      const reply = await run(['import', '-', '--rejects', rejects], env, text)
+      return { ...reply, rejects: existsSync(rejects) ? readFileSync(rejects, 'utf8') : '' }
+    }
+    const first = await mend(
+      textOf([
+        { ...app, name: '' },
+        { ...app, name: 'Moon Map', version: '' },
+      ]),
+    )
+    const second = await mend(first.rejects.replace('"name":""', '"name":"Star Map"'))
+    expect(second.stdout).toMatch(/1 created/)
+    expect(JSON.parse(second.rejects)).toEqual({
+      line: 2,
+      errors: [{ field: '/version', message: 'must not be empty', value: '' }],
+      rejected: { ...app, name: 'Moon Map', version: '' },
+    })
+    const third = await mend(second.rejects.replaceAll('"version":""', '"version":"2"'))
+    expect([third.code, third.rejects]).toEqual([0, ''])
   })
 
   test('says in one line that the rejects cannot be written', async () => {
@@ -253,8 +310,13 @@ describe('import', () => {
     ],
     ['a folder', ['import', '/'], 1, /\/ is no file that can be read/],
     ['no file at all', ['import'], 2, /missing required argument 'file'/],
-    ['an export over a file that is there', ['export', import.meta.filename], 1, /is there already; name a new file/],
-    ['an export into a folder that is not there', ['export', '/nowhere/x.ndjson'], 1, /nowhere/],
+    [
+      'an export over a file that is there',
+      ['export', import.meta.filename],
+      1,
+      /is there already, and stays as it is/,
+    ],
+    ['an export into a folder that is not there', ['export', '/nowhere/x.ndjson'], 1, /: \/nowhere does not exist$/m],
   ])('refuses %s in one line', async ([, args, code, line]) => {
     const reply = await run(args, { DATABASE_URL: await copyWorld() })
     expect(reply.stderr).toMatch(line)
@@ -275,6 +337,36 @@ test('an export, compressed or not, is what import reads', async () => {
   expect(gunzipSync(readFileSync(file)).toString()).toBe(plain.stdout)
   expect((await run(['import', file], env)).stdout).toMatch(/0 created, 0 updated, 9 unchanged/)
 })
+
+test('an export that is stopped half-way leaves nothing that could be taken for all', async () => {
+  const env = { DATABASE_URL: await copyWorld() }
+  await run(['import', manyApps(4000)], env)
+  const folder = temporaryFolder()
+  const file = join(folder, 'out.ndjson')
+  let stopped = await stopExport(file, env)
+  // On a busy machine it may be done before it can be stopped.
+  while (stopped.exit[0] === 0) {
+    rmSync(file)
+    stopped = await stopExport(file, env)
+  }
+  expect(stopped.exit).toEqual([null, 'SIGINT'])
+  expect(stopped.said).toBe('apps-service: stopped by SIGINT; there is no export\n')
+  expect(readdirSync(folder)).toEqual([])
+})
+
+/** Begins an export and stops it as soon as anything of it is there; tells how it ended and what it said. */
+async function stopExport(file: string, env: Record<string, string>) {
+  const main = `${import.meta.dirname}/../../src/apps-service.js`
+  const child = spawn(process.execPath, [main, 'export', file], {
+    env: { PATH: process.env.PATH, ...env },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  const said = text(child.stderr)
+  const exited = once(child, 'exit')
+  while (readdirSync(dirname(file)).length === 0 && child.exitCode === null) await delay(1)
+  child.kill('SIGINT')
+  return { exit: await exited, said: await said }
+}
 
 test('what has changed since an export is in the next, with little that has not, and what it prints is enough', async () => {
   const address = await copyWorld()

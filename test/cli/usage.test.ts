@@ -16,6 +16,7 @@ test('tells what it can do', async () => {
 test.for<[how: string, args: string[], told: RegExp]>([
   ['without a command', [], /Usage: apps-service/],
   ['with an unknown command', ['frobnicate'], /unknown command 'frobnicate'/],
+  ['with a wish for help with an unknown command', ['help', 'frobnicate'], /Usage: apps-service/],
 ])('is misused %s', async ([, args, told]) => {
   const { code, stdout, stderr } = await run(args)
   expect([code, stdout]).toEqual([2, ''])
@@ -60,7 +61,11 @@ test.for<[level: string, names: string[]]>([
   let command = await programFor(names[0] ?? '')
   for (const name of names) command = command.commands.find((one) => one.name() === name) ?? expect.fail()
   const help = helpOf(command)
-  expect(await run([...names, '--help'])).toEqual({ code: 0, stdout: help, stderr: '' })
+  for (const args of [
+    [...names, '--help'],
+    ['help', ...names],
+  ])
+    expect(await run(args)).toEqual({ code: 0, stdout: help, stderr: '' })
 })
 
 /** As it is printed where a terminal is 80 wide. */

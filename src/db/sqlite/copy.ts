@@ -91,8 +91,8 @@ async function checkRoom(file: string, bytes: number, where: string) {
   const { bavail, bsize } = await statfs(dirname(file))
   const free = bavail * bsize
   if (free >= bytes) return
-  const megabytes = (count: number) => `${Math.ceil(count / 1e6).toLocaleString('en')} MB`
-  throw new Refusal(`a copy takes ${megabytes(bytes)}, and there is room for ${megabytes(free)}${where}`)
+  const megabytes = (count: number) => `${(count / 1e6).toLocaleString('en', { maximumSignificantDigits: 2 })} MB`
+  throw new Refusal(`a copy takes ${megabytes(bytes)}, ${megabytes(bytes - free)} more than there is room for${where}`)
 }
 
 /** Bytes: how large a copy may become. */
