@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { databaseOf, openDatabase, openMigratedDatabase } from '../../src/db/open.ts'
@@ -36,6 +36,14 @@ test.for<[what: string, write: ((file: string) => void) | undefined, message: Re
     'a file that is no database',
     (file) => writeFileSync(file, 'x'.repeat(5000)),
     /is no file that SQLite can read as a database/,
+  ],
+  [
+    'a database with the log of another',
+    (file) => {
+      writeFileSync(file, readFileSync(copyWorldFile()).subarray(0, 4096))
+      writeFileSync(`${file}-wal`, 'of another')
+    },
+    /some\.sqlite is no file that SQLite can read as a database, with \S+some\.sqlite-wal beside it; where another file was put/,
   ],
   [
     'a database that is not migrated',

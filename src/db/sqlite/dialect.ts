@@ -139,6 +139,7 @@ function openFile(filename: string): Engine {
 const longestMigration = 30 * 60_000
 
 const unreadable = 'is no file that SQLite can read as a database'
+const formerLog = 'where another file was put in its place, move that log away, and the one with -shm'
 const foreign = 'is a database of another program; DATABASE_URL has to name another file'
 
 async function hindranceOf(filename: string): Promise<string | undefined> {
@@ -154,7 +155,9 @@ async function hindranceOf(filename: string): Promise<string | undefined> {
   if ((await can(folder, constants.W_OK | constants.X_OK)) !== true) {
     return `cannot be used: ${folder} cannot be written to, and SQLite keeps the database's log there`
   }
+  const log = `${filename}-wal`
+  const hasLog = (await can(log, constants.F_OK)) === true
   const found = await examine(filename).catch(() => undefined)
-  if (found === undefined) return unreadable
+  if (found === undefined) return hasLog ? `${unreadable}, with ${log} beside it; ${formerLog}` : unreadable
   return { own: undefined, empty: unmigrated, foreign }[found]
 }
