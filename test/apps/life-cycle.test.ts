@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { accountStore } from '../../src/accounts/store.ts'
 import { appStore } from '../../src/apps/store.ts'
 import { newApp } from '../contract/valid-requests.ts'
-import { holdClock } from '../support/clock.ts'
+import { holdClock, holdUptime } from '../support/clock.ts'
 import { expectConsistent } from '../support/consistent.ts'
 import { startService } from '../support/service.ts'
 
@@ -233,6 +233,8 @@ test('of two updates with one ETag, one wins', async () => {
 })
 
 test('fifty creates of one name at once give fifty slugs', async () => {
+  // However long they wait for one another.
+  holdUptime()
   const service = await startService()
   const { keys } = service.world
   const replies = await Promise.all(

@@ -50,10 +50,13 @@ test('a key with a name and an end of its own', async () => {
   const read = async (key: string) => (await server.request('GET', '/apps', { key })).status
   expect(await read(issued.key)).toBe(200)
   await expect.poll(() => read(brief.key)).toBe(401)
-  const { keys } = await cli.json('key', 'list', '--developer', 'Bob')
-  const found = (id: string) => keys.find((key: { id: string }) => key.id === id)
-  expect(found(issued.id)).toMatchObject({ name: 'nightly upload', last_used_at: time, state: 'active' })
-  expect(found(brief.id)).toMatchObject({ name: null, state: 'expired' })
+  const found = async (id: string) =>
+    (await cli.json('key', 'list', '--developer', 'Bob')).keys.find((key: { id: string }) => key.id === id)
+  // The use is noted behind the answer.
+  await expect
+    .poll(() => found(issued.id))
+    .toMatchObject({ name: 'nightly upload', last_used_at: time, state: 'active' })
+  expect(await found(brief.id)).toMatchObject({ name: null, state: 'expired' })
   expect((await cli.json('audit', '--developer', 'Bob')).at(-3)).toMatchObject({
     action: 'key issue',
     before: null,

@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import { describe, expect, inject, onTestFinished, test, vi } from 'vitest'
 import { type Database, engineOf, openDatabase, openMigratedDatabase } from '../../src/db/open.ts'
 import { newApp } from '../contract/valid-requests.ts'
+import { holdUptime } from '../support/clock.ts'
 import { expectConsistent } from '../support/consistent.ts'
 import { copyWorld } from '../support/database.ts'
 import { hasPgbouncer, poolMode, startPgbouncer } from '../support/pgbouncer.ts'
@@ -94,14 +95,14 @@ test('whatever limits a connection has from others, what writes has its own', as
   await administer(
     address,
     ...[
-      `statement_timeout = '50ms'`,
-      `idle_in_transaction_session_timeout = '50ms'`,
+      `statement_timeout = '500ms'`,
+      `idle_in_transaction_session_timeout = '500ms'`,
       'default_transaction_read_only = on',
     ].map((setting) => `alter database ${name} set ${setting}`),
   )
   const database = open(address)
   await database.write(async ({ sql }) => {
-    await sql.raw('select pg_sleep(0.1)')
+    await sql.raw('select pg_sleep(0.6)')
     await sql('developers').insert({ name: 'Eve', created_at: '', changed_at: '' })
   })
   expect(await database.read(({ sql }) => sql('developers').where({ name: 'Eve' }).pluck('name'))).toEqual(['Eve'])
@@ -145,6 +146,8 @@ describe.skipIf(!hasPgbouncer || givenServer !== undefined)(`through PgBouncer i
   })
 
   test('three servers, that write and read at once, and the command line share few connections', async () => {
+    // However long they wait for one another.
+    holdUptime()
     const { pooler, direct } = await startPooled()
     const services = await Promise.all([1, 2, 3].map(() => startService({ databaseUrl: pooler.address })))
     const inTurn = async (get: () => Promise<{ status: number }>) => {

@@ -15,9 +15,7 @@ const words = ['ab', 'abc', 'abd', 'ba', 'bab', 'c', 'cab', 'cabin', 'd', 'da', 
 const actor = { operator: 'test' }
 const size = 400
 
-test('lists, changes since, and what is remembered make no difference to what is found', {
-  timeout: 60_000,
-}, async () => {
+test('lists, changes since, and what is remembered make no difference to what is found', async () => {
   const { file, database, random } = await openFull()
   const count = async (table: string) => {
     const [row] = await database.read(({ sql }) => sql(table).count({ count: '*' }))

@@ -232,7 +232,7 @@ describe('readers', () => {
     await expect.poll(() => service.connections()).toBe(1)
     expect((await service.get('/apps/999')).status).toBe(404)
     client.read()
-    await expect.poll(() => client.received, { timeout: 20_000 }).toBeGreaterThan(pages * 97 * 60_000)
+    await expect.poll(() => client.received, { timeout: 60_000 }).toBeGreaterThan(pages * 97 * 60_000)
   })
 
   test('who takes nothing for too long is cut, with what it had waiting', async () => {
@@ -247,11 +247,12 @@ describe('readers', () => {
   test('where too much is unsent the slowest are cut, and who reads gets all', async () => {
     const service = await longService({ unsent: 12_000_000, stalled: 600_000 })
     const stalled = Array.from({ length: 4 }, () => new Client(service))
+    await expect.poll(() => service.connections()).toBe(stalled.length)
     for (const client of stalled) client.send(...requests())
-    await expect.poll(() => service.connections(), { timeout: 20_000 }).toBeLessThan(stalled.length)
+    await expect.poll(() => service.connections(), { timeout: 60_000 }).toBeLessThan(stalled.length)
     const reader = new Client(service).read()
     reader.send(...requests())
-    await expect.poll(() => reader.received, { timeout: 20_000 }).toBeGreaterThan(pages * 97 * 60_000)
+    await expect.poll(() => reader.received, { timeout: 60_000 }).toBeGreaterThan(pages * 97 * 60_000)
   })
 
   test('of those who take nothing the one is cut that has been at it longest', async () => {

@@ -1,27 +1,9 @@
-import { describe, expect, inject, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { Connection } from '../../src/db/dialect.ts'
-import { type Database, engineOf } from '../../src/db/open.ts'
+import type { Database } from '../../src/db/open.ts'
+import { holdUptime } from '../support/clock.ts'
+import { hold, widths } from '../support/hold.ts'
 import { type Service, startService } from '../support/service.ts'
-
-/** Of any database of the engine: nothing is opened. */
-const { widths } = engineOf(inject('engine') === 'sqlite' ? 'sqlite:none' : 'postgres://none/none')
-
-/** Work of a kind that takes all its room, and ends when it is let go. */
-async function hold(begin: (work: () => Promise<void>) => Promise<unknown>, width: number) {
-  const { promise: released, resolve: release } = Promise.withResolvers<void>()
-  let begun = 0
-  const held = Array.from({ length: width }, () =>
-    begin(() => {
-      begun++
-      return released
-    }),
-  )
-  await expect.poll(() => begun).toBe(width)
-  return async () => {
-    release()
-    await Promise.all(held)
-  }
-}
 
 const dear = { isDear: true }
 const search = (database: Database) => (work: () => Promise<void>) => database.snapshot(work, dear)
@@ -32,6 +14,8 @@ const status = async (service: Service, path: string) => (await service.get(path
 
 describe('while searches take all the room that they have', () => {
   test('reads, keys, lists and readiness are answered, and a search when it is its turn', async () => {
+    // Nothing that waits is sent away.
+    holdUptime()
     const service = await startService()
     const release = await hold(search(service.database), widths.dear)
     const { apps, keys } = service.world
@@ -70,6 +54,8 @@ describe('while searches take all the room that they have', () => {
   })
 
   test('one whose caller goes is never run, and leaves its place', async () => {
+    // It is not sent away before.
+    holdUptime()
     const service = await startService()
     const statements: string[] = []
     await service.database.read(async ({ sql }) =>
@@ -117,6 +103,8 @@ test.for<
   ['reads', read, widths.cheap, 2000, (database) => database.read(async () => {})],
   ['writes', write, widths.write, 500, (database) => database.write(async () => {})],
 ])('%s that find too many waiting are refused', async ([, kind, width, length, one]) => {
+  // Those that wait are not sent away, however long all of them take.
+  holdUptime()
   const { database } = await startService()
   const release = await hold(kind(database), width)
   const waiting = Array.from({ length }, () => one(database))
