@@ -1191,7 +1191,7 @@ export interface components {
                 "application/json": components["schemas"]["ForbiddenEnvelope"];
             };
         };
-        /** @description No ETag in If-Match is the app's: it has changed since that was read, or was sent without its quotes. Nothing was changed. */
+        /** @description No ETag in If-Match is the app's: it has changed since that was read, or was sent as another text, without its quotes for one. Nothing was changed. */
         PreconditionFailed: {
             headers: {
                 "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
@@ -1270,8 +1270,8 @@ export interface components {
          */
         Id: components["schemas"]["AppId"];
         /**
-         * @description The app's ETag as last read, its quotes too (or several, or `*`). Where none is the app's own any more, nothing is changed and the answer
-         *     is `412`.
+         * @description The app's ETag as last read, its quotes too (or several, or `*`). Where none is the app's own any more, nothing is
+         *     changed and the answer is `412`.
          * @example "8Zt9pYw0q3vQkM1cX5rB7nLd2Hs"
          */
         IfMatch: string;
@@ -1563,8 +1563,8 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The app's ETag as last read, its quotes too (or several, or `*`). Where none is the app's own any more, nothing is changed and the answer
-                 *     is `412`.
+                 * @description The app's ETag as last read, its quotes too (or several, or `*`). Where none is the app's own any more, nothing is
+                 *     changed and the answer is `412`.
                  * @example "8Zt9pYw0q3vQkM1cX5rB7nLd2Hs"
                  */
                 "If-Match"?: components["parameters"]["IfMatch"];
@@ -1623,8 +1623,8 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The app's ETag as last read, its quotes too (or several, or `*`). Where none is the app's own any more, nothing is changed and the answer
-                 *     is `412`.
+                 * @description The app's ETag as last read, its quotes too (or several, or `*`). Where none is the app's own any more, nothing is
+                 *     changed and the answer is `412`.
                  * @example "8Zt9pYw0q3vQkM1cX5rB7nLd2Hs"
                  */
                 "If-Match"?: components["parameters"]["IfMatch"];

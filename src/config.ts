@@ -165,7 +165,7 @@ function parseTrust(text: string): number | string[] | undefined {
 /** White space alone is none. */
 function parseContact(text: string): Config['contact'] | undefined {
   if (text.trim() === '') return {}
-  const email = /^(?:mailto:)?([^\s@/:]+@[^\s@/:]+)$/i.exec(text)?.[1]
+  const email = /^(?:mailto:)?([^\s@/:?%]+@[^\s@/:?%]+)$/i.exec(text)?.[1]
   if (email !== undefined) return { email }
   const url = URL.parse(text)
   return url && ['http:', 'https:'].includes(url.protocol) && !url.username ? { url: url.href } : undefined

@@ -47,7 +47,7 @@ export async function inFolderOfItsOwn<T>(
  * since containers that share a folder all count from 1; in each of them the host name differs.
  */
 async function removeAbandoned(parent: string, prefix: string) {
-  for (const name of await readdir(parent)) {
+  for (const name of await readdir(parent).catch(() => [])) {
     const pid = name.startsWith(prefix) ? /^(\d+)-\w{6}$/.exec(name.slice(prefix.length))?.[1] : undefined
     if (pid === undefined || isOfAnother(Number(pid))) continue
     // One that belongs to another account may stay: it is in nobody's way.

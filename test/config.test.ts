@@ -88,6 +88,7 @@ test.for<[environment: NodeJS.ProcessEnv, complaint: RegExp]>([
   [{ PORT: '65536' }, /PORT/],
   [{ CONTACT_URL: 'javascript:alert(1)' }, /CONTACT_URL must be an http or https address, or an e-mail address/],
   [{ CONTACT_URL: 'ask Ada' }, /CONTACT_URL/],
+  [{ CONTACT_URL: 'mailto:keys@apps.example.org?subject=Key' }, /CONTACT_URL/],
   [{ PORT: '0x10' }, /PORT/],
   [{ HOST: 'a b' }, /HOST/],
   [{ BASE_URL: 'localhost' }, /BASE_URL/],

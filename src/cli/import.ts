@@ -1,5 +1,5 @@
-import { createReadStream, createWriteStream, type WriteStream } from 'node:fs'
-import { open, realpath, rm, stat } from 'node:fs/promises'
+import { createReadStream, createWriteStream, fstatSync, type Stats, type WriteStream } from 'node:fs'
+import { lstat, open, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { pipeline, Transform } from 'node:stream'
 import { setFlagsFromString } from 'node:v8'
@@ -45,9 +45,9 @@ again.
 
 A bad line is refused alone, and the rest goes in; the exit code is 1 then. What
 was refused is in the rejects, with the reasons: mend it there, and import that
-file. The next import of the first file replaces the rejects, or removes them
-where nothing is refused. Stopped half-way and started again, an import
-finishes. A server may run meanwhile.
+file. The next import of FILE replaces its rejects, or removes them where none
+are left. Stopped half-way and started again, an import finishes. A server may
+run meanwhile.
 
 Examples:
   npx apps-service import catalogue.ndjson.gz
@@ -66,11 +66,10 @@ async function runImport(file: string | undefined, options: Options, command: Co
   if (file === undefined) return command.error("error: missing required argument 'file'")
 
   const rejectsFile = options.rejects ?? (file === '-' ? 'stdin.rejects.ndjson' : `${file}.rejects.ndjson`)
-  const size = file === '-' ? undefined : await sizeOf(file)
-  await refuseForRejects(rejectsFile, file)
-  const rejects = new Rejects(rejectsFile)
+  const input = file === '-' ? fstatSync(process.stdin.fd) : await statOf(file)
+  const rejects = new Rejects(rejectsFile, await flagsForRejects(rejectsFile, input))
   const source = file === '-' ? process.stdin : createReadStream(file, { highWaterMark: 64 * 1024 })
-  const progress = showProgress(size)
+  const progress = showProgress(input.isFile() ? input.size : undefined)
   const begin = performance.now()
 
   keepMemoryFlat()
@@ -87,7 +86,8 @@ async function runImport(file: string | undefined, options: Options, command: Co
     progress.stop()
     await rejects.close()
   })
-  if (summary.rejected === 0 && !summary.broken) await rejects.removeFormer()
+  const isOfThisFile = file !== '-' && options.rejects === undefined
+  if (summary.rejected === 0 && !summary.broken && isOfThisFile && !options.dryRun) await rejects.removeFormer()
 
   const seconds = elapsed(begin)
   const { broken, ...counts } = summary
@@ -121,11 +121,10 @@ function keepMemoryFlat() {
   setFlagsFromString('--heap-growing-percent=75')
 }
 
-/** Bytes; undefined of a pipe. */
-async function sizeOf(file: string): Promise<number | undefined> {
+async function statOf(file: string): Promise<Stats> {
   const found = await stat(file).catch(() => undefined)
   if (!found || found.isDirectory()) throw new Refusal(`${file} is no file that can be read`)
-  return found.isFile() ? found.size : undefined
+  return found
 }
 
 function sentenceOf(
@@ -142,53 +141,58 @@ function sentenceOf(
 const perSecond = (lines: number, seconds: number) => Math.round(lines / Math.max(seconds, 0.01))
 
 /**
- * Refuses to have rejects in the file that is read, and in any that is there but for rejects of an earlier run: what it holds,
- * a database for one, would be lost. A device or a pipe takes them.
+ * Refuses to have rejects in the file that is read, and in any that has something else in it: that would be lost, a
+ * database for one. A device or a pipe takes them. Tells how to open it.
  */
-async function refuseForRejects(path: string, source: string) {
+async function flagsForRejects(path: string, source: Stats): Promise<'w' | 'wx'> {
+  const folder = dirname(path)
   const there = await stat(path).catch(() => undefined)
   if (there === undefined) {
-    const folder = dirname(path)
-    if ((await stat(folder).catch(() => undefined)) === undefined)
-      throw new Refusal(`the rejects cannot go into ${path}: ${folder} does not exist`)
-    return
+    const isFolder = (await stat(folder).catch(() => undefined))?.isDirectory()
+    if (isFolder) return 'wx'
+    throw new Refusal(`the rejects cannot go into ${path}: ${folder} is no folder`)
   }
   if (there.isDirectory()) throw new Refusal(`the rejects cannot go into ${path}, which is a folder`)
-  if (!there.isFile() || there.size === 0) return
-  const [real, realSource] = await Promise.all([path, source].map((name) => realpath(name).catch(() => name)))
-  if (real === realSource) throw new Refusal('the rejects cannot go into the file itself')
-  if (!(await isOfRejects(path)))
+  if (!there.isFile()) return 'w'
+  if (there.dev === source.dev && there.ino === source.ino)
+    throw new Refusal('the rejects cannot go into the file itself; --rejects names another')
+  if (there.size > 0 && !(await hasRejects(path)))
     throw new Refusal(`${path} is there already, and not of rejects; --rejects names another file`)
+  return 'w'
 }
 
 /** By its beginning, which stays when it is mended. */
-async function isOfRejects(path: string): Promise<boolean> {
-  const found = await stat(path).catch(() => undefined)
-  if (!found?.isFile()) return false
+async function hasRejects(path: string): Promise<boolean> {
   const file = await open(path)
   const { buffer, bytesRead } = await file.read(Buffer.alloc(64), 0, 64, 0).finally(() => file.close())
   return /^\{\s*"line"\s*:\s*\d+\s*,\s*"errors"/.test(buffer.toString('utf8', 0, bytesRead))
 }
 
-/** The file of refused lines; there only where there are any. One of an earlier run is replaced or removed. */
+/** The file of refused lines; there only where there are any. One of an earlier run is replaced. */
 class Rejects {
   readonly reasons = new Reasons()
   readonly #path: string
+  readonly #flags: 'w' | 'wx'
   #stream: WriteStream | undefined
 
-  constructor(path: string) {
+  constructor(path: string, flags: 'w' | 'wx') {
     this.#path = path
+    this.#flags = flags
   }
 
   async add(line: number, problems: Problem[], text: string | undefined) {
     this.reasons.add(problems)
     // What goes wrong with it reaches whoever writes.
-    this.#stream ??= createWriteStream(this.#path).on('error', passErrors)
+    this.#stream ??= createWriteStream(this.#path, { flags: this.#flags }).on('error', passErrors)
     const stream = this.#stream
     const reject = rejectOf(line, problems, text)
     await new Promise<void>((resolve, fail) => {
-      stream.write(`${JSON.stringify(reject)}\n`, (error) => (error ? fail(error) : resolve()))
+      stream.write(`${JSON.stringify(reject)}\n`, (error) => (error ? fail(this.#explained(error)) : resolve()))
     })
+  }
+
+  #explained({ code, message }: NodeJS.ErrnoException) {
+    return new Refusal(`the rejects cannot go into ${this.#path} (${code ?? message}); --rejects names another file`)
   }
 
   async close() {
@@ -196,8 +200,10 @@ class Rejects {
     if (stream) await new Promise<void>((resolve) => stream.end(resolve))
   }
 
+  /** Those of an earlier run, where this one has none. */
   async removeFormer() {
-    if (await isOfRejects(this.#path)) await rm(this.#path)
+    const found = await lstat(this.#path).catch(() => undefined)
+    if (found?.isFile() && (await hasRejects(this.#path))) await rm(this.#path)
   }
 }
 

@@ -1,16 +1,17 @@
-import { linkSync } from 'node:fs'
+import { closeSync, linkSync, openSync, renameSync } from 'node:fs'
 import { lstat, open } from 'node:fs/promises'
-import { basename, dirname, join, resolve } from 'node:path'
+import { basename, dirname, join, resolve, sep } from 'node:path'
 import { Refusal } from '../errors.ts'
 import { inFolderOfItsOwn } from '../own-folder.ts'
 import { note } from './command.ts'
 
 /**
- * Has a file written that gets its name when it is whole and safe on disk, not before: nobody takes a part of it for all,
- * however the command ends. `what` it is names the folder beside it in which it is written. Throws a Refusal where the name
- * is taken, or the folder or the disk does not take it.
+ * Has a file written that gets its name when it is whole and safe on disk, not before: nobody takes a part of it for
+ * all, however the command ends. `what` it is names the folder beside it in which it is written. Throws a Refusal where
+ * the name is taken, or the folder or the disk does not take it.
  */
 export async function writeNewFile<T>(file: string, what: string, write: (path: string) => Promise<T>): Promise<T> {
+  if (file.endsWith(sep)) throw new Refusal(`${file} is no name of a file`)
   const target = resolve(file)
   await refuseTaken(target)
   const saysStopped = (signal: NodeJS.Signals) => note(`apps-service: stopped by ${signal}; there is no ${what}`)
@@ -18,8 +19,7 @@ export async function writeNewFile<T>(file: string, what: string, write: (path: 
     const path = join(folder, basename(target))
     const written = await write(path)
     await flush(path, 'r+')
-    // Unlike a rename, a link never takes the place of what is there: https://man7.org/linux/man-pages/man2/link.2.html
-    linkSync(path, target)
+    giveName(path, target)
     keep()
     // The name, too, has to survive a power cut: https://man7.org/linux/man-pages/man2/fsync.2.html
     await flush(dirname(target), 'r')
@@ -28,6 +28,21 @@ export async function writeNewFile<T>(file: string, what: string, write: (path: 
     throw explained(error, target)
   })
 }
+
+function giveName(path: string, target: string) {
+  try {
+    // Unlike a rename, a link never takes the place of what is there: https://man7.org/linux/man-pages/man2/link.2.html
+    linkSync(path, target)
+  } catch (error) {
+    if (!withoutLinks.has((error as NodeJS.ErrnoException).code ?? '')) throw error
+    // Where the file system has no links, the name is taken first.
+    closeSync(openSync(target, 'wx'))
+    renameSync(path, target)
+  }
+}
+
+/** What Linux and others say of a link on FAT, for one. */
+const withoutLinks = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'])
 
 /** Throws a Refusal where there is something of that name. */
 export async function refuseTaken(path: string) {
@@ -65,10 +80,7 @@ function explained(error: unknown, target: string): unknown {
     case 'ENOSPC':
     case 'EDQUOT':
       return new Refusal(`no space is left in ${folder}`)
-    default: {
-      // Some file systems, FAT for one, have no links; they say EPERM.
-      const reason = error.syscall === 'link' ? `${basename(target)} cannot be linked there` : 'it cannot be written to'
-      return new Refusal(`${folder}: ${reason} (${error.code})`)
-    }
+    default:
+      return new Refusal(`${folder}: it cannot be written to (${error.code})`)
   }
 }

@@ -30,7 +30,7 @@ export async function run(argv: string[]) {
   })
   const program = await programFor(argv[2] ?? '')
   // commander's own help of a command has no more to say of one that is below another.
-  const isOfSubcommand = argv[2] === 'help' && argv.length > 4
+  const isOfSubcommand = argv[2] === 'help' && Object.hasOwn(commands, argv[3] ?? '') && argv.length > 4
   const args = isOfSubcommand ? [...argv.slice(0, 2), ...argv.slice(3), '--help'] : argv
   for (const command of [program, ...program.commands.flatMap((group) => [group, ...group.commands])]) {
     command.exitOverride()

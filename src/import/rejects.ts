@@ -5,7 +5,7 @@ import { repeatedField } from '../problems.ts'
 export type Reject = {
   line: number
   errors: { field: string; message: string; value?: unknown }[]
-  /** The line as it was, even if it was refused before: its text where that is no JSON, left out where it is no text. */
+  /** The line as it was, if it was refused before, too: its text where that is no JSON, left out where it is no text. */
   rejected?: unknown
 }
 
@@ -18,11 +18,11 @@ export function rejectOf(line: number, problems: Problem[], text: string | undef
   return { line, errors, rejected }
 }
 
-/** The line that a text holds: itself, or one that was refused and mended. */
+/** The line that a text holds: itself, or one that was refused, more than once for all we know, and mended. */
 export function lineIn(value: unknown): unknown {
   const isReject = typeof value === 'object' && value !== null && 'rejected' in value && 'errors' in value
   if (!isReject) return value
-  return typeof value.rejected === 'string' ? parsed(value.rejected) : value.rejected
+  return lineIn(typeof value.rejected === 'string' ? parsed(value.rejected) : value.rejected)
 }
 
 /** A text that says a field twice stays one, or it would no longer show what is wrong with it. */

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { databaseOf, openDatabase, openMigratedDatabase } from '../../src/db/open.ts'
+import { databaseOf, engineOf, openDatabase, openMigratedDatabase } from '../../src/db/open.ts'
 import { sqlite } from '../../src/db/sqlite/dialect.ts'
 import { copyWorld, copyWorldFile, temporaryFolder } from '../support/database.ts'
 
@@ -54,6 +54,13 @@ test.for<[what: string, write: ((file: string) => void) | undefined, message: Re
   const filename = join(temporaryFolder(), 'some.sqlite')
   write?.(filename)
   await expect(openMigratedDatabase(`sqlite:${filename}`)).rejects.toThrow(message)
+})
+
+test('a database that another has for itself is said to be in use, and not to be none', async () => {
+  const address = await copyWorld()
+  await engineOf(address).still(async () => {
+    await expect(openMigratedDatabase(address)).rejects.toThrow(/apps\.sqlite is in use by another process/)
+  })
 })
 
 test.for<[address: string, name: string]>([

@@ -44,6 +44,7 @@ test.for<[what: string, value: unknown, line: unknown]>([
   ['itself', { a: 1 }, { a: 1 }],
   ['the one that was mended', { line: 3, errors: [], rejected: { a: 1 } }, { a: 1 }],
   ['the one that was mended as a text', { errors: [], rejected: '{"a":1}' }, { a: 1 }],
+  ['the one within others', { errors: [], rejected: '{"errors":[],"rejected":{"a":1}}' }, { a: 1 }],
   ['a text that was not mended', { errors: [], rejected: '{"a"' }, '{"a"'],
   ['itself where it has only a part of that', { rejected: 1 }, { rejected: 1 }],
   ['itself where it has only the other part', { errors: [] }, { errors: [] }],

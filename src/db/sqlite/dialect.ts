@@ -5,7 +5,7 @@ import { Refusal } from '../../errors.ts'
 import { type Dialect, type Engine, unmigrated } from '../dialect.ts'
 import { openReader, openWriter } from './connections.ts'
 import { copyTo, rehearse, still } from './copy.ts'
-import { ailmentIn, isBusy, isUnavailable, reasonOf, Unusable } from './errors.ts'
+import { ailmentIn, isBusy, isDamage, isUnavailable, reasonOf, Unusable } from './errors.ts'
 import { databaseFile, examine } from './file.ts'
 import { attempt, giveIdsBehind, insertion, jsonOf, jsonRows, lastId, newIds, rowsOf, select } from './rows.ts'
 import { schema } from './schema.ts'
@@ -157,7 +157,10 @@ async function hindranceOf(filename: string): Promise<string | undefined> {
   }
   const log = `${filename}-wal`
   const hasLog = (await can(log, constants.F_OK)) === true
-  const found = await examine(filename).catch(() => undefined)
-  if (found === undefined) return hasLog ? `${unreadable}, with ${log} beside it; ${formerLog}` : unreadable
-  return { own: undefined, empty: unmigrated, foreign }[found]
+  try {
+    return { own: undefined, empty: unmigrated, foreign }[await examine(filename)]
+  } catch (error) {
+    if (isBusy(error)) return 'is in use by another process, which lets no other read it'
+    return isDamage(error) && hasLog ? `${unreadable}, with ${log} beside it; ${formerLog}` : unreadable
+  }
 }
