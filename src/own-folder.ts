@@ -47,6 +47,7 @@ export async function inFolderOfItsOwn<T>(
  * since containers that share a folder all count from 1; in each of them the host name differs.
  */
 async function removeAbandoned(parent: string, prefix: string) {
+  // A folder may be written to that cannot be listed.
   for (const name of await readdir(parent).catch(() => [])) {
     const pid = name.startsWith(prefix) ? /^(\d+)-\w{6}$/.exec(name.slice(prefix.length))?.[1] : undefined
     if (pid === undefined || isOfAnother(Number(pid))) continue

@@ -4,6 +4,7 @@ import { Command } from 'commander'
 import { describe, expect, test } from 'vitest'
 import document from '../generated/openapi.json' with { type: 'json' }
 import { readConfig } from '../src/config.ts'
+import { leavesOf } from './support/commands.ts'
 
 /** What is written for people, held against what is there. */
 
@@ -63,7 +64,8 @@ test('docs/operating.md has every command, and no other', async () => {
     .filter((made) => made instanceof Command)
   const [, section = ''] = /^## Commands$([\s\S]*?)^## /m.exec(read('docs/operating.md')) ?? []
   const told = [...section.matchAll(/^npx apps-service ([a-z]+(?: [a-z]+)?)/gm)].map(([, name = '']) => name)
-  expect(told.toSorted()).toEqual(commands.flatMap(namesOf).toSorted())
+  const names = commands.flatMap((command) => leavesOf(command, [command.name()])).map(({ name }) => name)
+  expect(told.toSorted()).toEqual(names.toSorted())
 })
 
 test('the introduction tells the version, and when it was released, as the changelog does', () => {
@@ -80,12 +82,6 @@ test('every decision is in the index, under its own title, and no number is left
   expect(index.map(([, , , file]) => file)).toEqual(records)
   expect(index.map(([, number]) => Number(number))).toEqual(records.map((_, position) => position + 1))
 })
-
-/** A command with those below it, by what is typed. */
-const namesOf = (command: Command): string[] =>
-  command.commands.length === 0
-    ? [command.name()]
-    : command.commands.flatMap((below) => namesOf(below).map((name) => `${command.name()} ${name}`))
 
 const prose = (markdown: string) => markdown.replaceAll(/^```[\s\S]*?^```/gm, '')
 

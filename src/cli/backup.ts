@@ -42,7 +42,7 @@ async function backup(file: string, options: { json?: true }) {
   // A log or journal of an older database would be taken for the backup's own as soon as somebody opens it.
   for (const suffix of ['-wal', '-shm', '-journal']) await refuseTaken(target + suffix)
   const written = await withDatabase((database) =>
-    writeNewFile(target, 'backup', async (copy) => {
+    writeNewFile(file, 'backup', async (copy) => {
       const { apps } = await database.copyTo(copy)
       return { bytes: (await stat(copy)).size, apps }
     }),

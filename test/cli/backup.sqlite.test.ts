@@ -1,15 +1,12 @@
-import { spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
+import { spawnSync } from 'node:child_process'
 import { chmodSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { hostname } from 'node:os'
-import { dirname, join } from 'node:path'
-import { text } from 'node:stream/consumers'
-import { setTimeout as delay } from 'node:timers/promises'
-import { describe, expect, inject, onTestFinished, test } from 'vitest'
+import { join } from 'node:path'
+import { describe, expect, inject, test } from 'vitest'
 import { openDatabase } from '../../src/db/open.ts'
 import { sqlite } from '../../src/db/sqlite/dialect.ts'
 import { copyWorldFile, temporaryFolder } from '../support/database.ts'
-import { run, type Served, serve } from '../support/process.ts'
+import { run, type Served, serve, stopHalfWay } from '../support/process.ts'
 
 const main = `${import.meta.dirname}/../../src/apps-service.js`
 
@@ -174,6 +171,7 @@ describe('one clear line, exit 1, and nothing left behind', () => {
   type Case = [what: string, target: (folder: string) => string, line: RegExp, damage?: string]
 
   test.for<Case>([
+    ['for the name of a folder', (folder) => `${folder}/new/`, /\/new\/ is no name of a file$/],
     ['for a folder that is not there', (folder) => join(folder, 'none/backup.sqlite'), /\/none does not exist$/],
     ['for a folder that is a file', (folder) => join(touch(folder, 'file'), 'backup.sqlite'), /\/file is no folder$/],
     ['for a folder that nobody may write to', unwritable, /it cannot be written to \(E[A-Z]+\)$/],
@@ -286,12 +284,7 @@ describe('stopped half-way', () => {
     const file = await copyLargeWorld(60)
     const folder = temporaryFolder()
     const backup = join(folder, 'backup.sqlite')
-    let stopped = await stopHalfWay(file, backup, signal)
-    // On a busy machine it may be done, or as good as that, before it can be stopped.
-    while (existsSync(backup)) {
-      for (const name of readdirSync(folder)) rmSync(join(folder, name), { recursive: true })
-      stopped = await stopHalfWay(file, backup, signal)
-    }
+    const stopped = await stopHalfWay('backup', backup, envFor(file), signal, () => partialSize(folder) > 0)
     expect(stopped.exit).toEqual([null, signal])
     expect(existsSync(backup)).toBe(false)
     expect(readdirSync(folder)).toHaveLength(leaves === 'nothing' ? 0 : 1)
@@ -300,22 +293,6 @@ describe('stopped half-way', () => {
     expect((await run(['backup', backup], envFor(file))).code).toBe(0)
     expect(readdirSync(folder)).toEqual(['backup.sqlite'])
   })
-
-  /** Begins a backup, stops it when a part of it is written, and tells how it ended and what it said. */
-  async function stopHalfWay(file: string, backup: string, signal: NodeJS.Signals) {
-    const child = spawn(process.execPath, [main, 'backup', backup], {
-      env: { PATH: process.env.PATH, ...envFor(file) },
-      stdio: ['ignore', 'ignore', 'pipe'],
-    })
-    onTestFinished(() => {
-      child.kill('SIGKILL')
-    })
-    const said = text(child.stderr)
-    const exited = once(child, 'exit')
-    while (partialSize(dirname(backup)) === 0 && child.exitCode === null) await delay(1)
-    child.kill(signal)
-    return { exit: await exited, said: await said }
-  }
 
   /** Bytes of the copy that is being written. */
   function partialSize(folder: string): number {

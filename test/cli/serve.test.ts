@@ -1,13 +1,13 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { Agent, get, type IncomingMessage, request } from 'node:http'
-import { connect } from 'node:net'
 import { createInterface } from 'node:readline'
 import { expect, inject, onTestFinished, test } from 'vitest'
 import { openDatabase } from '../../src/db/open.ts'
 import { expectSound } from '../support/consistent.ts'
 import { copyWorld } from '../support/database.ts'
 import { run, serve } from '../support/process.ts'
+import { readTwice } from '../support/raw.ts'
 
 test('decisions and keys of the command line show in a running server at once', async () => {
   const address = await copyWorld()
@@ -117,31 +117,6 @@ async function read(port: number, agent: Agent | false): Promise<boolean> {
   response.resume()
   await once(response, 'end')
   return true
-}
-
-/** A GET that is answered, and half of another on the same connection; `second` sends the rest of it and tells its answer. */
-async function readTwice(port: number, path: string) {
-  const half = `GET ${path} HTTP/1.1\r\nHost: x\r\n`
-  const socket = connect(port, '127.0.0.1').setEncoding('utf8')
-  const closed = new Promise((resolve) => socket.on('close', resolve))
-  socket.on('error', () => {
-    // Cut: then there is no second answer.
-  })
-  let text = ''
-  socket.on('data', (part) => {
-    text += part
-  })
-  socket.write(`${half}\r\n`)
-  await expect.poll(() => text).toMatch(/^HTTP\/1\.1 200 [\s\S]*\}$/)
-  text = ''
-  socket.write(half)
-  return {
-    second: async () => {
-      socket.write('\r\n')
-      await closed
-      return text
-    },
-  }
 }
 
 /** A create whose body the server has begun to read; `finish` sends the rest and tells the status. */

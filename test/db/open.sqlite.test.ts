@@ -58,9 +58,11 @@ test.for<[what: string, write: ((file: string) => void) | undefined, message: Re
 
 test('a database that another has for itself is said to be in use, and not to be none', async () => {
   const address = await copyWorld()
-  await engineOf(address).still(async () => {
+  const other = engineOf(address)
+  await other.still(async () => {
     await expect(openMigratedDatabase(address)).rejects.toThrow(/apps\.sqlite is in use by another process/)
   })
+  await other.close()
 })
 
 test.for<[address: string, name: string]>([

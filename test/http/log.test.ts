@@ -13,8 +13,9 @@ import type { RequestOptions } from '../support/check.ts'
 import { holdUptime } from '../support/clock.ts'
 import { copyWorld } from '../support/database.ts'
 import { freePort } from '../support/free-port.ts'
-import { hold, widths } from '../support/hold.ts'
+import { hold, waitingToWrite, widths } from '../support/hold.ts'
 import { serve } from '../support/process.ts'
+import { readTwice } from '../support/raw.ts'
 import { type Service, startService } from '../support/service.ts'
 
 const linesOf = ({ log }: Service) => log.map((line) => JSON.parse(line))
@@ -92,10 +93,8 @@ describe('a request of more than a second says what took it', () => {
     const service = await startService()
     const release = await hold((work) => service.database.write(work), widths.write)
     const answer = service.request('POST', '/apps', { key: service.world.keys.bob, json: newApp })
-    const waiting = () => service.database.usage().pools.find(({ name }) => name === 'writer')?.waiting
-    // With the note of its key's use, for which it does not wait itself.
-    // Not polled by Vitest, which would move the held clock.
-    while (waiting() !== 2) await delay(1)
+    // With the note of its key's use, for which it does not wait itself. Vitest's poll would move the held clock.
+    while (waitingToWrite(service) !== 2) await delay(1)
     wait(1500)
     await release()
     await answer
@@ -292,11 +291,13 @@ test('on a healthy day LOG_LEVEL=warn says nothing', async () => {
   const socket = connect(port, '127.0.0.1')
   socket.end('no HTTP\r\n\r\n')
   socket.resume()
+  const ready = await readTwice(port, '/readyz')
   server.process.kill('SIGTERM')
-  const unready = async () => (await server.request('GET', '/readyz')).status === 503
-  // On a busy machine the door may be closed already.
+  // Until the signal was heard; on a busy machine the door may be closed by then.
+  const isUnready = async () => (await server.request('GET', '/readyz')).status === 503
   const isRefused = (error: unknown) => error instanceof TypeError || expect.fail(String(error))
-  await expect.poll(() => unready().catch(isRefused)).toBe(true)
+  await expect.poll(() => isUnready().catch(isRefused)).toBe(true)
+  expect(await ready.second()).toMatch(/^HTTP\/1\.1 503 /)
   expect(await server.exited).toEqual([0, null])
   // What this checkout has not built is another matter.
   expect(server.log.filter((line) => !line.includes('generated/docs.html is missing'))).toEqual([])

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { Connection } from '../../src/db/dialect.ts'
 import type { Database } from '../../src/db/open.ts'
 import { holdUptime } from '../support/clock.ts'
-import { hold, widths } from '../support/hold.ts'
+import { hold, waitingToWrite, widths } from '../support/hold.ts'
 import { type Service, startService } from '../support/service.ts'
 
 const dear = { isDear: true }
@@ -125,9 +125,8 @@ test('a write whose caller goes while it waits is not made', async () => {
     body: JSON.stringify(body),
     signal: caller.signal,
   })
-  const waiting = () => service.database.usage().pools.find(({ name }) => name === 'writer')?.waiting
   // With the note of its key's use.
-  await expect.poll(waiting).toBe(2)
+  await expect.poll(() => waitingToWrite(service)).toBe(2)
   caller.abort()
   await expect(gone).rejects.toThrow()
   await expect.poll(() => service.log.at(-1)).toMatch(/POST aborted/)

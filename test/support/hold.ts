@@ -1,5 +1,6 @@
 import { expect, inject } from 'vitest'
 import { engineOf } from '../../src/db/open.ts'
+import type { Service } from './service.ts'
 
 /** How much work of each kind there is room for at once. Of any database of the engine: nothing is opened. */
 export const { widths } = engineOf(inject('engine') === 'sqlite' ? 'sqlite:none' : 'postgres://none/none')
@@ -20,3 +21,7 @@ export async function hold(begin: (work: () => Promise<void>) => Promise<unknown
     await Promise.all(held)
   }
 }
+
+/** How much waits for its turn to write. */
+export const waitingToWrite = ({ database }: Service) =>
+  database.usage().pools.find(({ name }) => name === 'writer')?.waiting

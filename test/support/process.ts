@@ -1,7 +1,10 @@
 import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { connect } from 'node:net'
+import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { expect, onTestFinished } from 'vitest'
@@ -44,6 +47,34 @@ export async function atTerminal(columns: number, args: string[], env: Record<st
     { env: { ...inherited, ...env } },
   )
   return stdout.replaceAll('\r\n', '\n')
+}
+
+/**
+ * A command that writes a file in a folder of nothing else, stopped when the file is `begun`; tells how it ended and what
+ * it said. On a busy machine it may be done, or as good as that, before it can be stopped: then it begins again.
+ */
+export async function stopHalfWay(
+  command: string,
+  file: string,
+  env: Record<string, string>,
+  signal: NodeJS.Signals,
+  begun: () => boolean,
+) {
+  const child = spawn(process.execPath, [main, command, file], {
+    env: { ...inherited, ...env },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  onTestFinished(() => {
+    child.kill('SIGKILL')
+  })
+  const said = text(child.stderr)
+  const exited = once(child, 'exit')
+  while (!begun() && child.exitCode === null) await delay(1)
+  child.kill(signal)
+  const stopped = { exit: await exited, said: await said }
+  if (!existsSync(file)) return stopped
+  for (const name of readdirSync(dirname(file))) rmSync(join(dirname(file), name), { recursive: true })
+  return stopHalfWay(command, file, env, signal, begun)
 }
 
 /** It ended with one line that says why. */
@@ -125,8 +156,8 @@ export async function listening(command: string, env: Record<string, string>, fo
       },
       ...(json !== undefined && { body: JSON.stringify(json) }),
     })
-    const text = await response.text()
-    return check({ method, path, status: response.status, headers: Object.fromEntries(response.headers), text })
+    const body = await response.text()
+    return check({ method, path, status: response.status, headers: Object.fromEntries(response.headers), text: body })
   }
   return { process: child, port, log, exited, request }
 }

@@ -155,12 +155,12 @@ async function hindranceOf(filename: string): Promise<string | undefined> {
   if ((await can(folder, constants.W_OK | constants.X_OK)) !== true) {
     return `cannot be used: ${folder} cannot be written to, and SQLite keeps the database's log there`
   }
-  const log = `${filename}-wal`
-  const hasLog = (await can(log, constants.F_OK)) === true
   try {
     return { own: undefined, empty: unmigrated, foreign }[await examine(filename)]
   } catch (error) {
     if (isBusy(error)) return 'is in use by another process, which lets no other read it'
-    return isDamage(error) && hasLog ? `${unreadable}, with ${log} beside it; ${formerLog}` : unreadable
+    const log = `${filename}-wal`
+    const hasLog = isDamage(error) && (await can(log, constants.F_OK)) === true
+    return hasLog ? `${unreadable}, with ${log} beside it; ${formerLog}` : unreadable
   }
 }
