@@ -75,6 +75,11 @@ test('the introduction tells the version, and when it was released, as the chang
   expect(read('openapi/introduction.md')).toContain(`**Version.** ${told}: [what has changed](changelog.md).`)
 })
 
+test('the package and its lock file have the version of the document, which --version tells', () => {
+  const versions = ['package.json', 'package-lock.json'].map((file) => JSON.parse(read(file)).version)
+  expect(versions).toEqual([document.info.version, document.info.version])
+})
+
 test('every decision is in the index, under its own title, and no number is left out', () => {
   const index = [...read('docs/decisions/README.md').matchAll(/^(\d+)\. \[([^\]]+)\]\(([^)]+)\)/gm)]
   const titles = records.map((name) => read(`docs/decisions/${name}`).split('\n', 1)[0])

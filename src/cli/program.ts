@@ -1,4 +1,5 @@
 import { Command, CommanderError } from 'commander'
+import service from '../../package.json' with { type: 'json' }
 import { ConfigError } from '../config.ts'
 import { Refusal, ServiceError } from '../errors.ts'
 import { complain } from './command.ts'
@@ -46,9 +47,9 @@ export async function run(argv: string[]) {
 
 /** With what the named command needs; help, and a command that there is not, need all. */
 export async function programFor(name: string): Promise<Command> {
-  const program = new Command('apps-service').description(
-    'A catalogue of applications: its server, and what its operators do.',
-  )
+  const program = new Command('apps-service')
+    .description('A catalogue of applications: its server, and what its operators do.')
+    .version(service.version)
   const loaders = Object.hasOwn(commands, name) ? [commands[name]] : Object.values(commands)
   for (const load of loaders) if (load) program.addCommand(await load())
   return program

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { expect, test } from 'vitest'
+import document from '../../generated/openapi.json' with { type: 'json' }
 import { programFor } from '../../src/cli/program.ts'
 import { run } from '../support/process.ts'
 
@@ -11,6 +12,10 @@ test('tells what it can do', async () => {
   expect(stdout).toMatch(
     /serve[\s\S]*migrate[\s\S]*seed[\s\S]*key[\s\S]*category[\s\S]*moderation[\s\S]*app[\s\S]*developer[\s\S]*audit/,
   )
+})
+
+test('tells its version', async () => {
+  expect(await run(['--version'])).toEqual({ code: 0, stdout: `${document.info.version}\n`, stderr: '' })
 })
 
 test.for<[how: string, args: string[], told: RegExp]>([
