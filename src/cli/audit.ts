@@ -2,6 +2,7 @@ import { Command } from 'commander'
 import { keyPrefix } from '../accounts/keys.ts'
 import { accountStore } from '../accounts/store.ts'
 import { type AuditLine, auditStore } from '../audit/store.ts'
+import { moderationStore } from '../moderation/store.ts'
 import { detailWidth, note, printDetailedTable, printJson, wholeNumber, withDatabase } from './command.ts'
 import { cut, difference, oneLine } from './text.ts'
 import { minute, pastTime } from './time.ts'
@@ -36,6 +37,7 @@ async function audit(options: Options) {
   const { entries, hasOlder } = await withDatabase((database) =>
     database.snapshot(async (connection) => {
       const { app: appId, developer: name, since, limit } = options
+      if (appId !== undefined) await moderationStore(connection).demandApp(appId)
       const developer = name === undefined ? undefined : await accountStore(connection).demandDeveloper(name)
       return auditStore(connection).list({ appId, developerId: developer?.id, since }, limit)
     }),

@@ -110,6 +110,8 @@ export const moderationStore = (connection: Connection) => {
   }
 
   return {
+    demandApp,
+
     /** A page of what waits for an operator, longest first, and how much that is. */
     async queue(
       queue: Queue,
