@@ -20,10 +20,13 @@ export function rejectOf(line: number, problems: Problem[], text: string | undef
 
 /** The line that a text holds: itself, or one that was refused, more than once for all we know, and mended. */
 export function lineIn(value: unknown): unknown {
-  const isReject = typeof value === 'object' && value !== null && 'rejected' in value && 'errors' in value
-  if (!isReject) return value
-  return lineIn(typeof value.rejected === 'string' ? parsed(value.rejected) : value.rejected)
+  let line = value
+  while (isReject(line)) line = typeof line.rejected === 'string' ? parsed(line.rejected) : line.rejected
+  return line
 }
+
+const isReject = (value: unknown): value is { rejected: unknown } =>
+  typeof value === 'object' && value !== null && 'rejected' in value && 'errors' in value
 
 /** A text that says a field twice stays one, or it would no longer show what is wrong with it. */
 function parsed(text: string): unknown {

@@ -45,6 +45,11 @@ test.for<[what: string, value: unknown, line: unknown]>([
   ['the one that was mended', { line: 3, errors: [], rejected: { a: 1 } }, { a: 1 }],
   ['the one that was mended as a text', { errors: [], rejected: '{"a":1}' }, { a: 1 }],
   ['the one within others', { errors: [], rejected: '{"errors":[],"rejected":{"a":1}}' }, { a: 1 }],
+  [
+    'the one within very many',
+    JSON.parse(`${'{"errors":[],"rejected":'.repeat(30_000)}{"a":1}${'}'.repeat(30_000)}`),
+    { a: 1 },
+  ],
   ['a text that was not mended', { errors: [], rejected: '{"a"' }, '{"a"'],
   ['itself where it has only a part of that', { rejected: 1 }, { rejected: 1 }],
   ['itself where it has only the other part', { errors: [] }, { errors: [] }],
