@@ -76,7 +76,7 @@ bench: $(installed) $(bench_installed) ## measure the service beside its peers, 
 	@npm run --silent bench -- $(if $(QUICK),quick,full)
 
 .PHONY: mutants
-mutants: $(installed) $(mutants_installed) ## put mistakes into ROOM=src/apps, one at a time, and list those that no test sees; TESTS=test/apps tries these alone
+mutants: $(installed) $(mutants_installed) ## put mistakes into ROOM=src/catalogue, one at a time, and list those that no test sees; TESTS=test/catalogue tries these alone
 	@ROOM=$(ROOM) TESTS=$(TESTS) test/mutants/node_modules/.bin/stryker run test/mutants/stryker.config.js
 
 .PHONY: help

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { accountStore } from '../src/accounts/store.ts'
-import { categoryStore } from '../src/apps/categories.ts'
-import { appStore } from '../src/apps/store.ts'
+import { categoryStore } from '../src/catalogue/categories.ts'
+import { appStore } from '../src/catalogue/store.ts'
 import type { Connection } from '../src/db/dialect.ts'
 import type { AppStatus } from '../src/db/tables.ts'
 

@@ -1,6 +1,6 @@
 import proxyaddr from 'proxy-addr'
+import { addressForms, directAddressForms, isAddress, isDirectAddress } from './db/database.ts'
 import { type ServerOptions, usualPool } from './db/dialect.ts'
-import { addressForms, directAddressForms, isAddress, isDirectAddress } from './db/open.ts'
 
 export type Config = Readonly<{
   host: string

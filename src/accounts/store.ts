@@ -1,11 +1,11 @@
-import type { Actor, Caller } from '../actor.ts'
-import { appStore, noApps, type StateCounts } from '../apps/store.ts'
-import { auditStore } from '../audit/store.ts'
+import { type Actor, auditStore } from '../audit/store.ts'
+import { appStore, noApps, type StateCounts } from '../catalogue/store.ts'
+import type { Caller } from '../contract/contract.ts'
+import { Refusal, ServiceError } from '../contract/errors.ts'
+import { developerNameFrom, keyNameFrom } from '../contract/field-rules.ts'
+import type { Database } from '../db/database.ts'
 import type { Connection } from '../db/dialect.ts'
-import type { Database } from '../db/open.ts'
-import { Refusal, ServiceError } from '../errors.ts'
-import { developerNameFrom, keyNameFrom } from '../rules.ts'
-import { spentBy } from '../spent.ts'
+import { spentBy } from '../util/timing.ts'
 import { generateKey, isSameKey, type KeyState, keyId, keyPrefix, keyState } from './keys.ts'
 
 export type Developer = { id: number; name: string; isNew: boolean }

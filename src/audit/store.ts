@@ -1,5 +1,8 @@
-import type { Actor } from '../actor.ts'
+import type { Caller } from '../contract/contract.ts'
 import type { Connection, Statement } from '../db/dialect.ts'
+
+/** Who changes something: a developer, or an operator by the name of their account on the machine. */
+export type Actor = Caller | Readonly<{ operator: string }>
 
 /** What was done, in the words of the command or operation that did it. */
 export type Action =

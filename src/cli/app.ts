@@ -1,5 +1,5 @@
 import { Command, Option } from 'commander'
-import type { AppState, Sought } from '../moderation/sought.ts'
+import type { AppState, Sought } from '../moderation/app-filter.ts'
 import { type AppEntry, moderationStore } from '../moderation/store.ts'
 import {
   filtered,

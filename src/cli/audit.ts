@@ -4,7 +4,7 @@ import { accountStore } from '../accounts/store.ts'
 import { type AuditLine, auditStore } from '../audit/store.ts'
 import { moderationStore } from '../moderation/store.ts'
 import { detailWidth, note, printDetailedTable, printJson, wholeNumber, withDatabase } from './command.ts'
-import { cut, difference, oneLine } from './text.ts'
+import { cut, difference, oneLine } from './terminal-text.ts'
 import { minute, pastTime } from './time.ts'
 
 export const auditCommand = () =>

@@ -2,9 +2,9 @@ import { stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { Command } from 'commander'
 import { print, printJson, withDatabase } from './command.ts'
-import { refuseTaken, writeNewFile } from './new-file.ts'
-import { grouped } from './text.ts'
+import { grouped } from './terminal-text.ts'
 import { elapsed } from './time.ts'
+import { refuseTaken, writeNewFile } from './write-new-file.ts'
 
 export const backupCommand = () =>
   new Command('backup')

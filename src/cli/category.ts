@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { categoryStore } from '../apps/categories.ts'
+import { categoryStore } from '../catalogue/categories.ts'
 import { operator, print, printJson, printTable, withDatabase } from './command.ts'
 
 const slugHelp = 'URL-style name, as the list is filtered by: lower-case letters, digits, hyphens'

@@ -1,8 +1,8 @@
 import { userInfo } from 'node:os'
 import { type Command, InvalidArgumentError } from 'commander'
 import { readConfig } from '../config.ts'
-import { type Database, openMigratedDatabase } from '../db/open.ts'
-import { safe, tableLines, terminalWidth } from './text.ts'
+import { type Database, openMigratedDatabase } from '../db/database.ts'
+import { safe, tableLines, terminalWidth } from './terminal-text.ts'
 
 /** What every command needs: the database, arguments that are checked, and something to print. */
 

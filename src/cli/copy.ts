@@ -1,10 +1,10 @@
 import { Command } from 'commander'
 import { readConfig } from '../config.ts'
+import { Refusal } from '../contract/errors.ts'
 import { copyDatabase } from '../db/copy.ts'
-import { addressForms, isAddress } from '../db/open.ts'
-import { Refusal } from '../errors.ts'
+import { addressForms, isAddress } from '../db/database.ts'
 import { notesNowAndThen, print, printJson } from './command.ts'
-import { grouped } from './text.ts'
+import { grouped } from './terminal-text.ts'
 import { elapsed } from './time.ts'
 
 export const copyCommand = () =>

@@ -1,10 +1,10 @@
 import { Command } from 'commander'
 import { accountStore } from '../accounts/store.ts'
-import { categoryStore } from '../apps/categories.ts'
-import { appStore } from '../apps/store.ts'
+import { categoryStore } from '../catalogue/categories.ts'
+import { appStore } from '../catalogue/store.ts'
 import { readConfig } from '../config.ts'
+import { openDatabase } from '../db/database.ts'
 import type { Connection } from '../db/dialect.ts'
-import { openDatabase } from '../db/open.ts'
 import { operator, print, withDatabase } from './command.ts'
 
 export const migrateCommand = () =>

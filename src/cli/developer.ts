@@ -1,7 +1,7 @@
 import { Command } from 'commander'
-import { renameDeveloper } from '../accounts/rename.ts'
+import { renameDeveloper } from '../accounts/rename-developer.ts'
 import { accountStore } from '../accounts/store.ts'
-import type { StateCounts } from '../apps/store.ts'
+import type { StateCounts } from '../catalogue/store.ts'
 import {
   offsetOf,
   operator,

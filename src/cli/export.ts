@@ -2,11 +2,11 @@ import { createWriteStream } from 'node:fs'
 import { finished, pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
 import { Command } from 'commander'
-import type { Database } from '../db/open.ts'
-import { exportCatalogue } from '../import/export.ts'
+import type { Database } from '../db/database.ts'
+import { exportCatalogue } from '../transfer/export.ts'
 import { note, withDatabase } from './command.ts'
-import { writeNewFile } from './new-file.ts'
 import { pastTime } from './time.ts'
+import { writeNewFile } from './write-new-file.ts'
 
 export const exportCommand = () =>
   new Command('export')

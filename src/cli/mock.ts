@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import { readConfig } from '../config.ts'
 import { mock } from '../http/mock.ts'
-import { serveUntilSignal } from './serving.ts'
+import { serveUntilSignal } from './run-server.ts'
 
 export const mockCommand = () =>
   new Command('mock')

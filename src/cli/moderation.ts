@@ -1,11 +1,11 @@
 import { text } from 'node:stream/consumers'
 import { Command } from 'commander'
-import type { Decision } from '../apps/policy.ts'
+import type { Decision } from '../catalogue/policy.ts'
+import { Refusal, ServiceError } from '../contract/errors.ts'
+import { reasonFrom } from '../contract/field-rules.ts'
 import type { OwnersColumn } from '../db/tables.ts'
-import { Refusal, ServiceError } from '../errors.ts'
-import type { Sought } from '../moderation/sought.ts'
+import type { Sought } from '../moderation/app-filter.ts'
 import { type Change, type Dossier, moderationStore, type Outcome, type QueueEntry } from '../moderation/store.ts'
-import { reasonFrom } from '../rules.ts'
 import { printHistory } from './audit.ts'
 import {
   complain,
@@ -24,7 +24,7 @@ import {
   withDatabase,
 } from './command.ts'
 import { countsText } from './developer.ts'
-import { cut, difference, oneLine, safe, terminalWidth } from './text.ts'
+import { cut, difference, oneLine, safe, terminalWidth } from './terminal-text.ts'
 import { age, pastTime, secondsSince } from './time.ts'
 
 export const moderationCommand = () =>

@@ -1,7 +1,7 @@
 import { Command, CommanderError } from 'commander'
 import service from '../../package.json' with { type: 'json' }
 import { ConfigError } from '../config.ts'
-import { Refusal, ServiceError } from '../errors.ts'
+import { Refusal, ServiceError } from '../contract/errors.ts'
 import { complain } from './command.ts'
 
 /** Each loads what it needs alone: most of the time that a command takes is loading. In the order in which help names them. */

@@ -1,13 +1,13 @@
 import { Command } from 'commander'
 import { authenticator } from '../accounts/store.ts'
-import { appHandlers } from '../apps/handlers.ts'
+import { appHandlers } from '../catalogue/handlers.ts'
 import { readConfig } from '../config.ts'
-import type { Database } from '../db/open.ts'
-import { ServiceError } from '../errors.ts'
+import { ServiceError } from '../contract/errors.ts'
+import type { Database } from '../db/database.ts'
 import type { Responder } from '../http/api.ts'
-import { answerBy } from '../http/input.ts'
+import { answerBy } from '../http/request.ts'
 import { withDatabase } from './command.ts'
-import { serveUntilSignal } from './serving.ts'
+import { serveUntilSignal } from './run-server.ts'
 
 export const serveCommand = () =>
   new Command('serve')

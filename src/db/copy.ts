@@ -1,8 +1,8 @@
 import type { Knex } from 'knex'
-import { Refusal } from '../errors.ts'
+import { Refusal } from '../contract/errors.ts'
 import { searchDocument, searchedName } from '../search/document.ts'
+import { ageOf, demandCurrent, demandUsable, engineOf, openMigrated } from './database.ts'
 import type { Connection, NewRow, Statement } from './dialect.ts'
-import { ageOf, demandCurrent, demandUsable, engineOf, openMigrated } from './open.ts'
 import { type AppRow, isListed } from './tables.ts'
 
 /** All that there is, each table after those that it refers to, and the column by which it is walked through. */

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
-import type { Json } from '../json.ts'
 import type { SearchDocument } from '../search/document.ts'
 import type { Term } from '../search/terms.ts'
+import type { Json } from '../util/json.ts'
 import type { AppRow } from './tables.ts'
 
 /** What is said of a database in which migrations are missing. */
@@ -9,7 +9,7 @@ export const unmigrated = 'is not migrated to this version; run npx apps-service
 
 /**
  * All that differs between database engines, a line a difference. A new engine is a folder beside sqlite/ that exports a
- * Dialect, and its line in open.ts; nothing outside db/ knows which engine it works with.
+ * Dialect, and its line in database.ts; nothing outside db/ knows which engine it works with.
  */
 export type Dialect = Readonly<{
   /** How DATABASE_URL names a database of this engine, in words. */

@@ -1,4 +1,4 @@
-import type { App, AppChanges } from '../contract.ts'
+import type { App, AppChanges } from '../contract/contract.ts'
 import type { SearchedTexts } from '../search/document.ts'
 
 /** The rows of each table as the driver returns them; `Generated` columns may be left out of an insert. */
@@ -17,7 +17,7 @@ export type AppRow = {
   approved_at: string | null
   /** Since when an app has differed from what an operator last decided on: an approved one, or a rejected one that became pending. */
   unreviewed_since: string | null
-  /** JSON: what the fields were then that its owner has changed since; apps/unreviewed.ts reads and writes it. */
+  /** JSON: what the fields were then that its owner has changed since; catalogue/unreviewed-changes.ts reads and writes it. */
   unreviewed_changes: string | null
   created_at: string
   updated_at: string
@@ -33,7 +33,7 @@ export type AppRow = {
   /** Of all ratings, as are the two below. */
   rating_sum: number
   rating_count: number
-  /** What the order by rating goes by; apps/ratings.ts makes it. */
+  /** What the order by rating goes by; catalogue/ratings.ts makes it. */
   weighted_rating: number
   slug: string
   package_name: string | null

@@ -1,15 +1,15 @@
 import addFormats from 'ajv-formats'
 import type { Request, RequestHandler, Response } from 'express'
 import { type Context, type Document, OpenAPIBackend, type Operation, type ParsedRequest } from 'openapi-backend'
-import type { Caller } from '../actor.ts'
-import { invalidRequest, notFound, ServiceError } from '../errors.ts'
-import { matches } from '../etag.ts'
-import { jsonOf } from '../json.ts'
+import type { Caller } from '../contract/contract.ts'
+import { invalidRequest, notFound, ServiceError } from '../contract/errors.ts'
+import { matches } from '../util/etag.ts'
+import { jsonOf } from '../util/json.ts'
 import { readBody } from './body.ts'
-import { methodNotAllowed, sendOptions } from './get-only.ts'
-import { acceptsJson, headOf, problemsOf, type RequestHead, unnoticedProblems, withBody } from './input.ts'
-import type { Limits } from './limits.ts'
 import type { Notes } from './log.ts'
+import type { Limits } from './rate-limits.ts'
+import { methodNotAllowed, sendOptions } from './read-only-route.ts'
+import { acceptsJson, headOf, problemsOf, type RequestHead, unnoticedProblems, withBody } from './request.ts'
 
 type Envelope = { success: boolean; message: string; data: object }
 

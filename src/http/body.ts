@@ -2,8 +2,8 @@ import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import { promisify } from 'node:util'
 import express, { type Request, type Response } from 'express'
-import { type ErrorDetails, invalidRequest, ServiceError } from '../errors.ts'
-import { hasMoreTokens, repeatedField } from '../problems.ts'
+import { type ErrorDetails, invalidRequest, ServiceError } from '../contract/errors.ts'
+import { hasMoreTokens, repeatedField } from '../contract/validation.ts'
 
 /** Bytes. */
 const limit = 256 * 1024

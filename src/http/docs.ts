@@ -5,9 +5,9 @@ import { Router } from 'express'
 import helmet from 'helmet'
 import type { Document } from 'openapi-backend'
 import type { Config } from '../config.ts'
-import { codedTag, contentTag } from '../etag.ts'
-import { type Coding, coded, codingFor } from './coding.ts'
-import { getOnly } from './get-only.ts'
+import { codedTag, contentTag } from '../util/etag.ts'
+import { type Coding, coded, codingFor } from './content-encoding.ts'
+import { getOnly } from './read-only-route.ts'
 
 const generated = `${import.meta.dirname}/../../generated`
 const example = `${import.meta.dirname}/../../openapi/life-cycle.arazzo.yaml`

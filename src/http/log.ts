@@ -4,8 +4,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { RequestHandler } from 'express'
 import { type DestinationStream, type Logger, pino, stdSerializers } from 'pino'
 import { keyPrefix } from '../accounts/keys.ts'
-import type { Caller } from '../actor.ts'
-import { type Spent, spentBy } from '../spent.ts'
+import type { Caller } from '../contract/contract.ts'
+import { type Spent, spentBy } from '../util/timing.ts'
 
 /** What begins as a key does, to its end; characters may be percent-encoded. Whoever mistypes a key sends most of a right one. */
 const likeKey = /(?:a|%61)(?:p|%70){2}(?:s|%73)(?:_|%5F)(?:[0-9A-Z_-]|%[0-9A-F]{2})+/gi

@@ -1,7 +1,7 @@
 import type { Operation } from 'openapi-backend'
-import { commonHeaders } from '../contract.ts'
-import { invalidRequest } from '../errors.ts'
-import { etagOf } from '../etag.ts'
+import { commonHeaders } from '../contract/contract.ts'
+import { invalidRequest } from '../contract/errors.ts'
+import { etagOf } from '../util/etag.ts'
 import type { Responder } from './api.ts'
 
 /** The addresses in the document's examples begin with it. */

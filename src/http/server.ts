@@ -3,10 +3,10 @@ import { createServer, type IncomingMessage, type RequestListener, STATUS_CODES 
 import type { AddressInfo, Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import { invalidRequest, ServiceError } from '../errors.ts'
-import { errorAnswer } from './answer.ts'
+import { invalidRequest, ServiceError } from '../contract/errors.ts'
 import { type ConnectionLimits, Connections } from './connections.ts'
 import { readableByPages } from './cors.ts'
+import { errorAnswer } from './error-response.ts'
 import { requestId } from './log.ts'
 
 /** Milliseconds. */

@@ -1,15 +1,14 @@
 import { type Account, accountStore } from '../accounts/store.ts'
-import type { Actor } from '../actor.ts'
-import { categoryStore } from '../apps/categories.ts'
-import { canDecide, type Decision, decisions } from '../apps/policy.ts'
-import { appStore, type FoundApp } from '../apps/store.ts'
-import { reviewed, unreviewedOf } from '../apps/unreviewed.ts'
-import { type AuditLine, auditStore } from '../audit/store.ts'
+import { type Actor, type AuditLine, auditStore } from '../audit/store.ts'
+import { categoryStore } from '../catalogue/categories.ts'
+import { canDecide, type Decision, decisions } from '../catalogue/policy.ts'
+import { appStore, type FoundApp } from '../catalogue/store.ts'
+import { reviewed, unreviewedOf } from '../catalogue/unreviewed-changes.ts'
+import { Refusal } from '../contract/errors.ts'
+import { reasonFrom } from '../contract/field-rules.ts'
 import type { Connection } from '../db/dialect.ts'
 import { type AppRow, type AppStatus, type OwnersColumn, ownersColumns } from '../db/tables.ts'
-import { Refusal } from '../errors.ts'
-import { reasonFrom } from '../rules.ts'
-import { type AppState, pageInState, pageOf, queues, type Sought } from './sought.ts'
+import { type AppState, pageInState, pageOf, queues, type Sought } from './app-filter.ts'
 
 /** A field that an app's owner has changed since an operator's last decision. A category is told by its slug. */
 export type Change = { field: string; before: string | null; after: string | null }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { accountStore } from '../../src/accounts/store.ts'
-import type { Database } from '../../src/db/open.ts'
+import type { Database } from '../../src/db/database.ts'
 import { holdClock } from '../support/clock.ts'
 import { type Service, startService } from '../support/service.ts'
 

@@ -1,10 +1,10 @@
 import { deepStrictEqual } from 'node:assert'
 import { setImmediate } from 'node:timers/promises'
 import { accountStore } from '../../src/accounts/store.ts'
-import { categoryStore } from '../../src/apps/categories.ts'
-import { ratingColumns, ratingsOf, together } from '../../src/apps/ratings.ts'
+import { categoryStore } from '../../src/catalogue/categories.ts'
+import { ratingColumns, ratingsOf, together } from '../../src/catalogue/ratings.ts'
+import type { Database } from '../../src/db/database.ts'
 import type { Connection } from '../../src/db/dialect.ts'
-import type { Database } from '../../src/db/open.ts'
 import type { AppRow, ReviewRow } from '../../src/db/tables.ts'
 import { type SearchDocument, searchDocument } from '../../src/search/document.ts'
 import { randomFrom } from './random.ts'
@@ -99,7 +99,7 @@ async function addCategories(connection: Connection): Promise<number[]> {
   return ids
 }
 
-/** The rows, and what `follow` in apps/store.ts does for each. */
+/** The rows, and what `follow` in catalogue/store.ts does for each. */
 async function addApps(connection: Connection, made: App[]) {
   const { sql, search } = connection
   const apps = made.map(({ app }) => app)

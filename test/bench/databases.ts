@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Database, openDatabase } from '../../src/db/open.ts'
+import { type Database, openDatabase } from '../../src/db/database.ts'
 import { fill } from './catalogue.ts'
 
 /** A folder of this process's own, which goes with it, however it ends. */

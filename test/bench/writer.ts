@@ -1,7 +1,7 @@
 import { setInterval } from 'node:timers/promises'
 import { accountStore } from '../../src/accounts/store.ts'
-import { appStore } from '../../src/apps/store.ts'
-import { openDatabase } from '../../src/db/open.ts'
+import { appStore } from '../../src/catalogue/store.ts'
+import { openDatabase } from '../../src/db/database.ts'
 import { moderationStore } from '../../src/moderation/store.ts'
 import { vocabulary } from './catalogue.ts'
 

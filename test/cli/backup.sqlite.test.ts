@@ -3,7 +3,7 @@ import { chmodSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSy
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, inject, test } from 'vitest'
-import { openDatabase } from '../../src/db/open.ts'
+import { openDatabase } from '../../src/db/database.ts'
 import { sqlite } from '../../src/db/sqlite/dialect.ts'
 import { copyWorldFile, temporaryFolder } from '../support/database.ts'
 import { run, type Served, serve, stopHalfWay } from '../support/process.ts'

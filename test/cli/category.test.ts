@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { categoryStore } from '../../src/apps/categories.ts'
-import { openDatabase } from '../../src/db/open.ts'
+import { categoryStore } from '../../src/catalogue/categories.ts'
+import { openDatabase } from '../../src/db/database.ts'
 import { holdClock } from '../support/clock.ts'
-import { expectConsistentAt } from '../support/consistent.ts'
+import { expectConsistentAt } from '../support/consistency.ts'
 import { copyWorld } from '../support/database.ts'
 import { commandLine, serve } from '../support/process.ts'
 

@@ -1,7 +1,7 @@
 import { expect, inject, test } from 'vitest'
-import { renameDeveloper } from '../../src/accounts/rename.ts'
-import { openDatabase } from '../../src/db/open.ts'
-import { expectConsistentAt, found } from '../support/consistent.ts'
+import { renameDeveloper } from '../../src/accounts/rename-developer.ts'
+import { openDatabase } from '../../src/db/database.ts'
+import { expectConsistentAt, found } from '../support/consistency.ts'
 import { copyWorld } from '../support/database.ts'
 import { commandLine, serve } from '../support/process.ts'
 

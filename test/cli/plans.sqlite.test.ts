@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
 import { accountStore } from '../../src/accounts/store.ts'
-import { appStore } from '../../src/apps/store.ts'
-import { openDatabase } from '../../src/db/open.ts'
-import type { AppState, Sought } from '../../src/moderation/sought.ts'
+import { appStore } from '../../src/catalogue/store.ts'
+import { openDatabase } from '../../src/db/database.ts'
+import type { AppState, Sought } from '../../src/moderation/app-filter.ts'
 import { moderationStore, type Queue } from '../../src/moderation/store.ts'
 import { copyWorld } from '../support/database.ts'
-import { plansOf } from '../support/plans.ts'
+import { plansOf } from '../support/query-plans.ts'
 
 const past = '2020-01-01T00:00:00.000Z'
 const actor = { operator: 'test' }

@@ -3,11 +3,11 @@ import { once } from 'node:events'
 import { Agent, get, type IncomingMessage, request } from 'node:http'
 import { createInterface } from 'node:readline'
 import { expect, inject, onTestFinished, test } from 'vitest'
-import { openDatabase } from '../../src/db/open.ts'
-import { expectSound } from '../support/consistent.ts'
+import { openDatabase } from '../../src/db/database.ts'
+import { expectSound } from '../support/consistency.ts'
 import { copyWorld } from '../support/database.ts'
 import { run, serve } from '../support/process.ts'
-import { readTwice } from '../support/raw.ts'
+import { readTwice } from '../support/raw-http.ts'
 
 test('decisions and keys of the command line show in a running server at once', async () => {
   const address = await copyWorld()

@@ -7,8 +7,8 @@ import { type Service, startService } from '../support/service.ts'
 import { hunt, isRerun, operations, timeout, total } from './fuzz.ts'
 import { Model, type ModelApp } from './model.ts'
 import { type Forbidden, judge, misnamed, read } from './oracle.ts'
+import { type Request, send } from './raw-http-client.ts'
 import { attacksOn } from './requests.ts'
-import { type Request, send } from './wire.ts'
 
 /** Each request by itself: what the document allows is done, what it forbids is refused for the right reason. */
 

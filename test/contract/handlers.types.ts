@@ -1,7 +1,6 @@
-import type { Caller } from '../../src/actor.ts'
-import { appHandlers } from '../../src/apps/handlers.ts'
-import type { App, ErrorCode, ErrorData, Handlers, Input, StatusOf } from '../../src/contract.ts'
-import type { Database } from '../../src/db/open.ts'
+import { appHandlers } from '../../src/catalogue/handlers.ts'
+import type { App, Caller, ErrorCode, ErrorData, Handlers, Input, StatusOf } from '../../src/contract/contract.ts'
+import type { Database } from '../../src/db/database.ts'
 
 /** Never run: tsc reads it, and complains where one of these would compile. */
 

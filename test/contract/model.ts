@@ -1,9 +1,9 @@
 import { expect } from 'vitest'
-import type { Decision } from '../../src/apps/policy.ts'
-import type { OperationId } from '../../src/contract.ts'
+import type { Decision } from '../../src/catalogue/policy.ts'
+import type { OperationId } from '../../src/contract/contract.ts'
 import type { CheckedAnswer } from '../support/check.ts'
 import type { Allowed, Input } from './oracle.ts'
-import type { Caller } from './wire.ts'
+import type { Caller } from './raw-http-client.ts'
 
 /** What the document says of apps: who sees them, who may change them, and what becomes of them. */
 

@@ -1,6 +1,6 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
 import type { Operation, Parameter, Schema } from './operations.ts'
-import { type Body, contentOf, mostBytes, type Request } from './wire.ts'
+import { type Body, contentOf, mostBytes, type Request } from './raw-http-client.ts'
 
 /** What the document says of a request, whatever the server makes of it and whatever apps there are. */
 export type Verdict = Allowed | Forbidden

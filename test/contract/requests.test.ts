@@ -3,9 +3,9 @@ import { describe, expect, test } from 'vitest'
 import document from '../../generated/openapi.json' with { type: 'json' }
 import { operationsOf, type Schema } from './operations.ts'
 import { judge } from './oracle.ts'
+import { contentOf, type Request } from './raw-http-client.ts'
 import { attacksOn } from './requests.ts'
 import { jsonOf } from './values.ts'
-import { contentOf, type Request } from './wire.ts'
 
 /** What is new in the document is attacked without a word here: a document with more in it yields requests with that. */
 

@@ -2,8 +2,8 @@ import { METHODS } from 'node:http'
 import fc, { type Arbitrary } from 'fast-check'
 import type { Operation, Parameter } from './operations.ts'
 import { shown } from './oracle.ts'
+import { type Body, type Caller, mostBytes, type Request, readable, type Spelling } from './raw-http-client.ts'
 import { jsonOf, type Known, sendable, textOf, units } from './values.ts'
-import { type Body, type Caller, mostBytes, type Request, readable, type Spelling } from './wire.ts'
 
 /**
  * Requests made from the document: valid ones, ones that break exactly one of its rules, and hostile ones. Nothing here

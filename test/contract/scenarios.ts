@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import type { OperationId } from '../../src/contract.ts'
+import type { OperationId } from '../../src/contract/contract.ts'
 import type { CheckedAnswer } from '../support/check.ts'
 import type { World } from '../support/world.ts'
 import { type Call, newApp } from './valid-requests.ts'

@@ -6,8 +6,8 @@ import { type Service, startService } from '../support/service.ts'
 import { hunt, isRerun, operations, timeout, total } from './fuzz.ts'
 import { Model, type ModelApp } from './model.ts'
 import { judge } from './oracle.ts'
+import { type Caller, curl, type Keys, type Request, send } from './raw-http-client.ts'
 import { attacksOn } from './requests.ts'
-import { type Caller, curl, type Keys, type Request, send } from './wire.ts'
 
 /** Many requests one after the other, by two developers and anybody, and operators' decisions between them. */
 

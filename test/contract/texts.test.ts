@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import document from '../../generated/openapi.json' with { type: 'json' }
-import { textFault } from '../../src/problems.ts'
-import { categoryNameRule, developerNameRule, reasonRule, reviewerNameRule } from '../../src/rules.ts'
+import { categoryNameRule, developerNameRule, reasonRule, reviewerNameRule } from '../../src/contract/field-rules.ts'
+import { textFault } from '../../src/contract/validation.ts'
 
 /** Which characters texts may have: the published patterns, which spell them out, against what Unicode says of each. */
 

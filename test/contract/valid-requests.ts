@@ -1,4 +1,4 @@
-import type { OperationId } from '../../src/contract.ts'
+import type { OperationId } from '../../src/contract/contract.ts'
 import type { RequestOptions } from '../support/check.ts'
 import type { World } from '../support/world.ts'
 

@@ -4,7 +4,7 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { openDatabase } from '../../src/db/open.ts'
+import { openDatabase } from '../../src/db/database.ts'
 import { noDatabase } from '../support/database.ts'
 import { commandLine, listening, run } from '../support/process.ts'
 

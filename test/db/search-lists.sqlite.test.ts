@@ -1,12 +1,12 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { type AppFilter, findApps } from '../../src/apps/catalogue.ts'
-import { appStore, type NewAppRow } from '../../src/apps/store.ts'
-import { type Database, openDatabase } from '../../src/db/open.ts'
+import { type AppFilter, findApps } from '../../src/catalogue/app-list.ts'
+import { appStore, type NewAppRow } from '../../src/catalogue/store.ts'
+import { type Database, openDatabase } from '../../src/db/database.ts'
 import { sqlite } from '../../src/db/sqlite/dialect.ts'
 import { makeLists } from '../../src/db/sqlite/making-lists.ts'
 import { searchDocument } from '../../src/search/document.ts'
 import { type Form, nameKey, queryTerms } from '../../src/search/terms.ts'
-import { expectConsistent } from '../support/consistent.ts'
+import { expectConsistent } from '../support/consistency.ts'
 import { copyWorldFile } from '../support/database.ts'
 
 /** Whatever is kept for a search, it finds what the plainest way finds, each page in the same order. */

@@ -2,8 +2,8 @@ import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { Client } from 'pg'
 import { describe, expect, inject, onTestFinished, test } from 'vitest'
-import { findApps } from '../../src/apps/catalogue.ts'
-import { type Database, openDatabase } from '../../src/db/open.ts'
+import { findApps } from '../../src/catalogue/app-list.ts'
+import { type Database, openDatabase } from '../../src/db/database.ts'
 import {
   addressAt,
   administer,

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { openDatabase } from '../../src/db/open.ts'
+import { openDatabase } from '../../src/db/database.ts'
 import { copyWorldFile } from '../support/database.ts'
 import { serve } from '../support/process.ts'
 

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, inject, test } from 'vitest'
 import { copyWorldFile, temporaryFolder } from '../support/database.ts'
 import { commandLine, serve } from '../support/process.ts'
-import { lossesIn, noDeeds } from './deeds.ts'
+import { lossesIn, noDeeds } from './acknowledged-writes.ts'
 
 /** Debian's package libfaketime. */
 const library = ['x86_64', 'aarch64']

@@ -6,7 +6,7 @@ import { expect, inject, test } from 'vitest'
 import { temporaryFolder } from '../support/database.ts'
 import { canMount, mountSmallDisk } from '../support/disk.ts'
 import { commandLine, type Served, serve } from '../support/process.ts'
-import { lossesIn, noDeeds } from './deeds.ts'
+import { lossesIn, noDeeds } from './acknowledged-writes.ts'
 
 type Place = { folder: string; file: string }
 

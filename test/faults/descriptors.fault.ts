@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs'
 import { expect, inject, test } from 'vitest'
 import { copyWorldFile } from '../support/database.ts'
 import { serve } from '../support/process.ts'
-import { lossesIn, noDeeds } from './deeds.ts'
+import { lossesIn, noDeeds } from './acknowledged-writes.ts'
 import { connected } from './sockets.ts'
 
 test.runIf(process.platform === 'linux')(

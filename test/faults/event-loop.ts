@@ -1,5 +1,5 @@
 import { accountStore } from '../../src/accounts/store.ts'
-import { openDatabase } from '../../src/db/open.ts'
+import { openDatabase } from '../../src/db/database.ts'
 import { moderationStore } from '../../src/moderation/store.ts'
 import { isProgram, type ServerUnderLoad, withServer } from './load.ts'
 

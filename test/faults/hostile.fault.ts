@@ -1,7 +1,7 @@
 import { expect, inject, test } from 'vitest'
 import { copyWorldFile } from '../support/database.ts'
 import { type Served, serve } from '../support/process.ts'
-import { between } from './deeds.ts'
+import { between } from './acknowledged-writes.ts'
 import { exchange } from './sockets.ts'
 
 /** What no client library sends, over sockets of our own. */

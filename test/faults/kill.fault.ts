@@ -1,8 +1,8 @@
 import { rmSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { copyWorldFile } from '../support/database.ts'
-import { isCut } from './cut.ts'
-import { addTo, beginDeeds, between, expectAllWhole, lossesIn, noDeeds, noTotals } from './deeds.ts'
+import { addTo, beginDeeds, between, expectAllWhole, lossesIn, noDeeds, noTotals } from './acknowledged-writes.ts'
+import { isCut } from './short-run.ts'
 
 const kills = isCut ? 5 : 50
 /** Rounds on the same database, which grows; then a new one. */

@@ -2,14 +2,14 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openDatabase } from '../../src/db/open.ts'
+import { openDatabase } from '../../src/db/database.ts'
 import { fill } from '../bench/catalogue.ts'
 import { manyConnections } from './connections.ts'
-import { isCut } from './cut.ts'
 import { eventLoop, ownedApp, type Stalls } from './event-loop.ts'
 import { asItIs, percentile, type Seen, told, withServer } from './load.ts'
 import { abandonedBursts, lengthen, unreadBursts } from './pipelining.ts'
 import { flood, otherClients } from './search-flood.ts'
+import { isCut } from './short-run.ts'
 
 /**
  * What clients saw while others did their worst. Statuses and memory are held exactly. Times are those of the machine, which

@@ -34,7 +34,7 @@ export async function withServer<T, Prepared>(
   const file = join(folder, 'apps.sqlite')
   copyFileSync(database, file)
   const prepared = await prepare(file)
-  const child = spawn(process.execPath, ['--import', `${import.meta.dirname}/loop-watch.ts`, main, 'serve'], {
+  const child = spawn(process.execPath, ['--import', `${import.meta.dirname}/event-loop-watchdog.ts`, main, 'serve'], {
     env: { PATH: process.env.PATH, PORT: '0', DATABASE_URL: `sqlite:${file}` },
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
   })

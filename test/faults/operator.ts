@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { openMigratedDatabase } from '../../src/db/open.ts'
+import { openMigratedDatabase } from '../../src/db/database.ts'
 import { moderationStore } from '../../src/moderation/store.ts'
 
 /** A process of its own that approves what is pending, and tells of each decision when it is acknowledged: `node operator.ts FILE`. */

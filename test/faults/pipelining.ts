@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
-import { openDatabase } from '../../src/db/open.ts'
+import { openDatabase } from '../../src/db/database.ts'
 import { asItIs, getBytes, isProgram, load, type Seen, type ServerUnderLoad, told, withServer } from './load.ts'
 import { otherClients } from './search-flood.ts'
 

@@ -3,8 +3,8 @@ import { copyFileSync, cpSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, expect, inject, test } from 'vitest'
 import { temporaryFolder } from '../support/database.ts'
-import { isCut } from './cut.ts'
-import { addTo, beginDeeds, between, expectAllWhole, lossesIn, noDeeds, noTotals } from './deeds.ts'
+import { addTo, beginDeeds, between, expectAllWhole, lossesIn, noDeeds, noTotals } from './acknowledged-writes.ts'
+import { isCut } from './short-run.ts'
 
 const cuts = isCut ? 2 : 20
 

@@ -1,14 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
-import { openDatabase } from '../../src/db/open.ts'
+import { openDatabase } from '../../src/db/database.ts'
 import type { CheckedAnswer, RequestOptions } from '../support/check.ts'
-import { expectConsistentAt } from '../support/consistent.ts'
+import { expectConsistentAt } from '../support/consistency.ts'
 import { freePort } from '../support/free-port.ts'
 import { addressAt, administer, ask, isInstalled, type PostgresServer, startPostgres } from '../support/postgres.ts'
 import { commandLine, type Served, serve } from '../support/process.ts'
 import { createWorld, type World } from '../support/world.ts'
-import { isCut } from './cut.ts'
-import { between } from './deeds.ts'
+import { between } from './acknowledged-writes.ts'
+import { isCut } from './short-run.ts'
 
 const seconds = isCut ? 10 : 60
 

@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { expect, inject, test } from 'vitest'
 import { copyWorldFile } from '../support/database.ts'
 import { serve } from '../support/process.ts'
-import { between } from './deeds.ts'
+import { between } from './acknowledged-writes.ts'
 import { connected } from './sockets.ts'
 
 const minutes = 10

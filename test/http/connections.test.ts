@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net'
 import { describe, expect, test } from 'vitest'
-import type { Database } from '../../src/db/open.ts'
+import type { Database } from '../../src/db/database.ts'
 import { type CheckedAnswer, check } from '../support/check.ts'
 import { holdUptime } from '../support/clock.ts'
 import { type Service, type ServiceOptions, startService } from '../support/service.ts'

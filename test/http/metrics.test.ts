@@ -9,7 +9,7 @@ import { holdUptime } from '../support/clock.ts'
 import { copyWorld } from '../support/database.ts'
 import { freePort } from '../support/free-port.ts'
 import { run, serve } from '../support/process.ts'
-import { exchange } from '../support/raw.ts'
+import { exchange } from '../support/raw-http.ts'
 import { type ServiceOptions, startService } from '../support/service.ts'
 
 /** A service whose metrics are read, as Prometheus' text format has them: a line each. */

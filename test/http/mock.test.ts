@@ -1,7 +1,7 @@
 import { OpenAPIBackend } from 'openapi-backend'
 import { describe, expect, inject, test } from 'vitest'
 import { readConfig } from '../../src/config.ts'
-import type { OperationId } from '../../src/contract.ts'
+import type { OperationId } from '../../src/contract/contract.ts'
 import { createListener } from '../../src/http/app.ts'
 import { readDocument } from '../../src/http/docs.ts'
 import { createLogger } from '../../src/http/log.ts'

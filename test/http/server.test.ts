@@ -3,13 +3,12 @@ import { connect } from 'node:net'
 
 import { describe, expect, inject, onTestFinished, test } from 'vitest'
 import { generateKey, keyId } from '../../src/accounts/keys.ts'
-
-import type { Database } from '../../src/db/open.ts'
-import { ServiceError } from '../../src/errors.ts'
+import { ServiceError } from '../../src/contract/errors.ts'
+import type { Database } from '../../src/db/database.ts'
 import { createLogger } from '../../src/http/log.ts'
 import { listen } from '../../src/http/server.ts'
 import { validRequests } from '../contract/valid-requests.ts'
-import { answerTo, exchange } from '../support/raw.ts'
+import { answerTo, exchange } from '../support/raw-http.ts'
 import { type Service, startService } from '../support/service.ts'
 
 /** The beginning of a create by Ada, to the headers that tell of its body. */

@@ -5,12 +5,12 @@
 export const unnoticed = [
   {
     reason: 'a shortcut: the long way comes to the same, later',
-    'src/accounts/rename.ts': ['if (true) await indexInTurns(database, id, longest)'],
+    'src/accounts/rename-developer.ts': ['if (true) await indexInTurns(database, id, longest)'],
     'src/accounts/store.ts': [
       'if (false) throw nameTaken(name)',
       'if (false) return { id, name, taken: { forgotten: name, refusal: nameTaken(name) } }',
     ],
-    'src/apps/catalogue.ts': [
+    'src/catalogue/app-list.ts': [
       'return true',
       'return false',
       'return offset < near',
@@ -24,14 +24,14 @@ export const unnoticed = [
       'const beginnings = letters.map((_, index) => letters.slice(0, index + 1).join("Stryker was here!"))',
       'if (false) return []',
     ],
-    'src/apps/free-slugs.ts': [
+    'src/catalogue/unique-slugs.ts': [
       "return false ? [] : sql('apps').whereIn('slug', slugs).pluck('slug')",
       `return slugs.length === 0 ? ["Stryker was here"] : sql('apps').whereIn('slug', slugs).pluck('slug')`,
       'if (clashing.length === 0) return ["Stryker was here"]',
       'const used = new Set([])',
     ],
-    'src/apps/slug.ts': ['/^[ -~]$/.test(name)'],
-    'src/apps/store.ts': [
+    'src/catalogue/slug.ts': ['/^[ -~]$/.test(name)'],
+    'src/catalogue/store.ts': [
       'const changed = [...differences]',
       'const changed = [...differences].filter(([, difference]) => true)',
       'const gone = changes.filter(({ before, after }) => true && !isListed(after))',
@@ -43,8 +43,8 @@ export const unnoticed = [
       'const isSearchedAlike = () => undefined',
     ],
     'src/audit/store.ts': ['before: false ? null : JSON.parse(before),'],
-    'src/cli/text.ts': ['const mayShrink = shortened.includes(name) || false'],
-    'src/import/line.ts': [
+    'src/cli/terminal-text.ts': ['const mayShrink = shortened.includes(name) || false'],
+    'src/transfer/line.ts': [
       'if (false) return compiled',
       'ajv.addFormat("", (text) => storedTime.test(text) || isTime(text))',
       "if (true) problems.push(...inUtc(line.category, '/category'))",
@@ -56,19 +56,19 @@ export const unnoticed = [
       'if (true) parts[name] = kept',
       'if (false) continue',
     ],
-    'src/import/lines.ts': [
+    'src/transfer/read-lines.ts': [
       'if (false) parts = []',
       'if (length > longest) parts = ["Stryker was here"]',
       'if (true) yield line()',
       'if (length >= 0) yield line()',
       'while (head.length <= 2) {',
     ],
-    'src/import/plan.ts': ['return true && texts(reviews) === texts(rows)'],
-    'src/import/rejects.ts': [
+    'src/transfer/app-plan.ts': ['return true && texts(reviews) === texts(rows)'],
+    'src/transfer/rejects.ts': [
       'const rejected = false ? undefined : parsed(text)',
       'return true ? parsed(value.rejected) : value.rejected',
     ],
-    'src/problems.ts': [
+    'src/contract/validation.ts': [
       "const fitting = (field: string) => [...field.toWellFormed()].slice(0, longestField).join('')",
       'for (let begin = 0, end = 0; begin <= json.length; begin = end) {',
     ],
@@ -96,7 +96,7 @@ export const unnoticed = [
       'export const isAscii = () => undefined',
       'export const isAscii = (text: string) => /^[\\u0000-\\u007F]$/.test(text)',
     ],
-    'src/import/import.ts': [
+    'src/transfer/import.ts': [
       'if (true) {',
       'if (later.length >= 0) {',
       'if (true) begun.push(next.map(kept))',
@@ -118,7 +118,7 @@ export const unnoticed = [
       `if (line.status === 'approved' || isSet(line.deleted_at)) return undefined`,
       'if (line.status !== "" || isSet(line.deleted_at)) return undefined',
     ],
-    'src/import/store.ts': [
+    'src/transfer/import-store.ts': [
       'if (lines.length === 0) return ["Stryker was here"]',
       `return [line, !isLast && wrong.length >= 0 && takesPackageName(line) ? ('later' as const) : wrong]`,
       `return [line, !isLast && true && takesPackageName(line) ? ('later' as const) : wrong]`,
@@ -138,8 +138,8 @@ export const unnoticed = [
       `ids.length === 0 ? ["Stryker was here"] : await sql<{ id: number }>(table).whereIn('id', ids).pluck('id'),`,
       `const names = await ownersAnd('name', lines)`,
     ],
-    'src/http/turns.ts': ['if (true) this.#goOn()', 'if (this.#waiting.size >= 0) this.#goOn()'],
-    'src/http/network.ts': [
+    'src/http/task-queue.ts': ['if (true) this.#goOn()', 'if (this.#waiting.size >= 0) this.#goOn()'],
+    'src/http/client-network.ts': [
       'return false ? networkOf(told) : networks.memo(told)',
       'return true ? networkOf(told) : networks.memo(told)',
       'return told.length >= longestTold ? networkOf(told) : networks.memo(told)',
@@ -147,8 +147,8 @@ export const unnoticed = [
       'const longestTold = longest + "".length',
       `const longestTold = longest - '[]:65535'.length`,
     ],
-    'src/http/coding.ts': ['if (false) return known.coding'],
-    'src/http/kept.ts': [
+    'src/http/content-encoding.ts': ['if (false) return known.coding'],
+    'src/http/response-cache.ts': [
       'if (false) return known',
       'if (true) underWay = undefined',
       'if (false) underWay = undefined',
@@ -166,22 +166,24 @@ export const unnoticed = [
   {
     reason: 'says what is so without it: what a row leaves out is null, and what has no condition is all',
     'src/audit/store.ts': ['const nothing = {}', 'before: false ? null : JSON.stringify(before),'],
-    'src/apps/catalogue.ts': ['const scope = category ? await findScope(connection, category) : {}'],
-    'src/apps/store.ts': [`const cases = changed.map(() => 'when ? then cast(? as bigint)').join("")`],
-    'src/apps/unreviewed.ts': ['Object.fromEntries(ownersColumns.map((column) => [column, before[column]])),'],
-    'src/moderation/sought.ts': ['const everyState: AppSet = { where: "", order: newest, own: false }'],
+    'src/catalogue/app-list.ts': ['const scope = category ? await findScope(connection, category) : {}'],
+    'src/catalogue/store.ts': [`const cases = changed.map(() => 'when ? then cast(? as bigint)').join("")`],
+    'src/catalogue/unreviewed-changes.ts': [
+      'Object.fromEntries(ownersColumns.map((column) => [column, before[column]])),',
+    ],
+    'src/moderation/app-filter.ts': ['const everyState: AppSet = { where: "", order: newest, own: false }'],
     'src/moderation/store.ts': ['if (true && app.updated_at > asOf) {'],
   },
   {
     reason: 'names a column that no table has',
-    'src/cli/text.ts': ['shortened: string[] = ["Stryker was here"],'],
+    'src/cli/terminal-text.ts': ['shortened: string[] = ["Stryker was here"],'],
     'src/cli/command.ts': [
       'export function printTable(head: string[], rows: (string | number)[][], shortened: string[] = ["Stryker was here"]) {',
     ],
   },
   {
     reason: 'tells apart what is never alike: each is JSON, with brackets around it',
-    'src/import/plan.ts': ['.join("")'],
+    'src/transfer/app-plan.ts': ['.join("")'],
   },
   {
     reason: 'tells apart what is never alike: as many pairs of characters as made together the same text are the same',
@@ -198,8 +200,8 @@ export const unnoticed = [
       '.returning("")',
       '.forUpdate("")',
     ],
-    'src/apps/handlers.ts': ['const app = await apps.find(id, { toChange: false, seenBy: caller })'],
-    'src/apps/store.ts': [
+    'src/catalogue/handlers.ts': ['const app = await apps.find(id, { toChange: false, seenBy: caller })'],
+    'src/catalogue/store.ts': [
       "if (true) await categories.clone().orderBy('id').forUpdate().select('id')",
       "if (false) await categories.clone().orderBy('id').forUpdate().select('id')",
       "if (changed.length >= 1) await categories.clone().orderBy('id').forUpdate().select('id')",
@@ -224,12 +226,12 @@ export const unnoticed = [
       'const app = await demandApp(id, {})',
       'const app = await demandApp(id, { toChange: false })',
     ],
-    'src/import/store.ts': ['await lock("", columns, values)'],
+    'src/transfer/import-store.ts': ['await lock("", columns, values)'],
   },
   {
     reason: 'SQLite takes a value that is not given for null, which is nobody',
-    'src/apps/handlers.ts': ['const seenBy = caller ?? ""'],
-    'src/apps/store.ts': [
+    'src/catalogue/handlers.ts': ['const seenBy = caller ?? ""'],
+    'src/catalogue/store.ts': [
       'const owner = seenBy === undefined || false ? [] : [seenBy.developerId]',
       'const owner = seenBy === undefined || seenBy === "" ? [] : [seenBy.developerId]',
       `\${seenBy === undefined ? '' : \`and \${false ? seenByAnyone : seenByOwner}\`}\`,`,
@@ -238,7 +240,7 @@ export const unnoticed = [
   },
   {
     reason: 'SQLite walks the index in that order unasked',
-    'src/apps/store.ts': ['.orderBy([])'],
+    'src/catalogue/store.ts': ['.orderBy([])'],
   },
   {
     reason: 'a database that fails there fails the next statement as well',
@@ -247,24 +249,24 @@ export const unnoticed = [
   {
     reason: 'an empty name is every column to knex, of which one is looked at',
     'src/accounts/store.ts': ['.count("")'],
-    'src/apps/store.ts': [
+    'src/catalogue/store.ts': [
       `const rows = await sql('developers').whereIn('id', ids).forShare().select("", 'name', 'next_name')`,
       '.select("", ...searchedColumns)',
       `.select("", 'review_count', 'rating_sum', 'rating_count')`,
     ],
-    'src/moderation/sought.ts': [`.select("", 'apps.name', 'apps.slug', 'apps.package_name')`],
-    'src/import/store.ts': [
+    'src/moderation/app-filter.ts': [`.select("", 'apps.name', 'apps.slug', 'apps.package_name')`],
+    'src/transfer/import-store.ts': [
       `const rows = await sql('developers').whereIn('name', sought).forShare().select("", 'name', 'next_name')`,
     ],
-    'src/import/export.ts': [
+    'src/transfer/export.ts': [
       `if (since === undefined) return sql('apps').select("").as('wanted')`,
       `if (since === undefined) return sql('apps').select('id').as("")`,
     ],
   },
   {
     reason: 'what the type allows, and what never is',
-    'src/apps/slug.ts': ['return true && numbered(from, Number(number)) === slug'],
-    'src/cli/text.ts': [
+    'src/catalogue/slug.ts': ['return true && numbered(from, Number(number)) === slug'],
+    'src/cli/terminal-text.ts': [
       '.map((column) => padded(cut(column.cells[line] ?? "Stryker was here!", column.width), column.width))',
     ],
     'src/cli/time.ts': [
@@ -278,23 +280,23 @@ export const unnoticed = [
       "if (before.next_name !== name) throw refused('the developer is meanwhile being given another name')",
       'return { keys: rows.map((row) => ({ ...row, state: keyState(row, now) })), total: Number(all.total ?? 0) }',
     ],
-    'src/apps/catalogue.ts': [
+    'src/catalogue/app-list.ts': [
       'return ids.flatMap((id) => apps.get(id) ?? ["Stryker was here"])',
       'if (terms.length === 0 || !scope) return { ids: ["Stryker was here"], total: 0 }',
       'const anyWord = (words: string[]): Term => ({ forms: words.map((word) => ({ tokens: [word], extent: "" })) })',
     ],
-    'src/apps/free-slugs.ts': [
+    'src/catalogue/unique-slugs.ts': [
       'return slugs.map((slug) => slug ?? free.shift() ?? "Stryker was here!")',
       'const [free] = used.has(candidate) ? await numberedSlugs(connection, [clashing[index] ?? "Stryker was here!"], used) : [candidate]',
       'used.add(free ?? "Stryker was here!")',
       'slugs.push(free ?? "Stryker was here!")',
     ],
-    'src/apps/handlers.ts': [
+    'src/catalogue/handlers.ts': [
       'if (false) throw notFound()',
       'rejection_reason: false ? app.rejection_reason : null,',
       'rejection_reason: status === "" ? app.rejection_reason : null,',
     ],
-    'src/apps/store.ts': [
+    'src/catalogue/store.ts': [
       '...(document ?? searchDocument(after, names.get(after.developer_id) ?? "Stryker was here!")),',
       'beside: (inserted: AppRow[]) => Statement = () => undefined,',
       "const meanings = { ...packageNameTaken(apps[0].app.package_name), 'apps.slug': () => new SlugTaken() }",
@@ -304,8 +306,8 @@ export const unnoticed = [
       "if (false) throw new Error('the insert returned no app')",
       'const more = ratingsOf(added.get(id) ?? ["Stryker was here"])',
     ],
-    'src/apps/categories.ts': ['if (Number(all.count) >= mostCategories) {'],
-    'src/moderation/sought.ts': ['return { ids, total: Number(all.total ?? 0) }'],
+    'src/catalogue/categories.ts': ['if (Number(all.count) >= mostCategories) {'],
+    'src/moderation/app-filter.ts': ['return { ids, total: Number(all.total ?? 0) }'],
     'src/moderation/store.ts': [
       'if (!developer) throw new Error(``)',
       `if (false) throw new Error(\`app \${id} has no developer\`)`,
@@ -314,16 +316,18 @@ export const unnoticed = [
     'src/accounts/keys.ts': [
       'return match && checksumOf(text.slice(0, -6)) === text.slice(-6) ? match.groups.id : undefined',
     ],
-    'src/import/categories.ts': ['const renames = new Map(left.filter(isRename).map((plan) => [plan.known.id, plan]))'],
-    'src/import/line.ts': [
+    'src/transfer/category-plan.ts': [
+      'const renames = new Map(left.filter(isRename).map((plan) => [plan.known.id, plan]))',
+    ],
+    'src/transfer/line.ts': [
       'if (!validate(line)) return objectProblems(validate.errors ?? ["Stryker was here"])',
       "if (true) return [problem('', 'is nested too deeply')]",
     ],
-    'src/import/plan.ts': [
+    'src/transfer/app-plan.ts': [
       'const known = true ? { category_id } : {}',
       'deleted_at === null && true && updated_at > deletion',
     ],
-    'src/problems.ts': [
+    'src/contract/validation.ts': [
       'return ajvProblems(errors, ([part = "Stryker was here!", ...segments]) => ({ place: parts[part] ?? \'body\', segments }))',
     ],
     'src/search/terms.ts': [
@@ -337,12 +341,12 @@ export const unnoticed = [
       '.map(({ 0: run, groups }) => (groups.unspaced === undefined ? joinedPiece(run) : { unspaced: run }))',
       'terms.set(key, { ...(true && { word: item.word }), forms: [...each.values()] })',
     ],
-    'src/import/import.ts': [
+    'src/transfer/import.ts': [
       'await count(later.map((line, index) => writtenAs(outcomes[index] ?? ["Stryker was here"], line)))',
       'let written: Written[] = ["Stryker was here"]',
       'written.push(writtenAs(isReady(line) ? (outcomes.next().value ?? ["Stryker was here"]) : line.problems, line))',
     ],
-    'src/import/store.ts': [
+    'src/transfer/import-store.ts': [
       `return lines.map((line) => ('category' in line ? categories : apps).next().value ?? ["Stryker was here"])`,
       'renames.flatMap(({ known, line: { slug, name } }) => (known ? { before: known, after: { slug, name } } : ["Stryker was here"])),',
       `outcomes.push(typeof added === 'number' ? 'created' : [])`,
@@ -365,20 +369,20 @@ export const unnoticed = [
       'const changes = lineChanges(plan, known, owners.get(line.developer_name).id ?? 0, now)',
       'false ? row : { ...row, id }',
     ],
-    'src/http/turns.ts': ['work()'],
-    'src/http/network.ts': [
+    'src/http/task-queue.ts': ['work()'],
+    'src/http/client-network.ts': [
       'const told = proxyaddr(request, trust) ?? "Stryker was here!"',
       `return false ? ip.toString() : ip.toByteArray().slice(0, 7).join(':')`,
       `return ip.kind() === "" ? ip.toString() : ip.toByteArray().slice(0, 7).join(':')`,
     ],
-    'src/http/kept.ts': [
+    'src/http/response-cache.ts': [
       'if (isFirst && !search.test(request.url ?? "Stryker was here!")) {',
       'const target = request.url ?? "Stryker was here!"',
       '#isUsual({ method, url = "Stryker was here!", headers, rawHeaders, httpVersion }: IncomingMessage): boolean {',
       '#isAskedAgain({ url = "Stryker was here!" }: IncomingMessage): boolean {',
       '#lastVersion = "Stryker was here!"',
     ],
-    'src/http/input.ts': [
+    'src/http/request.ts': [
       'return [name, values.length === 1 ? (values[0] ?? "Stryker was here!") : values]',
       'const parametersOf = ({ parameters = ["Stryker was here"] }: Operation) => parameters as ParameterObject[]',
       `const [path = "", ...search] = url.replace(/^https?:\\/\\/[^/?]*/i, '').split('?')`,
@@ -426,7 +430,7 @@ export const unnoticed = [
   },
   {
     reason: 'asks for what is not there',
-    'src/import/store.ts': [
+    'src/transfer/import-store.ts': [
       'const reviews = await reviewsOf(accepted.flatMap(({ line, known }) => (line.reviews && known ? known.id : ["Stryker was here"])))',
       'const packages = lines.flatMap(({ package_name }) => package_name?.toLowerCase() ?? ["Stryker was here"])',
       'const slugs = lines.flatMap(({ slug }) => slug ?? ["Stryker was here"])',
@@ -435,15 +439,15 @@ export const unnoticed = [
   },
   {
     reason: 'JSON has null for it',
-    'src/import/export.ts': ['average_rating: false ? null : app.other_rating_sum / (100 * app.other_rating_count),'],
+    'src/transfer/export.ts': ['average_rating: false ? null : app.other_rating_sum / (100 * app.other_rating_count),'],
   },
   {
     reason: 'names what is not asked by its name',
-    'src/import/export.ts': ['.as("")'],
+    'src/transfer/export.ts': ['.as("")'],
   },
   {
     reason: 'Node sends no body in answer to HEAD',
-    'src/http/kept.ts': [
+    'src/http/response-cache.ts': [
       'response.end(false ? undefined : body)',
       'response.end(request.method === "" ? undefined : body)',
     ],

@@ -1,8 +1,8 @@
 import { PassThrough } from 'node:stream'
 import { text } from 'node:stream/consumers'
-import type { Database } from '../../src/db/open.ts'
-import { exportCatalogue } from '../../src/import/export.ts'
-import { type ImportOptions, importCatalogue, type Summary } from '../../src/import/import.ts'
+import type { Database } from '../../src/db/database.ts'
+import { exportCatalogue } from '../../src/transfer/export.ts'
+import { type ImportOptions, importCatalogue, type Summary } from '../../src/transfer/import.ts'
 
 export type Imported = Summary & { rejects: { line: number; fields: string[] }[] }
 

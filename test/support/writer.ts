@@ -1,4 +1,4 @@
-import { openDatabase } from '../../src/db/open.ts'
+import { openDatabase } from '../../src/db/database.ts'
 
 /** A process of its own that changes an app again and again, and tells of each change when it is acknowledged: `node writer.ts DATABASE_URL ID COUNT`. */
 

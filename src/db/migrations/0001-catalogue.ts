@@ -24,7 +24,7 @@ export async function up(sql: Knex, { createSearchIndex, makeAppendOnly }: Schem
     table.bigIncrements('id')
     table.text('slug').notNullable().unique()
     table.text('name').notNullable().unique()
-    // Kept by apps/store.ts with every change, so that no request counts the catalogue.
+    // Kept by catalogue/store.ts with every change, so that no request counts the catalogue.
     table.bigInteger('listed_apps').notNullable().defaultTo(0)
     table.check('listed_apps >= 0', [], 'categories_listed_apps')
   })

@@ -14,7 +14,7 @@ export async function up(sql: Knex) {
     union all
     select apps.id, cast(round(100 * apps.average_rating) as bigint), 1, 1
     from apps where apps.average_rating > 0 and not exists (select 1 from reviews where reviews.app_id = apps.id)`
-  // As apps/ratings.ts makes them. What is subtracted lets the quotient be whole, on an engine whose division is exact, too.
+  // As catalogue/ratings.ts makes them. What is subtracted lets the quotient be whole, on an engine whose division is exact, too.
   const weighed = '(3500 + rated.sum) * 10000'
   const weighing = '(10 + rated.count)'
   await sql.raw(

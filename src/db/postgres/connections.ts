@@ -1,10 +1,10 @@
 import { createRequire } from 'node:module'
 import knex, { type Knex } from 'knex'
 import pg from 'pg'
-import { spending } from '../../spent.ts'
-import type { Address } from './address.ts'
+import { spending } from '../../util/timing.ts'
 import { endsConnection } from './errors.ts'
 import { numbering } from './snapshots.ts'
+import type { Address } from './url.ts'
 
 /** What of the driver's connections is used here. */
 export type DriverConnection = pg.Client & {

@@ -1,16 +1,16 @@
-import { Refusal } from '../../errors.ts'
+import { Refusal } from '../../contract/errors.ts'
 import { type Dialect, type Engine, unmigrated, usualPool } from '../dialect.ts'
-import { type Address, parseAddress } from './address.ts'
+import { filling } from './bulk-load.ts'
+import { horizonOf } from './committed-before.ts'
 import { applicationName, openReader, openWriter } from './connections.ts'
+import { lineTo, versionTeller } from './data-version.ts'
+import { copyTables } from './dry-run.ts'
 import { isConflict, isUnavailable, reasonOf } from './errors.ts'
-import { filling } from './filling.ts'
-import { horizonOf } from './horizon.ts'
-import { copyTables } from './rehearse.ts'
 import { attempt, giveIdsBehind, insertion, jsonOf, jsonRows, lastId, lock, newIds, rowsOf, select } from './rows.ts'
 import { schema } from './schema.ts'
 import { foundBefore, searchIndex } from './search.ts'
 import { demandDirect } from './snapshots.ts'
-import { lineTo, versionTeller } from './version.ts'
+import { type Address, parseAddress } from './url.ts'
 
 /** PostgreSQL, 14 or newer: a server that several servers of this program may use side by side. */
 export const postgres: Dialect = {

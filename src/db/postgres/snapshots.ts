@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { Refusal } from '../../errors.ts'
+import { Refusal } from '../../contract/errors.ts'
 
 /**
  * Whether equal snapshots mean equal data, while the backend that tells them lives: so it is on a primary of PostgreSQL

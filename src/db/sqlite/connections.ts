@@ -1,8 +1,8 @@
 import { createRequire } from 'node:module'
 import { pathToFileURL } from 'node:url'
 import knex, { type Knex } from 'knex'
-import { spending } from '../../spent.ts'
-import type { DatabaseFile } from './file.ts'
+import { spending } from '../../util/timing.ts'
+import type { DatabaseFile } from './database-file.ts'
 import { type DriverConnection, finalizeAll, isKept, prepared } from './statements.ts'
 
 // knex publishes no types for the dialect's own module, nor for what it calls to run what it has built.

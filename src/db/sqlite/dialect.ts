@@ -1,17 +1,17 @@
 import { access, constants, mkdir, writeFile } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { dirname } from 'node:path'
-import { Refusal } from '../../errors.ts'
+import { Refusal } from '../../contract/errors.ts'
 import { type Dialect, type Engine, unmigrated } from '../dialect.ts'
 import { openReader, openWriter } from './connections.ts'
 import { copyTo, rehearse, still } from './copy.ts'
+import { versionTeller } from './data-version.ts'
+import { databaseFile, examine } from './database-file.ts'
 import { ailmentIn, isBusy, isDamage, isUnavailable, reasonOf, Unusable } from './errors.ts'
-import { databaseFile, examine } from './file.ts'
 import { attempt, giveIdsBehind, insertion, jsonOf, jsonRows, lastId, newIds, rowsOf, select } from './rows.ts'
 import { schema } from './schema.ts'
 import { foundBefore, searchIndex } from './search.ts'
 import { upkeepOf } from './upkeep.ts'
-import { versionTeller } from './version.ts'
 
 /** SQLite: a database in one file, with one writer at a time and readers beside it. */
 export const sqlite: Dialect = {

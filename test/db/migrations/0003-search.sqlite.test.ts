@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { findApps } from '../../../src/apps/catalogue.ts'
-import { appStore } from '../../../src/apps/store.ts'
-import { openDatabase } from '../../../src/db/open.ts'
+import { findApps } from '../../../src/catalogue/app-list.ts'
+import { appStore } from '../../../src/catalogue/store.ts'
+import { openDatabase } from '../../../src/db/database.ts'
 import { copyWorldFile } from '../../support/database.ts'
 
 /** The index as the first version made it, with one app that it should not have and without those that it should. */

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { findApps } from '../../../src/apps/catalogue.ts'
-import { openDatabase } from '../../../src/db/open.ts'
+import { findApps } from '../../../src/catalogue/app-list.ts'
+import { openDatabase } from '../../../src/db/database.ts'
 import { copyWorldFile } from '../../support/database.ts'
 
 /** What came with it, and nothing of what was there before. */

@@ -1,4 +1,4 @@
-import type { OperationId } from '../../../src/contract.ts'
+import type { OperationId } from '../../../src/contract/contract.ts'
 
 /** The contract in types, written by hand: no generator may be the measure of itself. */
 

@@ -1,0 +1,147 @@
+import { type Actor, auditStore } from '../audit/store.ts'
+import type { Category } from '../contract/contract.ts'
+import { Refusal } from '../contract/errors.ts'
+import { categoryNameFrom, demandSlug, mostCategories } from '../contract/field-rules.ts'
+import type { Connection } from '../db/dialect.ts'
+import type { CategoryRow } from '../db/tables.ts'
+
+export const categoryStore = (connection: Connection) => ({
+  /** By name. */
+  all(): Promise<Category[]> {
+    return connection.sql('categories').orderBy('name').select('id', 'slug', 'name')
+  },
+
+  /** By name, with how many apps are in each: those the public sees, and those in any state, deleted ones too. */
+  overview(): Promise<(Category & { listed_apps: number; all_apps: number })[]> {
+    const { sql } = connection
+    const counts = sql('apps').groupBy('category_id').select('category_id').count({ all_apps: '*' }).as('counts')
+    return sql('categories')
+      .leftJoin(counts, 'counts.category_id', 'categories.id')
+      .orderBy('name')
+      .select('id', 'slug', 'name', 'listed_apps', sql.raw('coalesce(all_apps, 0) as all_apps'))
+  },
+
+  /** Refuses where there is none of this slug. */
+  async demandCategory(slug: string): Promise<Category> {
+    const category = await connection.sql('categories').where({ slug }).first('id', 'slug', 'name')
+    if (!category) throw noSuchCategory(slug)
+    return category
+  },
+
+  async has(id: number): Promise<boolean> {
+    return (await connection.sql('categories').where({ id }).first('id')) !== undefined
+  },
+
+  /** Refuses a slug or a name that cannot be one or is another category's, and one category more than an answer can list. */
+  async add(
+    slug: string,
+    text: string,
+    actor: Actor,
+    { id, created_at }: { id?: number | undefined; created_at?: string | undefined } = {},
+  ): Promise<Category> {
+    const name = categoryNameFrom(text)
+    demandSlug(slug)
+    const { sql } = connection
+    const [all] = await sql('categories').count({ count: '*' })
+    if (Number(all?.count) >= mostCategories) {
+      throw new Refusal(
+        `there are ${mostCategories} categories, and there can be no more; rename one that is not needed`,
+      )
+    }
+    const now = new Date().toISOString()
+    const [newId = 0] = await connection.newIds('categories', [id])
+    const row = { id: newId, slug, name, created_at: created_at ?? now, changed_at: now }
+    await connection.attempt(connection.insertion('categories', [row]), meanings(row))
+    const category = { id: newId, slug, name }
+    await auditStore(connection).record(
+      [
+        {
+          action: 'category add',
+          at: now,
+          subject: { category_id: category.id },
+          after: { slug, name },
+        },
+      ],
+      actor,
+    )
+    return category
+  },
+
+  /** With what tells one from another, whatever they are called. */
+  allToChange(): Promise<Pick<CategoryRow, 'id' | 'slug' | 'name' | 'created_at'>[]> {
+    return connection.sql('categories').orderBy('id').forUpdate().select('id', 'slug', 'name', 'created_at')
+  },
+
+  /** Renames several at once, which may exchange their slugs and names. */
+  async renameAll(renames: { before: Category; after: { slug: string; name: string } }[], actor: Actor) {
+    const { sql } = connection
+    const at = new Date().toISOString()
+    // No slug and no name that a category can have begins so.
+    for (const { before } of renames) {
+      await sql('categories')
+        .where({ id: before.id })
+        .update({ slug: `~${before.id}`, name: `\n${before.id}` })
+    }
+    for (const { before, after } of renames) {
+      await sql('categories')
+        .where({ id: before.id })
+        .update({ ...after, changed_at: at })
+    }
+    await auditStore(connection).record(
+      renames.map(({ before, after }) => ({
+        action: 'category rename',
+        at,
+        subject: { category_id: before.id },
+        ...renaming(before, after),
+      })),
+      actor,
+    )
+  },
+
+  /** The slug stays where no other is given. Refuses as `add` does, and where nothing would change. */
+  async rename(slug: string, changes: { name: string; slug?: string | undefined }, actor: Actor): Promise<Category> {
+    const { sql } = connection
+    const before = await sql('categories').where({ slug }).forUpdate().first('id', 'slug', 'name')
+    if (!before) throw noSuchCategory(slug)
+    const after = { slug: changes.slug ?? slug, name: categoryNameFrom(changes.name) }
+    demandSlug(after.slug)
+    const differing = renaming(before, after)
+    if (Object.keys(differing.after).length === 0) throw new Refusal(`the category ${slug} is named so already`)
+    const changed_at = new Date().toISOString()
+    await connection.attempt(
+      () =>
+        sql('categories')
+          .where({ id: before.id })
+          .update({ ...after, changed_at }),
+      meanings(after),
+    )
+    await auditStore(connection).record(
+      [
+        {
+          action: 'category rename',
+          at: new Date().toISOString(),
+          subject: { category_id: before.id },
+          ...differing,
+        },
+      ],
+      actor,
+    )
+    return { id: before.id, ...after }
+  },
+})
+
+const noSuchCategory = (slug: string) => new Refusal(`there is no category with the slug ${slug}`)
+
+type Names = { slug: string; name: string }
+
+/** As the audit has it: the columns that differ. */
+function renaming(before: Names, after: Names) {
+  const columns = (['slug', 'name'] as const).filter((column) => before[column] !== after[column])
+  const pick = (row: Names) => Object.fromEntries(columns.map((column) => [column, row[column]]))
+  return { before: pick(before), after: pick(after) }
+}
+
+function meanings({ slug, name }: { slug: string; name: string }) {
+  const another = (what: string) => () => new Refusal(`there is already a category with ${what}`)
+  return { 'categories.slug': another(`the slug ${slug}`), 'categories.name': another(`the name ${name}`) }
+}

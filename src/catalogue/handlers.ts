@@ -1,0 +1,199 @@
+import type { App, AppChanges, Caller, Handlers } from '../contract/contract.ts'
+import { notFound, ServiceError } from '../contract/errors.ts'
+import type { Database } from '../db/database.ts'
+import type { Connection } from '../db/dialect.ts'
+import { etagOf, hasStrongTag, holds } from '../util/etag.ts'
+import { onlySet } from '../util/omit-nulls.ts'
+import { type Forgiven, findApps } from './app-list.ts'
+import { categoryStore } from './categories.ts'
+import { canSee, demandOwner, statusAfterUpdate } from './policy.ts'
+import { type AppRowChanges, type AppStore, appStore, differs, type FoundApp } from './store.ts'
+import { unreviewedAfter } from './unreviewed-changes.ts'
+
+/** The five operations. `baseUrl` is the public address that `Location` and `Link` begin with. */
+export const appHandlers = (database: Database, baseUrl: string): Handlers => ({
+  async listApps({ query, signal }) {
+    const { apps, total, forgiven } = await findApps(database, query, signal)
+    const pagination = {
+      current_page: query.page,
+      total_pages: Math.ceil(total / query.limit),
+      per_page: query.limit,
+    }
+    const data = { apps, pagination }
+    const shown = forgiven ? `${forgivenText(forgiven)} ` : ''
+    const message = total === 0 ? 'No apps match.' : `${shown}Page ${query.page} of ${pagination.total_pages}.`
+    // What stands for a word follows from more than the page.
+    const headers = {
+      ETag: etagOf(forgiven ? { data, message } : data),
+      Link: pageLinks(`${baseUrl}/apps`, query, pagination.total_pages),
+    }
+    return { status: 200, headers, body: { success: true, message, data } }
+  },
+
+  async getApp({ caller, path }) {
+    const seenBy = caller ?? 'anyone'
+    const app = await database.read((connection) => appStore(connection).find(path.id, { seenBy }), { isBatched: true })
+    if (!app || !canSee(caller, app)) throw notFound()
+    const data = { app: detail(app) }
+    return { status: 200, headers: { ETag: etagOf(data) }, body: { success: true, message: 'App found.', data } }
+  },
+
+  async createApp({ caller, body, signal }) {
+    const created = await database.write(
+      async (connection) => {
+        await demandCategory(connection, body.category_id)
+        const now = new Date().toISOString()
+        const app = {
+          developer_id: caller.developerId,
+          category_id: body.category_id,
+          status: 'pending' as const,
+          approved_at: null,
+          rejection_reason: null,
+          created_at: now,
+          updated_at: now,
+          total_downloads: 0,
+          package_name: body.package_name ?? null,
+          version: body.version,
+          name: body.name,
+          short_description: body.short_description || null,
+          description: body.description,
+        }
+        return appStore(connection).insert(app, caller)
+      },
+      { signal },
+    )
+    const data = { app_id: created.id, slug: created.slug, status: 'pending' as const }
+    return {
+      status: 201,
+      headers: { Location: `${baseUrl}/apps/${created.id}` },
+      body: { success: true, message: 'App created; it awaits admin approval.', data },
+    }
+  },
+
+  async updateApp({ caller, path, header, body, signal }) {
+    const data = await database.write(
+      async (connection) => {
+        const apps = appStore(connection)
+        const app = await ownToChange(apps, path.id, caller, header['If-Match'])
+        if (body.category_id !== undefined) await demandCategory(connection, body.category_id)
+        await apps.save('app update', app, rowChanges(app, body), caller)
+        const updated = await apps.find(path.id)
+        if (!updated) throw notFound()
+        return { app: detail(updated) }
+      },
+      { signal },
+    )
+    return { status: 200, headers: { ETag: etagOf(data) }, body: { success: true, message: 'App updated.', data } }
+  },
+
+  async deleteApp({ caller, path, header, signal }) {
+    await database.write(
+      async (connection) => {
+        const apps = appStore(connection)
+        const app = await ownToChange(apps, path.id, caller, header['If-Match'])
+        await apps.save('app delete', app, { deleted_at: new Date().toISOString() }, caller)
+      },
+      { signal },
+    )
+    return { status: 200, headers: {}, body: { success: true, message: 'App deleted.', data: { app_id: path.id } } }
+  },
+})
+
+/** How many of the words that stand for another are named. */
+const namedWords = 3
+
+function forgivenText({ word, for: words }: Forgiven): string {
+  const named = words.slice(0, namedWords).map((one) => `"${one}"`)
+  const more = words.length > namedWords ? ' and others' : ''
+  return `Nothing has "${word}"; showing ${named.join(', ')}${more}.`
+}
+
+/** The app as its page shows it; what is not set is left out. */
+const detail = (app: FoundApp): App =>
+  onlySet<App>({
+    id: app.id,
+    name: app.name,
+    slug: app.slug,
+    description: app.description,
+    developer_name: app.developer_name,
+    category_name: app.category_name,
+    total_downloads: app.total_downloads,
+    average_rating: app.average_rating,
+    short_description: app.short_description,
+    version: app.version,
+    package_name: app.package_name,
+    status: app.status,
+    rejection_reason: app.rejection_reason,
+    category_id: app.category_id,
+    category_slug: app.category_slug,
+    created_at: app.created_at,
+    updated_at: app.updated_at,
+    approved_at: app.approved_at,
+    rating_count: app.rating_count,
+    review_count: app.review_count,
+    reviews: app.reviews,
+  })
+
+function rowChanges(app: FoundApp, { short_description, ...named }: AppChanges): AppRowChanges {
+  const status = statusAfterUpdate(app.status)
+  const changes = {
+    ...named,
+    ...(short_description !== undefined && { short_description: short_description || null }),
+    status,
+    rejection_reason: status === 'rejected' ? app.rejection_reason : null,
+  }
+  // What has changed since an operator's decision waits for the next; an app that none was taken on waits already.
+  const isNew = app.status === 'pending' && app.unreviewed_since === null
+  if (isNew || !differs(app, changes)) return changes
+  return {
+    ...changes,
+    unreviewed_since: app.unreviewed_since ?? new Date().toISOString(),
+    unreviewed_changes: unreviewedAfter(app, changes),
+  }
+}
+
+async function demandCategory(connection: Connection, id: number) {
+  const categories = categoryStore(connection)
+  if (await categories.has(id)) return
+  throw new ServiceError('unknown_category', `There is no category ${id}; data.categories lists those there are.`, {
+    errors: [{ in: 'body', field: '/category_id', message: 'must be the id of a category' }],
+    categories: await categories.all(),
+  })
+}
+
+/** The caller's own app, as it was when the caller read it, kept from others until the transaction ends. */
+async function ownToChange(apps: AppStore, id: number, caller: Caller, ifMatch: string | undefined): Promise<FoundApp> {
+  const app = await apps.find(id, { toChange: true, seenBy: caller })
+  if (!app) throw notFound()
+  demandOwner(caller, app)
+  demandUnchanged(app, ifMatch)
+  return app
+}
+
+/** If-Match speaks of what GET shows (RFC 9110, section 13.1.1). */
+function demandUnchanged(app: FoundApp, ifMatch: string | undefined) {
+  if (ifMatch === undefined || holds(ifMatch, etagOf({ app: detail(app) }))) return
+  throw new ServiceError(
+    'precondition_failed',
+    hasStrongTag(ifMatch)
+      ? 'The app has changed since you read it; read it again and repeat the change.'
+      : 'If-Match must be an ETag as it was answered: in its quotes, without W/.',
+  )
+}
+
+/** RFC 8288. The address of each page keeps the other parameters as they were sent. */
+function pageLinks(address: string, query: { page: number; limit: number }, totalPages: number): string {
+  const { page } = query
+  const targets = {
+    first: 1,
+    ...(page > 1 && { prev: Math.max(1, Math.min(page - 1, totalPages)) }),
+    ...(page < totalPages && { next: page + 1 }),
+    ...(totalPages > 0 && { last: totalPages }),
+  }
+  const link = ([relation, target]: [string, number]) => {
+    const parameters = new URLSearchParams()
+    for (const [name, value] of Object.entries({ ...query, page: target })) parameters.set(name, String(value))
+    return `<${address}?${parameters}>; rel="${relation}"`
+  }
+  return Object.entries(targets).map(link).join(', ')
+}

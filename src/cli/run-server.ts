@@ -1,0 +1,106 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import type { Logger } from 'pino'
+import type { Config } from '../config.ts'
+import { ServiceError } from '../contract/errors.ts'
+import { newestMigration } from '../db/database.ts'
+import type { Responder } from '../http/api.ts'
+
+/** Listens where the environment says, announces it, and returns after SIGTERM or SIGINT with the requests in flight answered. */
+export async function serveUntilSignal(config: Config, responder: Responder, announcement: string) {
+  // Loaded here, since no other command needs them and they take longer to load than most commands to run.
+  const { createListener } = await import('../http/app.ts')
+  const { readDocument, readPage } = await import('../http/docs.ts')
+  const { createLogger } = await import('../http/log.ts')
+  const { listen } = await import('../http/server.ts')
+
+  const logger = createLogger(config.logLevel)
+  const document = await readDocument()
+  const docsPage = await readPage()
+  const metrics = config.metricsPort === 0 ? undefined : await createMetrics(document.info.version)
+  let draining = false
+  const listener = await createListener({
+    config,
+    responder,
+    document,
+    docsPage,
+    logger,
+    metrics,
+    isDraining: () => draining,
+  })
+  const stopMetrics =
+    metrics && (await metrics.listen(config).catch(rethrow('METRICS_PORT', config.host, config.metricsPort)))
+  const { port, drain } = await listen(listener, config, logger).catch(rethrow('PORT', config.host, config.port))
+  if (docsPage === undefined)
+    logger.warn('generated/docs.html is missing, so there is no /docs; run: make generated/docs.html')
+  logger.info({ host: config.host, port, baseUrl: config.baseUrl }, announcement)
+  // What was loaded has made the space of what lives shortly 32 MB. It would double twice under load, for 4 % more answers.
+  setFlagsFromString('--semi-space-growth-factor=1')
+
+  const end = new AbortController()
+  void lookAfter(responder, logger, end.signal)
+
+  const reason = await Promise.race([signal(), ...(process.env.npm_execpath === undefined ? [] : [endOfNpm()])])
+  logger.info(`${reason}: finishing the requests in flight`)
+  draining = true
+  end.abort()
+  // Whatever hangs, a database under another process's lock for one, the process ends in time.
+  setTimeout(() => {
+    logger.error('not all could be finished in time')
+    process.exit(1)
+  }, 9500).unref()
+  await drain()
+  stopMetrics?.()
+  logger.info('stopped serving')
+}
+
+/** Milliseconds. */
+const minute = 60_000
+
+async function lookAfter({ upkeep }: Responder, logger: Logger, signal: AbortSignal) {
+  while (upkeep && !signal.aborted) {
+    await upkeep(signal).catch((error) =>
+      logger.warn({ err: error }, 'searches may be slow: what they need could not be made'),
+    )
+    await delay(minute, undefined, { signal }).catch(() => {})
+  }
+}
+
+async function createMetrics(version: string) {
+  const { Metrics } = await import('../http/metrics.ts')
+  return new Metrics({ version, schema: await newestMigration() })
+}
+
+const rethrow = (variable: string, host: string, port: number) => (error: NodeJS.ErrnoException) => {
+  throw new ServiceError('unavailable', `cannot listen on ${host}:${port}: ${reasonOf(error, variable)}`)
+}
+
+/** The first to come. Those that follow are heard, too: without a listener one would end the process at once. */
+function signal(): Promise<string> {
+  return new Promise((resolve) => {
+    for (const name of ['SIGTERM', 'SIGINT']) process.on(name, resolve)
+  })
+}
+
+/** Before anything is announced: whoever hears that may end npm at once. */
+const parent = process.ppid
+
+/** A signal to npx ends npm alone and not what it has started, which would go on, and hold the port. */
+async function endOfNpm(): Promise<string> {
+  while (process.ppid === parent) await delay(250, undefined, { ref: false })
+  return 'npm has ended'
+}
+
+function reasonOf({ code, message }: NodeJS.ErrnoException, variable: string): string {
+  switch (code) {
+    case 'EADDRINUSE':
+      return `the port is taken; set ${variable} to another`
+    case 'EACCES':
+      return `this account may not; set ${variable} to one from 1024`
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+      return 'HOST is not an address of this machine'
+    default:
+      return code ?? message
+  }
+}

@@ -1,0 +1,74 @@
+import type { ErrorBody, ErrorCode, ErrorData, StatusOf } from '../contract/contract.ts'
+import { ServiceError } from '../contract/errors.ts'
+
+export type ErrorAnswer = { status: number; headers: Record<string, string>; body: ErrorBody }
+
+const statuses: { [Code in ErrorCode]: StatusOf<Code> } = {
+  invalid_request: 400,
+  malformed_json: 400,
+  unauthorized: 401,
+  forbidden: 403,
+  not_found: 404,
+  method_not_allowed: 405,
+  not_acceptable: 406,
+  request_timeout: 408,
+  package_name_taken: 409,
+  precondition_failed: 412,
+  payload_too_large: 413,
+  unsupported_media_type: 415,
+  unknown_category: 422,
+  rate_limited: 429,
+  headers_too_large: 431,
+  internal_error: 500,
+  unavailable: 503,
+}
+
+/** The one place that turns an error into an answer. What nobody threw on purpose tells nothing of itself. */
+export function errorAnswer(thrown: unknown): ErrorAnswer {
+  const error = thrown instanceof ServiceError ? thrown : internalError
+  return {
+    status: statuses[error.code],
+    headers: { 'Cache-Control': 'no-store', ...headersOf(error) },
+    body: { success: false, message: error.message, data: dataOf(error) },
+  }
+}
+
+const internalError = new ServiceError(
+  'internal_error',
+  'The service failed; if it persists, report the X-Request-Id of this answer.',
+)
+
+function dataOf({ code, details: { errors, categories = [] } }: ServiceError): ErrorData {
+  switch (code) {
+    case 'invalid_request':
+    case 'malformed_json':
+      return { code, ...(errors && { errors }) }
+    case 'package_name_taken':
+      return { code, errors: errors ?? [] }
+    case 'unknown_category':
+      return { code, errors: errors ?? [], categories }
+    default:
+      return { code }
+  }
+}
+
+function headersOf({ code, message, details }: ServiceError): Record<string, string> {
+  switch (code) {
+    case 'unavailable':
+      return { 'Retry-After': '5' }
+    case 'rate_limited':
+      return { 'Retry-After': String(details.retryAfter) }
+    case 'method_not_allowed':
+      return { Allow: details.allow?.join(', ') ?? '' }
+    case 'unauthorized':
+      return { 'WWW-Authenticate': challenge(details.refusedKey ? message : undefined) }
+    default:
+      return {}
+  }
+}
+
+/** RFC 6750, section 3: an error code only where a key was sent; its description in ASCII without quotes. */
+function challenge(refusal: string | undefined): string {
+  const description = refusal?.replace(/[^\x20-\x21\x23-\x5B\x5D-\x7E]+/g, '...')
+  return `Bearer realm="apps"${description ? `, error="invalid_token", error_description="${description}"` : ''}`
+}

@@ -1,0 +1,536 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { findApps } from '../../src/catalogue/app-list.ts'
+import { appStore, type NewAppRow } from '../../src/catalogue/store.ts'
+import { expectConsistent } from '../support/consistency.ts'
+import { type Service, startService } from '../support/service.ts'
+
+type Listed = { name: string; slug: string }
+const namesOf = (reply: { body: { data: { apps: Listed[] } } }) => reply.body.data.apps.map(({ name }) => name)
+
+/** Puts approved apps of Ada's into the database, in the order of approval. */
+async function publish({ database, world }: Service, apps: Partial<NewAppRow>[]) {
+  await database.write(async (connection) => {
+    const ada = await connection.sql('developers').where({ name: 'Ada' }).first()
+    const rows = apps.map((app, index) => {
+      const at = new Date(Date.UTC(2030, 0, 1, 0, 0, index)).toISOString()
+      const row: NewAppRow = {
+        developer_id: ada?.id ?? 0,
+        category_id: world.categories.empty,
+        status: 'approved',
+        approved_at: at,
+        created_at: at,
+        updated_at: at,
+        total_downloads: 0,
+        package_name: null,
+        version: '1.0.0',
+        name: `App ${index}`,
+        short_description: null,
+        rejection_reason: null,
+        description: 'Text.',
+        ...app,
+      }
+      return { app: row, at }
+    })
+    await appStore(connection).insertAll('app create', rows, { operator: 'test' })
+  })
+}
+
+describe('search', () => {
+  const apps: Partial<NewAppRow>[] = [
+    { name: 'Radar', description: 'Rain on a map.', total_downloads: 1 },
+    { name: 'Weather Radar', description: 'Rain.', total_downloads: 50 },
+    { name: 'Radar Weather Pro', description: 'Rain.', total_downloads: 70 },
+    { name: 'Umbrella', description: 'A weather radar for your pocket.', total_downloads: 900 },
+    { name: 'Forecast', short_description: 'Weather and radar', description: 'Snow.', total_downloads: 800 },
+    { name: '日本語辞書', description: '言葉を引く。', total_downloads: 3 },
+    {
+      name: 'Dictionary',
+      description: 'Für 日本語 und Łódź.',
+      package_name: 'org.example.wordbook',
+      total_downloads: 4,
+    },
+    { name: 'C++ Primer', description: 'Pointers.', total_downloads: 5 },
+    { name: '𠮷野家', description: 'Rice.', total_downloads: 6 },
+    { name: 'Hail', description: 'Ice.', total_downloads: 2 },
+    { name: 'Hail Cannon', description: 'Noise.', total_downloads: 9 },
+    { name: 'Hail Insurance', description: 'Paper of Rida.', total_downloads: 9 },
+    { name: 'Storm', description: 'Hail and thunder.', total_downloads: 9 },
+    { name: 'Thunder', description: 'No hail.', total_downloads: 9 },
+  ]
+  const cases: [what: string, query: string, names: string[]][] = [
+    [
+      'puts the name itself first, then names with the words, then texts, each by downloads',
+      'search=weather radar',
+      ['Weather Radar', 'Radar Weather Pro', 'Umbrella', 'Forecast'],
+    ],
+    [
+      'puts a name that equals the search before more popular ones',
+      'search=radar',
+      ['Radar', 'Radar Weather Pro', 'Weather Radar', 'Umbrella', 'Forecast'],
+    ],
+    [
+      'lets a given sort win',
+      'search=radar&sort=latest',
+      ['Forecast', 'Umbrella', 'Radar Weather Pro', 'Weather Radar', 'Radar'],
+    ],
+    [
+      'puts the newer of two first where their downloads are the same',
+      'search=hail',
+      ['Hail', 'Hail Insurance', 'Hail Cannon', 'Thunder', 'Storm'],
+    ],
+    ['wants every word', 'search=weather snow', ['Forecast']],
+    ['matches the beginning of a word', 'search=weath', ['Radar Weather Pro', 'Weather Radar', 'Umbrella', 'Forecast']],
+    ['does not match the middle of a word', 'search=eath', []],
+    ['minds neither case nor diacritics nor width', 'search=ＬＯＤＺ', ['Dictionary']],
+    ['finds text in scripts without spaces', 'search=日本', ['日本語辞書', 'Dictionary']],
+    ['finds the middle of such text', 'search=辞書', ['日本語辞書']],
+    ['finds its last character', 'search=書', ['日本語辞書']],
+    ['finds such text whole', 'search=日本語辞書', ['日本語辞書']],
+    ['does not find its characters apart', 'search=日語', []],
+    ['finds one character beyond the basic plane', 'search=𠮷', ['𠮷野家']],
+    ['searches developer names', 'search=ada primer', ['C++ Primer']],
+    ['searches package names', 'search=wordbook', ['Dictionary']],
+    ['takes a whole package name', 'search=org.example.wordbook', ['Dictionary']],
+    ['takes C++ for text', 'search=c++ primer', ['C++ Primer']],
+    ['does not search category names', 'search=empty', []],
+    ['cannot reach into the columns of the index', 'search=category:c3', []],
+  ]
+  test.for(cases)('%s', async ([, query, names]) => {
+    const service = await startService()
+    await publish(service, apps)
+    expect(namesOf(await service.get(`/apps?${encodeURI(query)}&category=empty`))).toEqual(names)
+  })
+
+  /** One app a way to match, the better the rank the fewer its downloads. */
+  const ranked: Partial<NewAppRow>[] = [
+    { name: 'Git-Go', total_downloads: 1 },
+    { name: 'Other', package_name: 'git.go.example', total_downloads: 50 },
+    { name: 'Go git it', total_downloads: 100 },
+    { name: 'Gitter gopher', total_downloads: 1000 },
+    { name: 'Gitter and gopher', description: 'Git, go.', total_downloads: 900 },
+    { name: 'Words', short_description: 'Go', description: 'A git app.', total_downloads: 10_000 },
+    { name: 'Git words', description: 'Here you go.', total_downloads: 9000 },
+    { name: 'Beginnings', description: 'Gitter, gopher.', total_downloads: 100_000 },
+    { name: 'Package', package_name: 'org.git.go', total_downloads: 200_000 },
+    { name: 'Git package', package_name: 'com.example.go', total_downloads: 150_000 },
+  ]
+  const inRanks = [
+    'Git-Go',
+    'Go git it',
+    'Gitter gopher',
+    'Gitter and gopher',
+    'Words',
+    'Git words',
+    'Package',
+    'Git package',
+    'Beginnings',
+    'Other',
+  ]
+  test.for<[string, string, string[]]>([
+    ['puts apps in their best of five ranks, each by downloads', 'search=git-go', inRanks],
+    ['lets a given sort win over them', 'search=git-go&sort=latest', ranked.map(({ name = '' }) => name).toReversed()],
+    [
+      'puts the app with the package name first, however many mention it',
+      'search=GIT.go.Example',
+      ['Other', 'Git package'],
+    ],
+  ])('%s', async ([, query, names]) => {
+    const service = await startService()
+    await publish(service, ranked)
+    expect(namesOf(await service.get(`/apps?${query}&category=empty`))).toEqual(names)
+  })
+
+  const joined: Partial<NewAppRow>[] = [
+    { name: 'F-Droid', description: 'A store.', package_name: 'org.fdroid.fdroid', total_downloads: 1 },
+    { name: 'NewPipe', description: 'A player.', total_downloads: 2 },
+    { name: 'Photo Editor', description: 'Of photos.', total_downloads: 3 },
+    { name: 'Radio', description: 'Over Wi-Fi. It doesn’t stop.', total_downloads: 4 },
+    { name: 'Tuner', description: 'Over wifi. It doesnt stop.', total_downloads: 5 },
+    { name: 'Phone', description: 'By AT&T.', total_downloads: 6 },
+    { name: 'Rails', description: 'At last the train.', total_downloads: 7 },
+    { name: 'Code', description: 'For C++ and C#, by C. Strict.', total_downloads: 8 },
+    { name: 'Sea', description: 'For C, F sharp.', total_downloads: 9 },
+    { name: 'Player', description: 'كل الموسيقى 🎵', total_downloads: 10 },
+    { name: 'Store news', description: 'About org.fdroid.fdroid 👩‍🚀', total_downloads: 11 },
+  ]
+  test.for<[string, string, string[]]>([
+    ['joined words apart', 'f droid', ['F-Droid', 'Store news']],
+    ['joined words together', 'fdroid', ['F-Droid', 'Store news']],
+    ['the same with another sign', "f'droid", ['F-Droid', 'Store news']],
+    ['words in camel case apart', 'new pipe', ['NewPipe']],
+    ['a part of such a word', 'pipe', ['NewPipe']],
+    ['words of a name together', 'photoeditor', ['Photo Editor']],
+    ['a hyphen or none', 'wifi', ['Tuner', 'Radio']],
+    ['a hyphen or a space', 'wi fi', ['Tuner', 'Radio']],
+    ['an apostrophe or none', 'doesnt', ['Tuner', 'Radio']],
+    ['an apostrophe, whichever', "doesn't", ['Tuner', 'Radio']],
+    ['joined letters before beginnings', 'at&t', ['Phone', 'Rails']],
+    ['C++', 'c%2B%2B', ['Code']],
+    ['C#', 'c%23', ['Code']],
+    ['C, with and without signs', 'for c', ['Sea', 'Code']],
+    ['an emoji', '🎵', ['Player']],
+    ['an emoji, and not one that begins with it', '👩', []],
+    ['an Arabic word without its article', 'موسيقى', ['Player']],
+    ['a package name before those who mention it', 'org.fdroid.fdroid', ['F-Droid', 'Store news']],
+  ])('finds %s', async ([, search, names]) => {
+    const service = await startService()
+    await publish(service, joined)
+    const reply = await service.get(
+      `/apps?search=${/%/.test(search) ? search : encodeURIComponent(search)}&category=empty`,
+    )
+    expect(namesOf(reply)).toEqual(names)
+  })
+
+  test.for<[string, string, string, string[]]>([
+    [
+      'a letter too many',
+      'raadar',
+      'Nothing has "raadar"; showing "radar".',
+      ['Radar', 'Radar Weather Pro', 'Weather Radar', 'Umbrella', 'Forecast'],
+    ],
+    [
+      'one of two words',
+      'weather rada1',
+      'Nothing has "rada1"; showing "radar".',
+      ['Weather Radar', 'Radar Weather Pro', 'Umbrella', 'Forecast'],
+    ],
+    ['the first of two such words, and no more', 'wether rador', '', []],
+    ['a word of three letters, though another is near', 'hal', '', []],
+    ['a word that begins one, though another is near', 'rada paper', '', []],
+    ['what is found as the beginning of a word', 'umbrel', '', ['Umbrella']],
+    ['words that are there, though not together', 'umbrella snow', '', []],
+    ['a word that only a hidden app is near', 'compas', '', []],
+  ])('forgives a typo: %s', async ([, search, message, names]) => {
+    const service = await startService()
+    await publish(service, apps)
+    const reply = await service.get(`/apps?search=${search}&category=empty`)
+    expect(namesOf(reply)).toEqual(names)
+    const sentence = names.length === 0 ? 'No apps match.' : 'Page 1 of 1.'
+    expect(reply.body.message).toBe(`${message} ${sentence}`.trim())
+  })
+
+  test.for<[names: string[], told: string, found: string[]]>([
+    [['Inder', 'Binder'], '"binder", "inder"', ['Binder', 'Inder']],
+    [['Tinder', 'Binder', 'Finder'], '"binder", "finder", "tinder"', ['Finder', 'Binder', 'Tinder']],
+    [
+      ['Tinder', 'Binder', 'Finder', 'Cinder', 'Cinderella'],
+      '"binder", "cinder", "finder" and others',
+      ['Cinder', 'Finder', 'Binder', 'Tinder'],
+    ],
+  ])(
+    'of %j at most three words are named, in the order of code points, and each is shown',
+    async ([names, told, found]) => {
+      const service = await startService()
+      await publish(
+        service,
+        names.map((name) => ({ name })),
+      )
+      const reply = await service.get('/apps?search=xinder&sort=latest')
+      expect(reply.body.message).toBe(`Nothing has "xinder"; showing ${told}. Page 1 of 1.`)
+      expect(namesOf(reply)).toEqual(found)
+    },
+  )
+
+  test.for<[what: string, letters: string]>([
+    ['accents', 'é '.repeat(9996)],
+    ['letters with two marks', 'ệ '.repeat(9996)],
+    ['letters with two marks, one word', 'ệ'.repeat(19_993)],
+    ['letters that are two', 'ǆ'.repeat(19_993)],
+    ['syllables of Hangul', '한'.repeat(19_993)],
+  ])('knows the longest description to its end, and whose it is: %s', async ([, letters]) => {
+    const service = await startService()
+    const description = `${letters} zenith`
+    await publish(service, [{ name: 'Long', short_description: 'é'.repeat(200), description }])
+    expect(namesOf(await service.get('/apps?search=zenith&category=empty'))).toEqual(['Long'])
+    expect(namesOf(await service.get('/apps?search=ada&category=empty'))).toEqual(['Long'])
+  })
+
+  test('knows whose an app is whose description is cut, since its characters stand for many', async () => {
+    const service = await startService()
+    await publish(service, [{ name: 'Long', short_description: 'Of it.', description: 'ﷺ'.repeat(20_000) }])
+    for (const search of ['ada', 'of']) {
+      expect(namesOf(await service.get(`/apps?search=${search}&category=empty`))).toEqual(['Long'])
+    }
+  })
+
+  test('tells a page with a forgiven typo anew when other words stand for it', async () => {
+    const service = await startService()
+    await publish(service, [{ name: 'Binder', description: 'Both.' }])
+    const before = await service.get('/apps?search=xinder')
+    // Another word in the same app: the page is the same, its message is not.
+    const app = { name: 'Binder', description: 'Both.', short_description: 'Finder' }
+    await service.database.write(async (connection) => {
+      const store = appStore(connection)
+      const { id = 0 } = (await connection.sql('apps').where({ name: app.name }).first('id')) ?? {}
+      const found = await store.find(id)
+      if (found) await store.save('app update', found, app, { operator: 'test' })
+    })
+    const after = await service.get('/apps?search=xinder', {
+      headers: { 'If-None-Match': String(before.headers.etag) },
+    })
+    expect([after.status, after.body.message]).toEqual([
+      200,
+      'Nothing has "xinder"; showing "binder", "finder". Page 1 of 1.',
+    ])
+  })
+
+  test('pages through the ranks without a gap or a repetition', async () => {
+    const service = await startService()
+    await publish(service, apps)
+    const whole = namesOf(await service.get('/apps?search=radar'))
+    for (const limit of [1, 2, 3]) {
+      const pages = []
+      for (let page = 1; page <= Math.ceil(whole.length / limit); page++) {
+        const reply = await service.get(`/apps?search=radar&limit=${limit}&page=${page}`)
+        expect(reply.body.data.pagination.total_pages).toBe(Math.ceil(whole.length / limit))
+        pages.push(...namesOf(reply))
+      }
+      expect(pages).toEqual(whole)
+    }
+  })
+
+  test('ranks alike whichever way the index is used, on every page', async () => {
+    const service = await startService()
+    const words = ['ant', 'antler', 'bee', 'beetle', 'cat', 'catfish']
+    /** Some words, by the bits of a number. */
+    const some = (bits: number) => words.filter((_, index) => (bits >> index) & 1).join(' ')
+    const many = Array.from({ length: 160 }, (_, index) => ({
+      slug: `s${index}`,
+      name: some(1 + ((index * 37) % 63)),
+      description: index % 4 === 0 ? 'bee cat' : some(1 + ((index * 11) % 63)),
+      package_name: `${words[index % 6]}.p.a${index}`,
+      total_downloads: (index * 7919) % 40,
+    }))
+    await publish(service, many)
+
+    const rankOf = ({ name, description, package_name }: (typeof many)[number], search: string) => {
+      const terms = search.split(' ')
+      const has = (text: string, isWhole: boolean) =>
+        terms.every((term) => text.split(/[ .]/).some((word) => (isWhole ? word === term : word.startsWith(term))))
+      if (name === search) return 1
+      if (has(name, true)) return 2
+      if (has(name, false)) return 3
+      if (has(`${name} ${description} ada`, true)) return 4
+      return has(`${name} ${description} ada ${package_name}`, false) ? 5 : 0
+    }
+    for (const search of ['ant', 'an', 'bee cat', 'be ca', 'ant beetle cat', 'catfish', 'c', 'a p', 'antler a12']) {
+      const expected = many
+        .map((app, index) => ({ app, index, rank: rankOf(app, search) }))
+        .filter(({ rank }) => rank > 0)
+        .sort((a, b) => a.rank - b.rank || b.app.total_downloads - a.app.total_downloads || b.index - a.index)
+        .map(({ index }) => `app ${index}`)
+      for (const limit of [1, 7, 100]) {
+        const found: string[] = []
+        for (let page = 1, total = 1; (page - 1) * limit < total; page++) {
+          const shown = await findApps(service.database, { page, limit, search, category: 'empty' })
+          total = shown.total
+          found.push(...shown.apps.map(({ slug }) => slug))
+        }
+        expect(found.length, search).toBe(expected.length)
+        expect(
+          found.map((slug) => `app ${slug.slice(1)}`),
+          `${search} by ${limit}`,
+        ).toEqual(expected)
+      }
+    }
+  })
+
+  test('finds the same apps whichever way the index is used', async () => {
+    const service = await startService()
+    const many = Array.from({ length: 120 }, (_, index) => ({
+      name: `Thing ${index}`,
+      description: index % 3 === 0 ? 'common rare' : index % 40 === 1 ? 'rare' : 'common',
+      total_downloads: (index * 7919) % 50,
+    }))
+    await publish(service, many)
+    for (const search of ['common', 'rare', 'common rare', 't', 'thing 1']) {
+      const pages: string[] = []
+      for (let page = 1; page <= 13; page++) {
+        pages.push(...namesOf(await service.get(`/apps?search=${search}&sort=popular&limit=10&page=${page}`)))
+      }
+      const words = search.split(' ')
+      const expected = many
+        .map((app, index) => ({ ...app, index }))
+        .filter(({ name, description }) =>
+          words.every((word) =>
+            `${name} ${description} text ada`
+              .toLowerCase()
+              .split(' ')
+              .some((one) => one.startsWith(word)),
+          ),
+        )
+        .sort((a, b) => b.total_downloads - a.total_downloads || b.index - a.index)
+        .map(({ name }) => name)
+      // The world's own apps match "t" too.
+      expect(pages.filter((name) => name.startsWith('Thing'))).toEqual(expected)
+    }
+  })
+})
+
+describe('order', () => {
+  const ties = Array.from({ length: 11 }, (_, index) => ({
+    name: `Tie ${index}`,
+    total_downloads: index % 2,
+    approved_at: `2030-01-0${1 + (index % 3)}T00:00:00.000Z`,
+  }))
+  const key: Record<string, (index: number) => string> = {
+    latest: (index) => `${ties[index]?.approved_at} ${index + 100}`,
+    popular: (index) => `${ties[index]?.total_downloads} ${index + 100}`,
+    rating: (index) => `${index + 100}`,
+  }
+  test.for(['latest', 'popular', 'rating'])(
+    '%s ends in the id, and every page is its part of the whole',
+    async (sort) => {
+      const service = await startService()
+      await publish(service, ties)
+      const rank = key[sort]
+      if (!rank) throw new Error(sort)
+      const expected = ties
+        .map((_, index) => index)
+        .sort((a, b) => (rank(a) < rank(b) ? 1 : -1))
+        .map((index) => `Tie ${index}`)
+      for (const limit of [1, 2, 3, 4, 10, 100]) {
+        const pages: string[] = []
+        const last = Math.ceil(ties.length / limit)
+        for (let page = 1; page <= last + 1; page++) {
+          const names = namesOf(await service.get(`/apps?category=empty&sort=${sort}&limit=${limit}&page=${page}`))
+          expect(names.length).toBe(page < last ? limit : page === last ? ties.length - limit * (last - 1) : 0)
+          pages.push(...names)
+        }
+        expect(pages).toEqual(expected)
+      }
+    },
+  )
+
+  test('late pages, which are reached from the nearer end, go on where those before them ended', async () => {
+    const service = await startService()
+    const { world } = service
+    // As many as it takes for a late page to be nearer to the beginning.
+    const apps = Array.from({ length: 2350 }, (_, index) => ({
+      name: `Late ${index}`,
+      total_downloads: 1000 + (index % 7),
+      approved_at: `2030-01-0${1 + (index % 5)}T00:00:00.000Z`,
+      category_id: index % 20 === 0 ? world.categories.tools : world.categories.empty,
+    }))
+    await publish(service, apps)
+    const numbered = apps.map((app, index) => ({ ...app, index }))
+    const orders = {
+      latest: numbered.toSorted((a, b) =>
+        a.approved_at < b.approved_at ? 1 : a.approved_at > b.approved_at ? -1 : b.index - a.index,
+      ),
+      popular: numbered.toSorted((a, b) => b.total_downloads - a.total_downloads || b.index - a.index),
+    }
+    for (const [sort, inOrder] of Object.entries(orders)) {
+      for (const category of [undefined, 'empty']) {
+        const due = inOrder.filter((app) => category === undefined || app.category_id === world.categories.empty)
+        // All others are older and have fewer downloads.
+        const total = due.length + (category === undefined ? 2 : 0)
+        for (const page of [10, 11, 12, 13, Math.ceil(due.length / 100)]) {
+          const reply = await service.get(
+            `/apps?limit=100&page=${page}&sort=${sort}${category === undefined ? '' : `&category=${category}`}`,
+          )
+          const names = due.slice((page - 1) * 100, page * 100).map(({ name }) => name)
+          expect(namesOf(reply).slice(0, names.length), `${sort} ${category} ${page}`).toEqual(names)
+          expect(reply.body.data.pagination.total_pages).toBe(Math.ceil(total / 100))
+        }
+      }
+    }
+  })
+
+  test('rating is by average, then by number of reviews', async () => {
+    const service = await startService()
+    await publish(service, [{ name: 'Two fives' }, { name: 'One five' }, { name: 'A four' }, { name: 'None' }])
+    const ratings: Record<string, number[]> = { 'One five': [5], 'Two fives': [5, 5], 'A four': [4, 4, 4] }
+    await service.database.write(async (connection) => {
+      for (const [name, stars] of Object.entries(ratings)) {
+        const app = await connection.sql('apps').where({ name }).first('id')
+        const review = { reviewer_name: 'R', comment: '', created_at: '2030-01-01T00:00:00.000Z' }
+        await appStore(connection).addReviews(stars.map((rating) => ({ ...review, app_id: app?.id ?? 0, rating })))
+      }
+    })
+    expect(namesOf(await service.get('/apps?category=empty&sort=rating'))).toEqual([
+      'Two fives',
+      'One five',
+      'A four',
+      'None',
+    ])
+  })
+})
+
+test('writes a whole number as one, and another with its fraction, on a page of the list as on one of a search', async () => {
+  const service = await startService()
+  await publish(service, [
+    { name: 'Whole', average_rating: 4 },
+    { name: 'Half', average_rating: 4.5, total_downloads: 1 },
+  ])
+  for (const query of ['category=empty&sort=popular', 'category=empty&sort=popular&search=ada']) {
+    const { text } = await service.get(`/apps?${query}`)
+    expect(text.match(/"average_rating":[^,}]*/g)).toEqual(['"average_rating":4.5', '"average_rating":4'])
+  }
+})
+
+test.for<[what: string, query: string, message: string, links: Record<string, number>]>([
+  ['the first page', 'limit=2', 'Page 1 of 3.', { first: 1, next: 2, last: 3 }],
+  ['a page between', 'limit=2&page=2', 'Page 2 of 3.', { first: 1, prev: 1, next: 3, last: 3 }],
+  ['the last page', 'limit=2&page=3', 'Page 3 of 3.', { first: 1, prev: 2, last: 3 }],
+  ['a page past the end', 'limit=2&page=9', 'Page 9 of 3.', { first: 1, prev: 3, last: 3 }],
+  ['the only page, which is full', 'limit=5', 'Page 1 of 1.', { first: 1, last: 1 }],
+  ['a page where nothing matches', 'limit=2&page=9&search=nothing', 'No apps match.', { first: 1, prev: 1 }],
+])('%s says where it is, and links to those around it', async ([, query, message, links]) => {
+  const service = await startService()
+  await publish(
+    service,
+    Array.from({ length: 5 }, (_, index) => ({ name: `App ${index}` })),
+  )
+  const { headers, body } = await service.get(`/apps?category=empty&${query}`)
+  expect(body.message).toBe(message)
+  const found = [...String(headers.link).matchAll(/<[^>]*[?&]page=(\d+)[^>]*>; rel="(\w+)"/g)]
+  expect(Object.fromEntries(found.map(([, page, relation]) => [relation, Number(page)]))).toEqual(links)
+})
+
+test('the kept totals stay exact under any sequence of changes', async () => {
+  const service = await startService()
+  const { keys } = service.world
+  const step = fc.record({
+    what: fc.constantFrom('create', 'approve', 'reject', 'update', 'move', 'delete'),
+    which: fc.nat(9),
+  })
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 25 }), async (steps) => {
+      for (const { what, which } of steps) await take(what, which)
+      await expectConsistent(service.database)
+      // Every app of the test has the word in its name.
+      const [row] = await service.database.read(({ sql }) =>
+        sql('apps')
+          .where({ status: 'approved' })
+          .whereNull('deleted_at')
+          .whereLike('name', 'Zebra%')
+          .count({ count: '*' }),
+      )
+      const { pagination } = (await service.get('/apps?search=zebra&limit=1')).body.data
+      expect(pagination.total_pages).toBe(Number(row?.count))
+    }),
+    { numRuns: 8 },
+  )
+
+  async function take(what: string, which: number) {
+    if (what === 'create') {
+      const json = { name: `Zebra ${which}`, description: 'Stripes.', category_id: 1 + (which % 3) }
+      await service.request('POST', '/apps', { key: keys.ada, json })
+      return
+    }
+    const rows = await service.database.read(({ sql }) =>
+      sql('apps').whereLike('name', 'Zebra%').orderBy('id', 'desc').limit(10),
+    )
+    const app = rows[which % Math.max(1, rows.length)]
+    if (!app) return
+    if (what === 'approve' || what === 'reject') return service.decide(what, app.id)
+    if (what === 'delete') await service.request('DELETE', `/apps/${app.id}`, { key: keys.ada })
+    else {
+      const json =
+        what === 'move' ? { category_id: 1 + ((app.category_id + which) % 3) } : { name: `Zebra new ${which}` }
+      await service.request('PUT', `/apps/${app.id}`, { key: keys.ada, json })
+    }
+  }
+})

@@ -1,0 +1,347 @@
+import { expect, test } from 'vitest'
+import { accountStore } from '../../src/accounts/store.ts'
+import { appStore } from '../../src/catalogue/store.ts'
+import { newApp } from '../contract/valid-requests.ts'
+import { holdClock, holdUptime } from '../support/clock.ts'
+import { expectConsistent } from '../support/consistency.ts'
+import { startService } from '../support/service.ts'
+
+test('an app from creation to deletion', async () => {
+  const service = await startService()
+  const { keys } = service.world
+  const created = await service.request('POST', '/apps', { key: keys.ada, json: newApp })
+  const path = `/apps/${created.body.data.app_id}`
+  expect(created.headers.location).toBe(`http://apps.test${path}`)
+
+  // Pending: its owner's alone.
+  expect((await service.get(path)).status).toBe(404)
+  const pending = await service.get(path, { key: keys.ada })
+  expect(pending.body.data.app).toMatchObject({ ...newApp, version: '1.0.0', status: 'pending', reviews: [] })
+  expect(pending.body.data.app).not.toHaveProperty('approved_at')
+  expect((await service.get('/apps?search=star')).body.data.apps).toEqual([])
+
+  // Approved: everyone's, in list and search.
+  await service.decide('approve', created.body.data.app_id)
+  const approved = await service.get(path)
+  expect(approved.body.data.app.status).toBe('approved')
+  expect((await service.get('/apps?search=star')).body.data.apps).toHaveLength(1)
+  expect((await service.get('/apps')).body.data.apps[0].name).toBe('Star Map')
+
+  // Updated: search follows; status, slug and first approval stay.
+  await service.request('PUT', path, { key: keys.ada, json: { name: 'Planet Map' } })
+  const updated = await service.get(path)
+  expect(updated.body.data.app).toMatchObject({
+    name: 'Planet Map',
+    slug: 'star-map',
+    status: 'approved',
+    approved_at: approved.body.data.app.approved_at,
+  })
+  expect((await service.get('/apps?search=star')).body.data.apps).toEqual([])
+  expect((await service.get('/apps?search=planet')).body.data.apps).toHaveLength(1)
+
+  // Taken down: gone for others, with the reason for its owner, whose update asks again.
+  await service.decide('reject', created.body.data.app_id)
+  expect((await service.get(path)).status).toBe(404)
+  expect((await service.get('/apps?search=planet')).body.data.apps).toEqual([])
+  expect((await service.get(path, { key: keys.ada })).body.data.app.rejection_reason).toBe('Because.')
+  const again = await service.request('PUT', path, { key: keys.ada, json: { description: 'All planets.' } })
+  expect(again.body.data.app.status).toBe('pending')
+
+  // Approved once more: the first approval is what counts.
+  await service.decide('approve', created.body.data.app_id)
+  expect((await service.get(path)).body.data.app.approved_at).toBe(approved.body.data.app.approved_at)
+
+  // Deleted: gone for all, at once and for good.
+  expect((await service.request('DELETE', path, { key: keys.ada })).body.data).toEqual({
+    app_id: created.body.data.app_id,
+  })
+  expect((await service.request('DELETE', path, { key: keys.ada })).status).toBe(404)
+  expect((await service.get(path, { key: keys.ada })).status).toBe(404)
+  expect((await service.get('/apps?search=planet')).body.data.apps).toEqual([])
+  const next = await service.request('POST', '/apps', { key: keys.ada, json: newApp })
+  expect(next.body.data.app_id).toBeGreaterThan(created.body.data.app_id)
+  expect(next.body.data.slug).toBe('star-map-2')
+
+  // Each change has its audit row: who, what, before and after.
+  const audit = await service.database.read(({ sql }) =>
+    sql('audit').where({ app_id: created.body.data.app_id }).orderBy('id'),
+  )
+  expect(audit.map(({ action }) => action)).toEqual([
+    'app create',
+    'app approve',
+    'app update',
+    'app reject',
+    'app update',
+    'app approve',
+    'app delete',
+  ])
+  const renamed = audit[2]
+  expect(renamed).toMatchObject({ before: '{"name":"Star Map"}', after: '{"name":"Planet Map"}', operator: null })
+  expect(renamed?.key_id && keys.ada.includes(renamed.key_id)).toBe(true)
+  expect(audit[1]).toMatchObject({ operator: 'test', key_id: null })
+})
+
+test('text is stored as it was sent, white space around it aside', async () => {
+  const service = await startService()
+  const { keys } = service.world
+  const json = {
+    name: '  Zwölf\u00a0Uhr 🎲 ',
+    description: '\n a\r\n\tb "<script>" \\ \u200f \n',
+    short_description: ' x ',
+    version: ' 1.0-β 2 ',
+    category_id: 1,
+  }
+  const created = await service.request('POST', '/apps', { key: keys.ada, json })
+  const read = await service.get(`/apps/${created.body.data.app_id}`, { key: keys.ada })
+  expect(read.body.data.app).toMatchObject({
+    name: json.name.trim(),
+    description: json.description.trim(),
+    short_description: 'x',
+    version: '1.0-β 2',
+  })
+})
+
+test('what was written before names had to be seen is read as it is, and its owner goes on', async () => {
+  const { world, database, get, request } = await startService()
+  const { keys, apps } = world
+  const texts = { name: 'a\u202eb', short_description: '\u2066', description: '\u200b', version: '\u3164' }
+  await database.write(async ({ sql }) => {
+    await sql('apps').where({ id: apps.approved }).update(texts)
+    await sql('developers').where({ name: 'Ada' }).update({ name: 'Ada\u200e' })
+    await sql('categories').where({ slug: 'tools' }).update({ name: '\u2060' })
+    await sql('reviews').update({ reviewer_name: '\u200b', comment: '\u202e' })
+  })
+  const path = `/apps/${apps.approved}`
+  const names = { developer_name: 'Ada\u200e', category_name: '\u2060' }
+  expect((await get(path)).body.data.app).toMatchObject({ ...texts, ...names })
+  expect((await get('/apps?category=tools')).body.data.apps[0]).toMatchObject({ name: texts.name, ...names })
+  const updated = await request('PUT', path, { key: keys.ada, json: { version: '2' } })
+  expect(updated.body.data.app).toMatchObject({ ...texts, version: '2' })
+  expect((await request('PUT', path, { key: keys.ada, json: { name: texts.name } })).status).toBe(400)
+
+  // The developer is there: another key of theirs is no new name.
+  const key = await database.write(async (connection) => {
+    const accounts = accountStore(connection)
+    const ada = await accounts.findOrAddDeveloper('Ada\u200e')
+    return (await accounts.issueKey(ada, { operator: 'test' })).key
+  })
+  expect((await request('PUT', path, { key, json: { name: 'Tide Clock' } })).status).toBe(200)
+  await expect(
+    database.write((connection) => accountStore(connection).findOrAddDeveloper('Bob\u200e')),
+  ).rejects.toMatchObject({ name: 'Refusal' })
+})
+
+test('an unchanged app is 304; every update changes its ETag', async () => {
+  const service = await startService()
+  const { keys, apps } = service.world
+  const path = `/apps/${apps.approved}`
+  const first = await service.get(path)
+  const etag = String(first.headers.etag)
+  expect((await service.get(path, { headers: { 'If-None-Match': etag } })).status).toBe(304)
+  expect((await service.get(path, { headers: { 'If-None-Match': `"x", W/${etag}` } })).status).toBe(304)
+  const updated = await service.request('PUT', path, {
+    key: keys.ada,
+    json: { version: '2' },
+    headers: { 'If-Match': `"x", ${etag}` },
+  })
+  expect(updated.status).toBe(200)
+  expect(updated.headers.etag).not.toBe(etag)
+  const second = await service.get(path, { headers: { 'If-None-Match': etag } })
+  expect(second.status).toBe(200)
+  expect(second.headers.etag).toBe(updated.headers.etag)
+  // A weak tag cannot hold for If-Match (RFC 9110, section 13.1.1), nor can what is no tag: to read again would not help.
+  const now = String(updated.headers.etag)
+  for (const tag of [`W/${now}`, now.slice(1, -1), '', `${now.slice(1)}, W/${now}`]) {
+    const headers = { 'If-Match': tag }
+    const refused = await service.request('PUT', path, { key: keys.ada, json: { version: '3' }, headers })
+    expect([refused.status, refused.body.message], tag).toEqual([
+      412,
+      'If-Match must be an ETag as it was answered: in its quotes, without W/.',
+    ])
+  }
+  const stale = await service.request('DELETE', path, { key: keys.ada, headers: { 'If-Match': etag } })
+  expect([stale.status, stale.body.message]).toEqual([
+    412,
+    'The app has changed since you read it; read it again and repeat the change.',
+  ])
+  const current = { 'If-Match': `"x", ${now}` }
+  expect((await service.request('DELETE', path, { key: keys.ada, headers: current })).status).toBe(200)
+})
+
+test('an app of which all is changed at once is found as it is now', async () => {
+  const service = await startService()
+  const { keys, apps, categories } = service.world
+  const json = {
+    name: 'Ebb Table',
+    short_description: 'Moon and shore',
+    description: 'It shows the ocean.',
+    version: '2',
+    package_name: 'com.example.almanac',
+    category_id: categories.games,
+  }
+  await service.request('PUT', `/apps/${apps.approved}`, { key: keys.ada, json })
+  const found = async (search: string) =>
+    (await service.get(`/apps?search=${search}`)).body.data.apps.map(({ id }: { id: number }) => id)
+  expect([await found('ebb+shore+ocean+almanac&category=games'), await found('clock')]).toEqual([[apps.approved], []])
+  await expectConsistent(service.database)
+})
+
+test('an app that is changed and changed back within a millisecond has another ETag each time', async () => {
+  const service = await startService()
+  const { keys, apps } = service.world
+  const now = holdClock()
+  const update = async (version: string) => {
+    const reply = await service.request('PUT', `/apps/${apps.approved}`, { key: keys.ada, json: { version } })
+    expect(reply.status).toBe(200)
+    return { etag: reply.headers.etag, time: Date.parse(reply.body.data.app.updated_at) }
+  }
+  const updates = [await update('A'), await update('B'), await update('A')]
+  expect(new Set(updates.map(({ etag }) => etag)).size).toBe(3)
+  // Each has a time of its own, from now on.
+  expect(updates.map(({ time }) => time - now)).toEqual([0, 1, 2])
+})
+
+test('an update that changes nothing leaves the app, its ETag and the audit as they are', async () => {
+  const service = await startService()
+  const { keys, apps } = service.world
+  const path = `/apps/${apps.approved}`
+  const before = await service.get(path)
+  const rows = () => service.database.read(({ sql }) => sql('audit').where({ app_id: apps.approved }))
+  const audited = (await rows()).length
+  const reply = await service.request('PUT', path, {
+    key: keys.ada,
+    json: { name: 'Tide Clock', short_description: 'High and low water' },
+  })
+  expect(reply.body.data).toEqual(before.body.data)
+  expect(reply.headers.etag).toBe(before.headers.etag)
+  expect(await rows()).toHaveLength(audited)
+})
+
+test('of two updates with one ETag, one wins', async () => {
+  const service = await startService()
+  const { keys, apps } = service.world
+  const path = `/apps/${apps.approved}`
+  for (let round = 0; round < 10; round++) {
+    const { headers } = await service.get(path)
+    const update = (name: string) =>
+      service.request('PUT', path, { key: keys.ada, json: { name }, headers: { 'If-Match': String(headers.etag) } })
+    const replies = await Promise.all([update(`One ${round}`), update(`Two ${round}`)])
+    expect(replies.map(({ status }) => status).toSorted()).toEqual([200, 412])
+    const winner = replies.find(({ status }) => status === 200)
+    expect((await service.get(path)).body.data.app.name).toBe(winner?.body.data.app.name)
+  }
+})
+
+test('fifty creates of one name at once give fifty slugs', async () => {
+  // However long they wait for one another.
+  holdUptime()
+  const service = await startService()
+  const { keys } = service.world
+  const replies = await Promise.all(
+    Array.from({ length: 50 }, (_, index) =>
+      service.request('POST', '/apps', { key: index % 2 ? keys.ada : keys.bob, json: newApp }),
+    ),
+  )
+  const slugs = replies.map(({ body }) => body.data.slug)
+  expect(new Set(slugs).size).toBe(50)
+  expect(slugs.toSorted()).toEqual(
+    ['star-map', ...Array.from({ length: 49 }, (_, index) => `star-map-${index + 2}`)].toSorted(),
+  )
+  expect(new Set(replies.map(({ body }) => body.data.app_id)).size).toBe(50)
+})
+
+test('a number that another name has already is passed over', async () => {
+  const service = await startService()
+  const { keys } = service.world
+  const create = async (name: string) =>
+    (await service.request('POST', '/apps', { key: keys.ada, json: { ...newApp, name } })).body.data.slug
+  expect(await create('Star Map')).toBe('star-map')
+  expect(await create('Star Map 2')).toBe('star-map-2')
+  expect(await create('Star Map')).toBe('star-map-3')
+})
+
+test('of ten creates with one package name at once, one wins', async () => {
+  const service = await startService()
+  const { keys } = service.world
+  const json = { ...newApp, package_name: 'org.example.starmap' }
+  const replies = await Promise.all(
+    Array.from({ length: 10 }, () => service.request('POST', '/apps', { key: keys.ada, json })),
+  )
+  expect(replies.filter(({ status }) => status === 201)).toHaveLength(1)
+  expect(replies.filter(({ status }) => status === 409)).toHaveLength(9)
+})
+
+test('nothing is half written when a change fails', async () => {
+  const service = await startService()
+  const { keys, apps } = service.world
+  const before = await service.get(`/apps/${apps.pending}`, { key: keys.ada })
+  const reply = await service.request('PUT', `/apps/${apps.pending}`, {
+    key: keys.ada,
+    json: { name: 'New', package_name: 'org.example.tideclock' },
+  })
+  expect(reply.status).toBe(409)
+  expect((await service.get(`/apps/${apps.pending}`, { key: keys.ada })).body).toEqual(before.body)
+})
+
+test('shows the newest hundred of many reviews, and counts them all', async () => {
+  const service = await startService()
+  const { apps } = service.world
+  await service.addReviews(apps.bobs, 130)
+  const { app } = (await service.get(`/apps/${apps.bobs}`)).body.data
+  expect(app.review_count).toBe(130)
+  expect(app.reviews).toHaveLength(100)
+  const times = app.reviews.map(({ created_at }: { created_at: string }) => created_at)
+  expect(times).toEqual(times.toSorted().reverse())
+  expect(times[0]).toBe('2026-01-01T00:02:09.000Z')
+  expect(app.average_rating).toBe(3)
+})
+
+test('a catalogue whose only app was deleted is not empty', async () => {
+  const { database } = await startService()
+  const isEmpty = () => database.read((connection) => appStore(connection).isEmpty())
+  await database.write(async ({ sql }) => {
+    await sql('reviews').delete()
+    await sql('apps').whereNull('deleted_at').update({ deleted_at: '2026-01-01T00:00:00.000Z' })
+  })
+  expect(await isEmpty()).toBe(false)
+})
+
+test('of reviews of one time, the hundred that came last stand first', async () => {
+  const service = await startService()
+  const { apps } = service.world
+  const review = {
+    app_id: apps.bobs,
+    reviewer_name: 'R',
+    rating: 5,
+    comment: '',
+    created_at: '2026-01-01T00:00:00.000Z',
+  }
+  await service.database.write((connection) => appStore(connection).addReviews(Array(101).fill(review)))
+  const { app } = (await service.get(`/apps/${apps.bobs}`)).body.data
+  const ids: number[] = app.reviews.map(({ id }: { id: number }) => id)
+  const [newest = 0] = ids
+  expect(ids).toEqual(Array.from({ length: 100 }, (_, index) => newest - index))
+  const [last] = await service.database.read(({ sql }) => sql('reviews').max({ id: 'id' }))
+  expect(newest).toBe(last?.id)
+})
+
+test('reviews of two apps, taken at once, count for each', async () => {
+  const service = await startService()
+  const { apps } = service.world
+  const review = { reviewer_name: 'R', comment: '', created_at: '2026-01-01T00:00:00.000Z' }
+  await service.database.write((connection) =>
+    appStore(connection).addReviews([
+      { ...review, app_id: apps.approved, rating: 1 },
+      { ...review, app_id: apps.bobs, rating: 2 },
+      { ...review, app_id: apps.bobs, rating: 3 },
+    ]),
+  )
+  const rating = async (id: number) => {
+    const { review_count, average_rating } = (await service.get(`/apps/${id}`)).body.data.app
+    return [review_count, average_rating]
+  }
+  expect([await rating(apps.approved), await rating(apps.bobs)]).toEqual([
+    [4, 3.75],
+    [2, 2.5],
+  ])
+})

@@ -1,0 +1,106 @@
+import { describe, expect, test } from 'vitest'
+import { canDecide, canSee, type Decision, demandOwner, statusAfterUpdate } from '../../src/catalogue/policy.ts'
+import { appStore } from '../../src/catalogue/store.ts'
+import type { Connection } from '../../src/db/dialect.ts'
+import { startService } from '../support/service.ts'
+
+const statuses = ['pending', 'approved', 'rejected'] as const
+type Status = (typeof statuses)[number]
+const owner = { developerId: 1, keyId: 'a' }
+const other = { developerId: 2, keyId: 'b' }
+const appOf = (status: Status) => ({ developer_id: 1, status })
+
+describe.for<[status: Status, byOthers: boolean, refusal: string]>([
+  ['pending', false, 'not_found'],
+  ['approved', true, 'forbidden'],
+  ['rejected', false, 'not_found'],
+])('an app that is %s', ([status, byOthers, refusal]) => {
+  test('is seen by its owner, and by others where it is approved', () => {
+    const app = appOf(status)
+    expect([canSee(owner, app), canSee(other, app), canSee(undefined, app)]).toEqual([true, byOthers, byOthers])
+  })
+
+  test('is its owner’s alone to change', () => {
+    expect(() => demandOwner(owner, appOf(status))).not.toThrow()
+    expect(() => demandOwner(other, appOf(status))).toThrow(
+      expect.objectContaining({ code: refusal, message: expect.stringMatching(/\./) }),
+    )
+  })
+})
+
+test('an app is not even read for who may not see it', async () => {
+  const { database, world } = await startService()
+  const owners = await database.read(({ sql }) => sql('apps').distinct('developer_id').pluck('developer_id'))
+  const callers = [undefined, ...owners.map((developerId) => ({ developerId, keyId: 'a' }))]
+  for (const id of Object.values(world.apps)) {
+    const app = await database.read((connection) => appStore(connection).find(id))
+    for (const caller of callers) {
+      const read = await database.read((connection) => appStore(connection).find(id, { seenBy: caller ?? 'anyone' }))
+      expect(read !== undefined).toBe(app !== undefined && canSee(caller, app))
+    }
+  }
+})
+
+test.for<[method: string, json: object | undefined]>([
+  ['GET', undefined],
+  ['PUT', { name: 'Mine' }],
+  ['DELETE', undefined],
+])(
+  '%s of an app that is hidden runs the statements of one that there is not: no time tells',
+  async ([method, json]) => {
+    const statements: string[] = []
+    const noting =
+      <T>(work: (connection: Connection) => Promise<T>) =>
+      (connection: Connection) => {
+        const note = ({ sql }: { sql: string }) => statements.push(sql)
+        const noted: Connection = {
+          ...connection,
+          select: (statement, values) => {
+            statements.push(statement)
+            return connection.select(statement, values)
+          },
+        }
+        connection.sql.on('query', note)
+        return work(noted).finally(() => connection.sql.removeListener('query', note))
+      }
+    const service = await startService({
+      database: (database) => ({
+        ...database,
+        read: (work, demand) => database.read(noting(work), demand),
+        write: (work, demand) => database.write(noting(work), demand),
+      }),
+    })
+    const { apps, keys } = service.world
+    for (const key of [...(method === 'GET' ? [undefined] : []), keys.bob]) {
+      const run = async (id: number) => {
+        statements.length = 0
+        const { status } = await service.request(method, `/apps/${id}`, { ...(key && { key }), json })
+        expect(status).toBe(404)
+        // A key's use is noted now and then, whatever it asks for.
+        return statements.filter((statement) => !/^update .api_keys/.test(statement))
+      }
+      const ofNone = await run(999)
+      expect(ofNone).not.toEqual([])
+      for (const id of [apps.pending, apps.rejected, apps.deleted]) expect(await run(id)).toEqual(ofNone)
+    }
+  },
+)
+
+test('an owner’s update asks again where an app was rejected', () => {
+  expect(statuses.map(statusAfterUpdate)).toEqual(['pending', 'approved', 'pending'])
+})
+
+test.for<[decision: Decision, status: Status, isChanged: boolean, isOpen: boolean]>([
+  ['approve', 'pending', false, true],
+  ['approve', 'approved', false, false],
+  ['approve', 'approved', true, true],
+  ['approve', 'rejected', false, true],
+  ['reject', 'pending', false, true],
+  ['reject', 'approved', false, true],
+  ['reject', 'approved', true, true],
+  ['reject', 'rejected', false, false],
+  ['reject', 'rejected', true, false],
+])('to %s an app that is %s, changed since: %j', ([decision, status, isChanged, isOpen]) => {
+  const unreviewed_since = isChanged ? '2026-01-01T00:00:00.000Z' : null
+  expect(canDecide(decision, { status, unreviewed_since })).toBe(isOpen)
+})

@@ -1,0 +1,146 @@
+import fc from 'fast-check'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { ratingColumns, ratingsOf } from '../../src/catalogue/ratings.ts'
+import { appStore } from '../../src/catalogue/store.ts'
+import { engineOf, openDatabase } from '../../src/db/database.ts'
+import { importLines } from '../support/catalogue-file.ts'
+import { copyWorld, noDatabase } from '../support/database.ts'
+import { startService } from '../support/service.ts'
+
+test.for<[what: string, sum: number, count: number, average: number, weighted: number]>([
+  ['no ratings', 0, 0, 0, 0],
+  ['one of 5', 500, 1, 5, 3_636_363],
+  ['one of 1', 100, 1, 1, 3_272_727],
+  ['a hundred with the mean 4.6', 46_000, 100, 4.6, 4_500_000],
+  ['a mean that lies between two hundredths', 86_900, 200, 4.35, 4_304_761],
+  ['69 million with the mean 4.4', 440 * 69e6, 69e6, 4.4, 4_399_999],
+  ['a million millions of 5', 500e12, 1e12, 5, 4_999_999],
+])('%s: what is shown, and what the order goes by', ([, sum, count, average_rating, weighted_rating]) => {
+  expect(ratingColumns({ sum, count })).toEqual({
+    rating_sum: sum,
+    rating_count: count,
+    average_rating,
+    weighted_rating,
+  })
+})
+
+const line = (name: string, rating: object) => ({
+  name,
+  description: 'Here.',
+  category: 'empty',
+  developer_name: 'Ada',
+  status: 'approved',
+  ...rating,
+})
+const review = (rating: number) => ({
+  reviewer_name: 'Cy',
+  rating,
+  comment: '',
+  created_at: '2026-01-01T00:00:00.000Z',
+})
+
+test('a 5.0 of one review does not lead; equal apps stand by how many ratings they have, and those without any last', async () => {
+  const { database, get } = await startService()
+  await importLines(database, [
+    line('One of 5', { reviews: [review(5)] }),
+    line('None', {}),
+    line('A million of 4.4', { average_rating: 4.4, rating_count: 1_000_000 }),
+    line('Ten of 3.5', { average_rating: 3.5, rating_count: 10 }),
+    line('Twenty of 3.5', { average_rating: 3.5, rating_count: 20 }),
+    line('One of 1', { reviews: [review(1)] }),
+    line('Twenty of 4.5', { reviews: Array.from({ length: 20 }, (_, index) => review(4 + (index % 2))) }),
+  ])
+  const order = ['A million of 4.4', 'Twenty of 4.5', 'One of 5', 'Twenty of 3.5', 'Ten of 3.5', 'One of 1', 'None']
+  for (const query of ['?sort=rating&category=empty', '?sort=rating&search=here&category=empty']) {
+    const { apps } = (await get(`/apps${query}`)).body.data
+    expect(apps.map(({ name }: { name: string }) => name)).toEqual(order)
+  }
+})
+
+test('the detail tells how many ratings there are, and how many of them are reviews', async () => {
+  const { database, get } = await startService()
+  const stars = line('Stars', { average_rating: 4.4, rating_count: 69_000_000, reviews: [review(5), review(2)] })
+  await importLines(database, [stars])
+  const [{ id }] = (await get('/apps?category=empty')).body.data.apps
+  expect((await get(`/apps/${id}`)).body.data.app).toMatchObject({
+    average_rating: 4.4,
+    rating_count: 69_000_002,
+    review_count: 2,
+  })
+})
+
+test('each review counts at once, beside ratings that came without one', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.array(fc.integer({ min: 1, max: 5 }), { minLength: 1, maxLength: 4 }), { maxLength: 8 }),
+      fc.option(fc.tuple(fc.integer({ min: 100, max: 500 }), fc.integer({ min: 1, max: 1_000_000 }))),
+      async (turns, other) => {
+        const database = openDatabase(await copyWorld())
+        const imported = other && { average_rating: other[0] / 100, rating_count: other[1] }
+        await importLines(database, [line('Stars', { slug: 'stars', ...imported })])
+        const stored = () => database.read(({ sql }) => sql('apps').where({ slug: 'stars' }).first())
+        const id = (await stored())?.id ?? 0
+        const given: number[] = []
+        for (const turn of turns) {
+          given.push(...turn)
+          await database.write((connection) =>
+            appStore(connection).addReviews(turn.map((rating) => ({ ...review(rating), app_id: id }))),
+          )
+          const own = ratingsOf(given.map((rating) => ({ rating })))
+          const sum = own.sum + (other ? other[0] * other[1] : 0)
+          expect(await stored()).toMatchObject({
+            review_count: given.length,
+            ...ratingColumns({ sum, count: given.length + (other?.[1] ?? 0) }),
+          })
+        }
+        await database.close()
+      },
+    ),
+    { numRuns: 10 },
+  )
+})
+
+describe('migration 0002', () => {
+  test('counts the reviews that are there as the program does, and keeps an average that none tells of', async () => {
+    const engine = engineOf(await noDatabase())
+    onTestFinished(() => engine.close())
+    await engine.makePlace()
+    const migrate = async (name: string) => {
+      const { up } = await import(`../../src/db/migrations/${name}.ts`)
+      await engine.writer.transaction((sql) => up(sql, engine.schema))
+    }
+    await migrate('0001-catalogue')
+    const reviews = Array.from({ length: 40 }, (_, app) =>
+      Array.from({ length: app * app }, (_, n) => 1 + ((n * app) % 5)),
+    )
+    await engine.writer.transaction(async (sql) => {
+      await sql.raw("insert into developers (name, created_at) values ('Ada', '')")
+      await sql.raw("insert into categories (slug, name) values ('tools', 'Tools')")
+      for (const [index, ratings] of reviews.entries()) {
+        const mean = ratings.reduce((sum, rating) => sum + rating, 0) / ratings.length || 0
+        // The first has an average and no reviews, the second neither.
+        const average = index === 0 ? 4.45 : index === 1 ? 0 : Math.round(mean * 100) / 100
+        await sql.raw(
+          `insert into apps (id, developer_id, category_id, status, created_at, updated_at, slug, version, name, description, average_rating, review_count)
+         values (${index + 1}, 1, 1, 'pending', '', '', 'a${index}', '1', 'A', 'A', ${average}, ${ratings.length})`,
+        )
+        for (const rating of index === 1 ? [] : ratings)
+          await sql.raw(
+            `insert into reviews (app_id, rating, created_at, reviewer_name, comment) values (${index + 1}, ${rating}, '', '', '')`,
+          )
+      }
+    })
+    await migrate('0002-ratings')
+    const rows = await engine.reader('apps').orderBy('id')
+    for (const [index, row] of rows.entries()) {
+      const other = index === 0 ? { sum: 445, count: 1 } : { sum: 0, count: 0 }
+      const ratings =
+        index === 0 ? other : ratingsOf(index === 1 ? [] : (reviews[index] ?? []).map((rating) => ({ rating })))
+      expect(row).toMatchObject({
+        other_rating_sum: other.sum,
+        other_rating_count: other.count,
+        ...ratingColumns(ratings),
+      })
+    }
+  })
+})

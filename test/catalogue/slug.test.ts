@@ -1,0 +1,51 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { isNumbered, numbered, slugOf } from '../../src/catalogue/slug.ts'
+
+test.for([
+  ['Tide Clock', 'tide-clock'],
+  ['  Ebb & Flood!  ', 'ebb-flood'],
+  ['Crème Brûlée', 'creme-brulee'],
+  ['日本語辞書', 'ri-ben-yu-ci-shu'],
+  ['Приложение', 'prilozhenie'],
+  ['한국어', 'hangugeo'],
+  ['a_b.c', 'a-b-c'],
+  ['🎲', 'app'],
+  ['𝓗𝓮𝓵𝓵𝓸 ①', 'hello-1'],
+  ['STRAẞE', 'strasse'],
+  ['-', 'app'],
+  ['x'.repeat(100), 'x'.repeat(80)],
+  [`${'x'.repeat(79)} y`, 'x'.repeat(79)],
+])('%s becomes %s', ([name = '', slug = '']) => {
+  expect(slugOf(name)).toBe(slug)
+})
+
+test('a number fits behind the longest slug', () => {
+  expect(numbered('x'.repeat(80), 12)).toBe(`${'x'.repeat(77)}-12`)
+  expect(numbered(`${'x'.repeat(77)}-yz`, 2)).toBe(`${'x'.repeat(77)}-2`)
+})
+
+test.for<[slug: string, from: string, is: boolean]>([
+  ['tide-2', 'tide', true],
+  ['tide-12', 'tide', true],
+  ['tide-2-3', 'tide-2', true],
+  [`${'x'.repeat(78)}-2`, 'x'.repeat(80), true],
+  ['tide', 'tide', false],
+  ['tide-2', 'ebb', false],
+  ['tide-two', 'tide', false],
+  ['tide-02', 'tide', false],
+  ['tide-2-3', 'tide', false],
+])('%s is %s with a number behind it: %s', ([slug, from, is]) => {
+  expect(isNumbered(slug, from)).toBe(is)
+})
+
+test('any name has a slug of the right form', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'grapheme', maxLength: 100 }), fc.integer({ min: 2, max: 1e9 }), (name, number) => {
+      for (const slug of [slugOf(name), numbered(slugOf(name), number)]) {
+        expect(slug).toMatch(/^[a-z0-9]+(-[a-z0-9]+)*$/)
+        expect(slug.length).toBeLessThanOrEqual(80)
+      }
+    }),
+  )
+})

@@ -1,0 +1,115 @@
+import stringWidth from 'string-width'
+import { describe, expect, test } from 'vitest'
+import { cut, difference, grouped, oneLine, safe, tableLines } from '../../src/cli/terminal-text.ts'
+
+test.for<[text: string, width: number, cut: string]>([
+  ['tide', 4, 'tide'],
+  ['tides', 4, 'tid…'],
+  ['日本語', 6, '日本語'],
+  ['日本語辞書', 6, '日本…'],
+  ['👩‍👩‍👧 family', 3, '👩‍👩‍👧…'],
+  ['', 4, ''],
+])('%j in %i columns is %j', ([text, width, expected]) => {
+  expect(cut(text, width)).toBe(expected)
+})
+
+test('nothing in a text moves the cursor, colours the terminal or turns the direction of reading', () => {
+  expect(oneLine(' a\u001b[31mb\r\n\tc\u202ed\u2069 ')).toBe('a\uFFFD[31mb c\uFFFDd\uFFFD')
+  expect(safe('a\r\nb\rc\td\u0007')).toBe('a\nb\nc    d\uFFFD')
+  expect(oneLine('עברית 日本 👩‍👩‍👧 e\u0301')).toBe('עברית 日本 👩‍👩‍👧 e\u0301')
+})
+
+test.for<[what: string, before: string, after: string, shown: string]>([
+  ['short texts whole', 'Tide Clock', 'Tide Table', 'Tide Clock → Tide Table'],
+  ['long ones cut', 'x'.repeat(30), 'y'.repeat(30), `${'x'.repeat(19)}… → ${'y'.repeat(19)}…`],
+  ['long ones from shortly before they differ', `${'x'.repeat(30)}a`, `${'x'.repeat(30)}b`, '…xxxxxxxxa → …xxxxxxxxb'],
+  [
+    'texts just as wide as there is room whole',
+    `${'x'.repeat(19)}a`,
+    `${'x'.repeat(19)}b`,
+    `${'x'.repeat(19)}a → ${'x'.repeat(19)}b`,
+  ],
+  ['one that fits as the other, which does not', 'x'.repeat(19), 'x'.repeat(30), `…xxxxxxxx → …${'x'.repeat(19)}`],
+  [
+    'long ones that differ soon from their beginning',
+    `8 or so ${'a'.repeat(30)}`,
+    `8 or so ${'b'.repeat(30)}`,
+    `8 or so ${'a'.repeat(11)}… → 8 or so ${'b'.repeat(11)}…`,
+  ],
+  ['what was added at the end', 'x'.repeat(30), `${'x'.repeat(30)} end`, '…xxxxxxxx → …xxxxxxxx end'],
+])('of a change: %s', ([, before, after, shown]) => {
+  expect(difference(before, after, 20)).toBe(shown)
+})
+
+describe('a table', () => {
+  const long = 'word '.repeat(40)
+  test.for<[what: string, rows: (string | number)[][], shortened: string[]]>([
+    ['of long texts', [[1, long, long, 'x']], ['NAME', 'TEXT']],
+    ['of wide characters', [[1, '日本語'.repeat(30), 'b', 'x']], ['NAME', 'TEXT']],
+    ['of many rows', Array.from({ length: 1000 }, (_, index) => [index, long, 'b', '']), ['NAME']],
+  ])('%s is no wider than the terminal', ([, rows, shortened]) => {
+    const lines = tableLines(['ID', 'NAME', 'TEXT', 'STATE'], rows, shortened)
+    expect(lines).toHaveLength(rows.length + 1)
+    for (const line of lines) expect(stringWidth(line)).toBeLessThanOrEqual(80)
+  })
+
+  test('keeps its columns under their heads, and cuts none that must stay whole', () => {
+    expect(
+      tableLines(
+        ['ID', 'NAME', 'KEY'],
+        [
+          [1, '日本', 'k'.repeat(90)],
+          [22, 'Bird\nSong', ''],
+        ],
+        ['NAME'],
+      ),
+    ).toEqual(['ID  NAME  KEY', `1   日本  ${'k'.repeat(90)}`, '22  Bir…'])
+    expect(tableLines(['ID', 'NAME'], [])).toEqual(['ID  NAME'])
+  })
+
+  test('just as wide as the terminal stays whole, and of a wider one the widest column is cut', () => {
+    const shown = (...widths: [number, number]) =>
+      tableLines(['A', 'B'], [widths.map((width) => 'x'.repeat(width))], ['A', 'B'])[1]?.split('  ')
+    expect(shown(39, 39)).toEqual(['x'.repeat(39), 'x'.repeat(39)])
+    expect(shown(30, 70)).toEqual(['x'.repeat(30), `${'x'.repeat(47)}…`])
+  })
+
+  test('has nothing where a row has nothing', () => {
+    expect(tableLines(['A', 'B'], [['a'], ['b', 'c']])).toEqual(['A  B', 'a', 'b  c'])
+  })
+
+  test.for<[what: string, name: string, shown: string[]]>([
+    ['where the others leave just enough', 'n'.repeat(62), ['NAME', 'IN SHORT']],
+    ['as wide as the others leave it', 'n'.repeat(40), ['NAME', 'IN SHORT']],
+    ['not at all where they leave too little', 'n'.repeat(64), ['NAME']],
+    ['not at all where they are cut themselves', 'n'.repeat(90), ['NAME']],
+  ])('has a spare column %s', ([, name, shown]) => {
+    const [head = '', first = '', second] = tableLines(
+      ['NAME', 'IN SHORT'],
+      [
+        [name, 'word '.repeat(30)],
+        ['b', ''],
+      ],
+      ['NAME'],
+      'IN SHORT',
+    )
+    expect(head.split(/ {2,}/)).toEqual(shown)
+    expect(stringWidth(first)).toBeLessThanOrEqual(80)
+    expect(first.split('  ')).toHaveLength(shown.length)
+    expect(second).toBe('b')
+  })
+
+  test('has no spare column with nothing in it, and a short one whole', () => {
+    const lines = (short: string) => tableLines(['NAME', 'IN SHORT'], [['n'.repeat(65), short]], [], 'IN SHORT')
+    expect(lines('')).toEqual(['NAME', 'n'.repeat(65)])
+    expect(lines('One')[1]).toBe(`${'n'.repeat(65)}  One`)
+    expect(tableLines(['NAME', 'IN SHORT', 'STATE'], [['a', 'One', 'x']], [], 'IN SHORT')).toEqual([
+      'NAME  IN SHORT  STATE',
+      'a     One       x',
+    ])
+  })
+})
+
+test('a large number is in groups of three', () => {
+  expect([999, 1_234_567].map(grouped)).toEqual(['999', '1,234,567'])
+})

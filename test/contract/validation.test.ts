@@ -1,0 +1,285 @@
+import type { ErrorObject } from 'ajv'
+import { expect, test } from 'vitest'
+import {
+  hasMoreTokens,
+  objectProblems,
+  repeatedField,
+  requestProblems,
+  textFault,
+  unpatterned,
+} from '../../src/contract/validation.ts'
+import type { RequestOptions } from '../support/check.ts'
+import { type Service, startService } from '../support/service.ts'
+
+/** Where each problem of a refused request is, and what is said of it. */
+async function told(service: Service, method: string, path: string, options: RequestOptions) {
+  const key = method === 'GET' ? {} : { key: service.world.keys.ada }
+  const { status, body } = await service.request(method, path, { ...options, ...key })
+  expect([status, body.data.code]).toEqual([400, 'invalid_request'])
+  const problems: { in: string; field: string; message: string }[] = body.data.errors
+  return {
+    message: body.message,
+    problems: Object.fromEntries(problems.map(({ in: place, field, message }) => [`${place} ${field}`, message])),
+  }
+}
+
+test.for<
+  [what: string, method: string, path: string, options: RequestOptions, count: string, problems: Record<string, string>]
+>([
+  [
+    'parameters',
+    'GET',
+    `/apps?page=0&limit=101&sort=best&search=${'x'.repeat(101)}&category=a&category=b&colour=red`,
+    {},
+    '6 problems',
+    {
+      'query page': 'must be at least 1',
+      'query limit': 'must be at most 100',
+      'query sort': 'must be one of latest, popular, rating',
+      'query search': 'must have at most 100 characters',
+      'query category': 'must be given once',
+      'query colour': 'is not a known parameter',
+    },
+  ],
+  [
+    'numbers that are parameters',
+    'GET',
+    '/apps?page=1e1&limit=2&limit=3',
+    {},
+    '2 problems',
+    { 'query page': 'must be a whole number in plain decimal', 'query limit': 'must be given once' },
+  ],
+  [
+    'a path and a header',
+    'GET',
+    '/apps/0',
+    { headers: { 'If-None-Match': 'x'.repeat(1001) } },
+    '2 problems',
+    { 'path id': 'must be at least 1', 'header If-None-Match': 'must have at most 1000 characters' },
+  ],
+  [
+    'fields that are missing',
+    'POST',
+    '/apps',
+    { json: {} },
+    '3 problems',
+    { 'body /name': 'is required', 'body /description': 'is required', 'body /category_id': 'is required' },
+  ],
+  [
+    'fields',
+    'POST',
+    '/apps',
+    {
+      json: {
+        name: '',
+        description: 'x'.repeat(20_001),
+        short_description: 'a\u0000',
+        version: 1,
+        package_name: 'stars',
+        category_id: 1.5,
+      },
+    },
+    '6 problems',
+    {
+      'body /name': 'must not be empty',
+      'body /description': 'must have at most 20000 characters',
+      'body /short_description': 'must be on one line, without control characters or bidirectional controls',
+      'body /version': 'must be a string',
+      'body /package_name':
+        'must have at least three parts with dots between, each a letter and then letters, digits, "_" or "-"',
+      'body /category_id': 'must be an integer',
+    },
+  ],
+  [
+    'fields of no schema',
+    'POST',
+    '/apps',
+    { json: { name: 'A', description: 'B', category_id: 0, version: '\ud83d', colour: 'red', 'a/b~': 1 } },
+    '4 problems',
+    {
+      'body /category_id': 'must be at least 1',
+      'body /version': 'must be well-formed Unicode',
+      'body /colour': 'is not a field that can be set',
+      'body /a~1b~0': 'is not a field that can be set',
+    },
+  ],
+  ['no change', 'PUT', '/apps/1', { json: {} }, '1 problem', { 'body ': 'must have at least one field' }],
+  ['no body', 'PUT', '/apps/1', {}, '1 problem', { 'body ': 'is required' }],
+])('%s: each problem is named in words', async ([, method, path, options, count, problems]) => {
+  const reply = await told(await startService(), method, path, options)
+  expect(reply).toEqual({ message: `The request has ${count}; see data.errors.`, problems })
+})
+
+test.for([
+  ['{"name": "Star', 'The body is not valid JSON.'],
+  ['{"name":"A","name":"B"}', 'The body has a field twice; see data.errors.'],
+  [Buffer.from('22ff22', 'hex'), 'The body is not valid UTF-8.'],
+] as const)('a body that cannot be read: %s', async ([body, message]) => {
+  const service = await startService()
+  const headers = { 'Content-Type': 'application/json' }
+  const reply = await service.request('POST', '/apps', { key: service.world.keys.ada, headers, body })
+  expect([reply.status, reply.body.data.code, reply.body.message]).toEqual([400, 'malformed_json', message])
+})
+
+test('of more than a hundred problems a hundred are named, and all are counted', async () => {
+  const names = Array.from({ length: 101 }, (_, index) => `x${index}=1`)
+  const service = await startService()
+  for (const count of [100, 101]) {
+    const { message, problems } = await told(service, 'GET', `/apps?${names.slice(0, count).join('&')}`, {})
+    expect([message, Object.keys(problems).length]).toEqual([
+      `The request has ${count} problems; see data.errors.`,
+      100,
+    ])
+  }
+})
+
+const scotland = '🏴\u{E0067}\u{E0062}\u{E0073}\u{E0063}\u{E0074}\u{E007F}'
+
+test.for<[what: string, text: string, isHidden: boolean]>([
+  ['letters', 'Tide Clock', false],
+  ['an emoji and its selector', '☕️', false],
+  ['the flag of a part of a country', scotland, false],
+  ['such a flag with a tag behind', `${scotland}\u{E0041}`, true],
+  ['a tag alone', '\u{E0041}', true],
+  ['a variant of a character', '葛\u{E0100}城\u{E01EF}', false],
+  ['a selector that selects nothing', 'a\u{E0100}', true],
+  ['a selector behind a flag', `葛${scotland}\u{E0100}`, true],
+  ['the last of the selectors', 'a\u{E01EF}', true],
+  ['what is beside the shorthand controls', '\u{1BC9F}\u{1BCA4}', false],
+  ['the first of the shorthand controls', '\u{1BCA0}', true],
+  ['the last of them', '\u{1BCA3}', true],
+  ['what is beside the musical controls', '\u{1D172}\u{1D17B}', false],
+  ['the first of the musical controls', '\u{1D173}', true],
+  ['the last of them', '\u{1D17A}', true],
+  ['what is beside plane 14’s', '\u{DFFFF}\u{E1000}', false],
+  ['the first of plane 14', '\u{E0000}', true],
+  ['the last before the selectors', '\u{E00FF}', true],
+  ['the first behind the selectors', '\u{E01F0}', true],
+  ['the last of plane 14’s', '\u{E0FFF}', true],
+])('of what is not seen: %s', ([, text, isHidden]) => {
+  expect(textFault(text)).toBe(isHidden ? 'must have no invisible characters' : undefined)
+})
+
+/** A value that many names deep. */
+const deep = (names: number, value: unknown): unknown => (names === 0 ? value : { a: deep(names - 1, value) })
+
+test.for<[what: string, value: unknown, fields: string[]]>([
+  ['in a field, and in another', { a: '\ud800', b: 'fine', c: '\udc00' }, ['/a', '/c']],
+  ['in a list of objects', { list: [{ fine: 1 }, { 'a/b~': '\ud800' }] }, ['/list/1/a~1b~0']],
+  ['in the whole', '\ud800', ['']],
+  ['beside what is null', { a: null, b: '\ud800' }, ['/b']],
+  ['nine deep', deep(9, '\ud800'), ['/a'.repeat(9)]],
+  ['deeper than any schema', deep(10, '\ud800'), []],
+  ['behind a long name', { [`${'x'.repeat(300)}`]: '\ud800' }, [`/${'x'.repeat(199)}`]],
+])('a text that is no Unicode is named where it is: %s', ([, value, fields]) => {
+  expect(unpatterned(value)).toEqual(
+    fields.map((field) => ({ in: 'body', field, message: 'must be well-formed Unicode' })),
+  )
+})
+
+const errorOf = (instancePath: string, keyword: string, more: Partial<ErrorObject> = {}): ErrorObject => ({
+  instancePath,
+  keyword,
+  schemaPath: '',
+  params: {},
+  ...more,
+})
+
+test.for<[what: string, error: ErrorObject, field: string, message: string]>([
+  [
+    'a few characters',
+    errorOf('/requestBody/a', 'minLength', { params: { limit: 3 } }),
+    'body /a',
+    'must have at least 3 characters',
+  ],
+  [
+    'a pattern without words',
+    errorOf('/requestBody/a', 'pattern', { params: { pattern: '^x$' } }),
+    'body /a',
+    'must match ^x$',
+  ],
+  [
+    'a format without words',
+    errorOf('/requestBody/a', 'format', { params: { format: 'date' } }),
+    'body /a',
+    'must be of the format date',
+  ],
+  [
+    'one of several types',
+    errorOf('/requestBody/a', 'type', { params: { type: ['array', 'null'] } }),
+    'body /a',
+    'must be an array or null',
+  ],
+  [
+    'a pattern with words',
+    errorOf('/requestBody/a', 'pattern', { parentSchema: { 'x-pattern-message': 'must be so' } }),
+    'body /a',
+    'must be so',
+  ],
+  [
+    'a format with words',
+    errorOf('/requestBody/a', 'format', { parentSchema: { 'x-format-message': 'must be so' } }),
+    'body /a',
+    'must be so',
+  ],
+  [
+    'a parameter of another type',
+    errorOf('/query/a', 'type', { params: { type: 'integer' } }),
+    'query a',
+    'must be an integer',
+  ],
+  ['another rule', errorOf('/query/a/b', 'maxItems', { message: 'must have fewer' }), 'query a/b', 'must have fewer'],
+  ['a rule that says nothing', errorOf('/header/X', 'not'), 'header X', 'is not as the document describes it'],
+  ['what is nowhere', errorOf('', 'minProperties'), 'body ', 'must have at least one field'],
+  [
+    'a name with signs',
+    errorOf('/requestBody/a~1b~0c', 'minimum', { params: { limit: 1 } }),
+    'body /a~1b~0c',
+    'must be at least 1',
+  ],
+])('in words: %s', ([, error, where, message]) => {
+  expect(requestProblems([error]).map((problem) => [`${problem.in} ${problem.field}`, problem.message])).toEqual([
+    [where, message],
+  ])
+})
+
+test('a place is named once, by what is said of it first, and not for the schemas around it', () => {
+  const errors = ['allOf', 'anyOf', 'if', 'minProperties', 'required'].map((keyword) => errorOf('/a', keyword))
+  const problem = { in: 'body', field: '/a', message: 'must have at least one field' }
+  expect(objectProblems(errors)).toEqual([problem])
+  expect(objectProblems([...errors, errorOf('/b', 'required', { params: { missingProperty: 'c' } })])).toEqual([
+    problem,
+    { in: 'body', field: '/b/c', message: 'is required' },
+  ])
+})
+
+test.for<[json: string, tokens: number]>([
+  ['{"a":1}', 4],
+  ['["a",["b"]]', 7],
+  ['"{}[]:,"', 1],
+  ['"a\\"{}" ', 1],
+  ['"a\\\\"{}', 3],
+  ['"never ends {}', 1],
+  ['1', 0],
+])('%s has its texts, brackets and signs, which are %i', ([json, tokens]) => {
+  expect([tokens - 1, tokens].map((most) => hasMoreTokens(json, most))).toEqual([true, false])
+})
+
+test.for<[json: string, field: string | undefined]>([
+  ['{"a":1,"a":2}', '/a'],
+  ['{"a" : 1 , "b" : 2, "a" : 3}', '/a'],
+  ['{"a":1,"\\u0061":2}', '/a'],
+  ['{"a":{"b":1},"c":[{"b":2}],"c":3}', '/c'],
+  ['{"x":"\\\\","b":1,"b":2}', '/b'],
+  ['{"x":"\\"","b":1,"b":2}', '/b'],
+  ['{"~/":1,"~/":2}', '/~0~1'],
+  [`{"${'x'.repeat(300)}":1,"${'x'.repeat(300)}":2}`, `/${'x'.repeat(199)}`],
+  ['{"a":1,"b":2}', undefined],
+  ['{"a":"b","b":"a"}', undefined],
+  ['{"a":{"a":1},"b":{"a":1,"a":2}}', undefined],
+  ['[{"a":1},{"a":2}]', undefined],
+  ['{"a":":","b":"a\\":1"}', undefined],
+  ['{a:1,a:2}', undefined],
+])('the field that is twice in %s is %s', ([json, field]) => {
+  expect(repeatedField(json)?.field).toBe(field)
+})

@@ -1,0 +1,91 @@
+import { expect, test } from 'vitest'
+import { newApp } from '../contract/valid-requests.ts'
+import { holdUptime } from '../support/clock.ts'
+import { expectConsistent } from '../support/consistency.ts'
+import { copyWorld } from '../support/database.ts'
+import { type Service, startService } from '../support/service.ts'
+
+/** Several servers on one database, as processes of their own would be: each has its own connections. */
+
+async function startThree(): Promise<Service[]> {
+  const databaseUrl = await copyWorld()
+  return Promise.all([1, 2, 3].map(() => startService({ databaseUrl })))
+}
+
+/** What all of them do at once, in turn. */
+const atOnce = <T>(services: Service[], count: number, work: (service: Service, number: number) => Promise<T>) =>
+  Promise.all(
+    Array.from({ length: count }, (_, number) => {
+      const service = services[number % services.length]
+      if (!service) throw new Error('there is no service')
+      return work(service, number)
+    }),
+  )
+
+test('fifty creates of one name at once, and each app has a slug of its own', async () => {
+  holdUptime()
+  const services = await startThree()
+  const key = services[0]?.world.keys.ada ?? ''
+  const created = await atOnce(services, 50, (service) => service.request('POST', '/apps', { key, json: newApp }))
+  expect(created.map(({ status }) => status)).toEqual(created.map(() => 201))
+  expect(new Set(created.map(({ body }) => body.data.slug)).size).toBe(50)
+  for (const { database } of services.slice(0, 1)) await expectConsistent(database)
+})
+
+test('of creates with one package name at once, one wins', async () => {
+  const services = await startThree()
+  const key = services[0]?.world.keys.ada ?? ''
+  const json = { ...newApp, package_name: 'org.example.wanted' }
+  const created = await atOnce(services, 12, (service) => service.request('POST', '/apps', { key, json }))
+  expect(created.map(({ status }) => status).toSorted()).toEqual([201, ...Array.from({ length: 11 }, () => 409)])
+  for (const { database } of services.slice(0, 1)) await expectConsistent(database)
+})
+
+test('of updates with one ETag at once, one wins', async () => {
+  const services = await startThree()
+  const { keys, apps } = services[0]?.world ?? { keys: { ada: '' }, apps: { approved: 0 } }
+  const path = `/apps/${apps.approved}`
+  const etag = (await services[0]?.get(path, { key: keys.ada }))?.headers.etag
+  const updated = await atOnce(services, 12, (service, number) =>
+    service.request('PUT', path, {
+      key: keys.ada,
+      headers: { 'If-Match': String(etag) },
+      json: { version: `9.${number}` },
+    }),
+  )
+  expect(updated.map(({ status }) => status).toSorted()).toEqual([200, ...Array.from({ length: 11 }, () => 412)])
+  for (const { database } of services.slice(0, 1)) await expectConsistent(database)
+})
+
+test('apps that change their categories to and fro at once are counted exactly', async () => {
+  holdUptime()
+  const services = await startThree()
+  const [first] = services
+  if (!first) return
+  const { keys, categories } = first.world
+  const created = await atOnce(services, 6, (service) =>
+    service.request('POST', '/apps', { key: keys.ada, json: { ...newApp, category_id: categories.tools } }),
+  )
+  const ids: number[] = created.map(({ body }) => body.data.app_id)
+  for (const id of ids) await first.decide('approve', id)
+  const moved = await atOnce(services, 60, (service, number) => {
+    const category_id = Math.floor(number / ids.length) % 2 === 0 ? categories.games : categories.tools
+    return service.request('PUT', `/apps/${ids[number % ids.length]}`, { key: keys.ada, json: { category_id } })
+  })
+  expect(new Set(moved.map(({ status }) => status))).toEqual(new Set([200]))
+  await expectConsistent(first.database)
+})
+
+test('what one has acknowledged is in the next answer of all others, kept or not', async () => {
+  const services = await startThree()
+  const key = services[0]?.world.keys.ada ?? ''
+  const path = `/apps/${services[0]?.world.apps.approved}`
+  for (let number = 1; number <= 5; number++) {
+    for (const service of services) {
+      const version = `${number}.${service.port}`
+      expect((await service.request('PUT', path, { key, json: { version } })).status).toBe(200)
+      for (const other of services) expect((await other.get(path)).body.data.app.version).toBe(version)
+      for (const other of services) expect((await other.get(path)).body.data.app.version).toBe(version)
+    }
+  }
+})

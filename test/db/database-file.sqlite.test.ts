@@ -1,0 +1,239 @@
+import { execFileSync } from 'node:child_process'
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
+import { expect, inject, onTestFinished, test } from 'vitest'
+import { type Database, openDatabase, openMigratedDatabase } from '../../src/db/database.ts'
+import { copyWorldFile, fileOf, temporaryFolder } from '../support/database.ts'
+import { canMount, mount, mountSmallDisk } from '../support/disk.ts'
+import { run } from '../support/process.ts'
+import { startService } from '../support/service.ts'
+
+/** What becomes of the file beneath a database that is in use. Its bytes are changed by other processes: they hold no locks of ours. */
+
+const json = { name: 'Star Map', description: 'The sky.', category_id: 1 }
+const unavailable = { code: 'unavailable' }
+
+function open(file: string): Database {
+  const database = openDatabase(`sqlite:${file}`)
+  onTestFinished(() => database.close())
+  return database
+}
+
+const addDeveloper = (to: Database, name: string) =>
+  to.write(({ sql }) => sql('developers').insert({ name, created_at: '', changed_at: '' }))
+const namesIn = (of: Database) => of.read(({ sql }) => sql('developers').orderBy('id').pluck('name'))
+
+/** Until the file is opened anew, everything is refused. */
+const comesBack = (database: Database) => expect.poll(() => database.ailment()).toBeUndefined()
+
+const writeOver = (file: string, from: string) =>
+  execFileSync('dd', [`if=${from}`, `of=${file}`, 'bs=1M', 'conv=notrunc', 'status=none'])
+
+test('a service whose file was replaced acknowledges nothing, is not ready, keeps no answer, and goes on when it is back', async () => {
+  const service = await startService()
+  const { world } = service
+  const file = fileOf(service.databaseUrl)
+  const create = () => service.request('POST', '/apps', { key: world.keys.ada, json })
+  expect((await create()).status).toBe(201)
+  for (let times = 0; times < 3; times++) expect((await service.get('/apps')).status).toBe(200)
+
+  renameSync(file, `${file}.away`)
+  copyFileSync(world.source, file)
+  expect((await service.get('/apps')).status).toBe(503)
+  expect((await create()).status).toBe(503)
+  const unready = await service.get('/readyz')
+  expect([unready.status, unready.body.message]).toEqual([503, expect.stringMatching(/^The database /)])
+  expect(unready.text).not.toContain(file)
+
+  renameSync(`${file}.away`, file)
+  await expect.poll(async () => (await service.get('/readyz')).status).toBe(200)
+  expect((await create()).body.data.slug).toBe('star-map-2')
+  expect((await service.get('/apps')).status).toBe(200)
+})
+
+test('a file in the place of another is opened when the log of the former one is gone, and not before', async () => {
+  const file = copyWorldFile()
+  const database = open(file)
+  await addDeveloper(database, 'Eve')
+  const versions = [await database.version()]
+  const other = open(copyWorldFile())
+  await addDeveloper(other, 'Mallory')
+  await other.copyTo(`${file}.new`)
+
+  renameSync(`${file}.new`, file)
+  await expect(addDeveloper(database, 'Trent')).rejects.toMatchObject(unavailable)
+  await expect.poll(() => database.ailment()).toMatch(/the log of the former one is still beside it/)
+  await expect(namesIn(database)).rejects.toMatchObject(unavailable)
+  expect(readFileSync(`${file}-wal`).length).toBeGreaterThan(0)
+
+  rmSync(`${file}-wal`)
+  await comesBack(database)
+  expect(await namesIn(database)).toEqual(['Ada', 'Bob', 'Mallory'])
+  await addDeveloper(database, 'Trent')
+  versions.push(await database.version())
+  expect(new Set(versions).size).toBe(2)
+})
+
+test('where the file is gone, nothing is acknowledged and no other is made; with it all comes back', async () => {
+  const file = copyWorldFile()
+  const database = open(file)
+  // Nobody has written yet: the writer opens late.
+  await namesIn(database)
+  renameSync(file, `${file}.away`)
+  expect(await database.ailment()).toBe('is gone')
+  await expect(addDeveloper(database, 'Eve')).rejects.toMatchObject(unavailable)
+  await expect(database.version()).rejects.toMatchObject(unavailable)
+  await expect.poll(() => database.ailment()).toBe('is gone')
+  // By now they open connections of their own.
+  await expect(addDeveloper(database, 'Eve')).rejects.toMatchObject(unavailable)
+  await expect(database.version()).rejects.toMatchObject(unavailable)
+  expect(existsSync(file)).toBe(false)
+  renameSync(`${file}.away`, file)
+  await comesBack(database)
+  await addDeveloper(database, 'Eve')
+  expect(await namesIn(database)).toEqual(['Ada', 'Bob', 'Eve'])
+})
+
+test('whoever reads or writes where there is no file makes none', async () => {
+  const file = join(temporaryFolder(), 'none.sqlite')
+  const database = open(file)
+  await expect(namesIn(database)).rejects.toMatchObject(unavailable)
+  await expect(addDeveloper(database, 'Eve')).rejects.toMatchObject(unavailable)
+  expect(readdirSync(dirname(file))).toEqual([])
+})
+
+test('what is written while the file is being replaced is not acknowledged', async () => {
+  const file = copyWorldFile()
+  const database = open(file)
+  const late = database.write(async ({ sql }) => {
+    await sql('developers').insert({ name: 'Eve', created_at: '', changed_at: '' })
+    renameSync(file, `${file}.away`)
+    copyFileSync(inject('world').source, file)
+  })
+  await expect(late).rejects.toMatchObject(unavailable)
+})
+
+test('a log that is removed loses nothing that was acknowledged', async () => {
+  const file = copyWorldFile()
+  const database = open(file)
+  await addDeveloper(database, 'Eve')
+  rmSync(`${file}-wal`)
+  await expect(addDeveloper(database, 'Mallory')).rejects.toMatchObject(unavailable)
+  await comesBack(database)
+  expect(await namesIn(database)).toEqual(['Ada', 'Bob', 'Eve'])
+})
+
+test('a file that is overwritten is unavailable, not an error of the inside, and read anew when its bytes are back', async () => {
+  const service = await startService()
+  const { database, world } = service
+  const file = fileOf(service.databaseUrl)
+  const page = '/apps?sort=popular'
+  await service.request('POST', '/apps', { key: world.keys.ada, json })
+  for (let times = 0; times < 3; times++) await service.get(page)
+  const before = await database.version()
+  copyFileSync(file, `${file}.right`)
+  const garbage = join(temporaryFolder(), 'garbage')
+  writeFileSync(garbage, Buffer.alloc(readFileSync(`${file}.right`).length, 'no database '))
+
+  writeOver(file, garbage)
+  const unready = await service.get('/readyz')
+  expect([unready.status, unready.body.message]).toEqual([503, 'The database is damaged.'])
+  expect((await service.get(page)).status).toBe(503)
+  expect((await service.get('/apps/1')).status).toBe(503)
+
+  writeOver(file, `${file}.right`)
+  await expect.poll(async () => (await service.get('/readyz')).status).toBe(200)
+  expect((await service.get(page)).status).toBe(200)
+  expect((await service.get('/apps/1')).status).toBe(200)
+  expect((await service.request('POST', '/apps', { key: world.keys.ada, json })).status).toBe(201)
+  expect(await database.version()).not.toBe(before)
+})
+
+test.runIf(canMount)('a disk that is full is told, and what is read goes on', async () => {
+  const folder = temporaryFolder()
+  mountSmallDisk(folder, 8)
+  const file = join(folder, 'apps.sqlite')
+  copyFileSync(inject('world').source, file)
+  const database = open(file)
+  expect(await database.ailment()).toBeUndefined()
+  expect(() => writeFileSync(join(folder, 'filler'), Buffer.alloc(8 * 2 ** 20))).toThrow('ENOSPC')
+  expect(await database.ailment()).toBe('has no room left on its disk')
+  expect(await namesIn(database)).toEqual(['Ada', 'Bob'])
+  rmSync(join(folder, 'filler'))
+  expect(await database.ailment()).toBeUndefined()
+})
+
+/** As another program makes one; in its folder there is nothing else. */
+function foreign(journalMode: string): string {
+  const file = join(temporaryFolder(), 'foreign.sqlite')
+  const script = `import sqlite3, sys
+c = sqlite3.connect(sys.argv[1])
+c.execute('pragma journal_mode = ${journalMode}')
+c.execute('create table knex_migrations (name)')
+c.execute('create table notes (text)')
+c.execute("insert into notes values ('Mine')")
+c.commit()`
+  execFileSync('python3', ['-c', script, file])
+  return file
+}
+
+function made(bytes: Buffer): string {
+  const file = join(temporaryFolder(), 'some.sqlite')
+  writeFileSync(file, bytes)
+  return file
+}
+
+test.for<[what: string, make: () => string, refusal: RegExp, migratesIt: RegExp | undefined]>([
+  ['an empty file', () => made(Buffer.alloc(0)), /is not migrated to this version/, undefined],
+  ['what is no database', () => made(Buffer.alloc(5000, 'x')), /no file that SQLite can read/, /not a database/],
+  [
+    'another program’s',
+    () => foreign('delete'),
+    /is a database of another program/,
+    /is a database of another program/,
+  ],
+  ['another program’s in WAL mode', () => foreign('wal'), /of another program/, /is a database of another program/],
+])('%s is left as it is by whoever refuses it', async ([, make, refusal, migratesIt]) => {
+  const file = make()
+  const before = readFileSync(file)
+  const untouched = () => {
+    expect(readFileSync(file).equals(before)).toBe(true)
+    expect(readdirSync(dirname(file))).toHaveLength(1)
+  }
+  const env = { DATABASE_URL: `sqlite:${file}`, PORT: '0' }
+  const served = await run(['serve'], env)
+  expect([served.code, served.stderr]).toEqual([1, expect.stringMatching(refusal)])
+  untouched()
+  if (!migratesIt) return
+  const migrated = await run(['migrate'], env)
+  expect([migrated.code, migrated.stderr]).toEqual([1, expect.stringMatching(migratesIt)])
+  untouched()
+})
+
+const isRoot = process.getuid?.() === 0
+
+test.skipIf(isRoot && !canMount)('a folder that SQLite could not keep its log in is told as that', async () => {
+  const folder = join(temporaryFolder(), 'shut')
+  mkdirSync(folder)
+  const file = join(folder, 'apps.sqlite')
+  copyFileSync(inject('world').source, file)
+  if (isRoot) {
+    // Root may write to any folder but those of a disk that cannot be written to.
+    mount(folder, '--bind', folder)
+    const other = join(temporaryFolder(), 'apps.sqlite')
+    copyFileSync(inject('world').source, other)
+    mount(file, '--bind', other)
+    execFileSync('mount', ['-o', 'remount,bind,ro', folder])
+  } else chmodSync(folder, 0o555)
+  await expect(openMigratedDatabase(`sqlite:${file}`)).rejects.toThrow(`${folder} cannot be written to`)
+})

@@ -1,0 +1,155 @@
+import { existsSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { databaseOf, engineOf, openDatabase, openMigratedDatabase } from '../../src/db/database.ts'
+import { sqlite } from '../../src/db/sqlite/dialect.ts'
+import { copyWorld, copyWorldFile, temporaryFolder } from '../support/database.ts'
+
+test.for(['read', 'write'] as const)('every PRAGMA is in force on a connection to %s', async (way) => {
+  // Written out: what a connection is for, not what the program happens to say.
+  const expected = {
+    busy_timeout: 5000,
+    journal_mode: 'wal',
+    synchronous: 2,
+    foreign_keys: 1,
+    cache_size: way === 'read' ? -6144 : -24_576,
+    temp_store: 2,
+    wal_autocheckpoint: 16_000,
+    journal_size_limit: 67_108_864,
+    query_only: way === 'read' ? 1 : 0,
+  }
+  const database = openDatabase(await copyWorld())
+  const found: Record<string, unknown> = {}
+  await database[way](async ({ sql }) => {
+    for (const name of Object.keys(expected)) {
+      const [row] = await sql.raw(`PRAGMA ${name}`)
+      found[name] = Object.values(row)[0]
+    }
+  })
+  expect(found).toEqual(expected)
+  await database.close()
+})
+
+test.for<[what: string, write: ((file: string) => void) | undefined, message: RegExp]>([
+  ['a file that is not there', undefined, /does not exist; npx apps-service migrate creates it/],
+  [
+    'a file that is no database',
+    (file) => writeFileSync(file, 'x'.repeat(5000)),
+    /is no file that SQLite can read as a database/,
+  ],
+  [
+    'a database with the log of another',
+    (file) => {
+      writeFileSync(file, readFileSync(copyWorldFile()).subarray(0, 4096))
+      writeFileSync(`${file}-wal`, 'of another')
+    },
+    /some\.sqlite is no file that SQLite can read as a database, with \S+some\.sqlite-wal beside it; where another file was put/,
+  ],
+  [
+    'a database that is not migrated',
+    (file) => writeFileSync(file, ''),
+    /is not migrated to this version; run npx apps-service migrate/,
+  ],
+])('%s cannot be served from', async ([, write, message]) => {
+  const filename = join(temporaryFolder(), 'some.sqlite')
+  write?.(filename)
+  await expect(openMigratedDatabase(`sqlite:${filename}`)).rejects.toThrow(message)
+})
+
+test('a database that another has for itself is said to be in use, and not to be none', async () => {
+  const address = await copyWorld()
+  const other = engineOf(address)
+  await other.still(async () => {
+    await expect(openMigratedDatabase(address)).rejects.toThrow(/apps\.sqlite is in use by another process/)
+  })
+  await other.close()
+})
+
+test.for<[address: string, name: string]>([
+  ['sqlite:apps.sqlite', 'apps.sqlite'],
+  ['sqlite:./a b.sqlite', './a b.sqlite'],
+  ['sqlite:///var/lib/apps.sqlite', '/var/lib/apps.sqlite'],
+])('%s is the file %s', async ([address, name]) => {
+  expect(sqlite.accepts(address)).toBe(true)
+  const engine = sqlite.open(address)
+  expect(engine.name).toBe(name)
+  await engine.close()
+})
+
+test.for(['sqlite:', 'sqlite::memory:', 'apps.sqlite', ''])('%j is no address', (address) => {
+  expect(sqlite.accepts(address)).toBe(false)
+  expect(() => openDatabase(address)).toThrow()
+})
+
+test('a database is made with the folders on its way', async () => {
+  const database = openDatabase(`sqlite:${join(temporaryFolder(), 'deep/er/new.sqlite')}`)
+  expect(await database.migrate()).not.toEqual([])
+  expect(await database.schemaAge()).toBe('current')
+  await database.close()
+})
+
+test('the schema refuses a rating of 4.5, which elsewhere the type of its column does', async () => {
+  const database = openDatabase(await copyWorld())
+  const insert = database.write(({ sql }) =>
+    sql.raw("insert into reviews (app_id, rating, created_at, reviewer_name, comment) values (1, 4.5, '', '', '')"),
+  )
+  await expect(insert).rejects.toThrow(/reviews_rating/)
+  await database.close()
+})
+
+test('the version of the data stays where nothing was written in the end', async () => {
+  const database = openDatabase(await copyWorld())
+  const add = () =>
+    database.write(({ sql }) => sql('developers').insert({ name: 'Ada', created_at: '', changed_at: '' }))
+  const before = await database.version()
+  await expect(add()).rejects.toThrow(/unique/i)
+  expect(await database.version()).toBe(before)
+  await database.close()
+})
+
+describe('work that loses against another transaction', () => {
+  const conflict = new Error('lost')
+  const losing = async (times: number) => {
+    const engine = sqlite.open(await copyWorld())
+    const database = databaseOf({ ...engine, isConflict: (error) => error === conflict })
+    let begun = 0
+    const work = database.write(async ({ sql }) => {
+      begun++
+      await sql('developers').insert({ name: `Eve ${begun}`, created_at: '', changed_at: '' })
+      if (begun <= times) throw conflict
+    })
+    const outcome = await work.then(
+      () => 'done',
+      (error: Error) => error.message,
+    )
+    const names = await database.read(({ sql }) => sql('developers').whereLike('name', 'Eve%').pluck('name'))
+    await database.close()
+    return { outcome, begun, names }
+  }
+
+  test('is run again, and leaves nothing of the attempts that lost', async () => {
+    expect(await losing(2)).toEqual({ outcome: 'done', begun: 3, names: ['Eve 3'] })
+  })
+
+  test('is given up after ten attempts', async () => {
+    expect(await losing(1000)).toEqual({ outcome: 'lost', begun: 10, names: [] })
+  })
+})
+
+test.runIf(process.platform === 'linux')('a database that is closed has let go of its file', async () => {
+  const filename = copyWorldFile()
+  const open = '/proc/self/fd'
+  const held = () =>
+    readdirSync(open)
+      // But for the one that this reading itself had open.
+      .filter((descriptor) => existsSync(join(open, descriptor)))
+      .map((descriptor) => readlinkSync(join(open, descriptor)))
+      .filter((file) => file.startsWith(filename))
+  const database = openDatabase(`sqlite:${filename}`)
+  await database.read(({ sql }) => sql('apps').first('id'))
+  await database.write(({ sql }) => sql('apps').first('id'))
+  await database.version()
+  expect(held().length).toBeGreaterThanOrEqual(3)
+  await database.close()
+  expect(held()).toEqual([])
+})

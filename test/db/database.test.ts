@@ -1,0 +1,271 @@
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { type Database, openDatabase, openMigratedDatabase } from '../../src/db/database.ts'
+import type { Connection } from '../../src/db/dialect.ts'
+import { copyWorld, noDatabase } from '../support/database.ts'
+
+const migrations = readdirSync(join(import.meta.dirname, '../../src/db/migrations')).toSorted()
+
+async function withDatabase<T>(work: (database: Database) => Promise<T>): Promise<T> {
+  const database = openDatabase(await copyWorld())
+  try {
+    return await work(database)
+  } finally {
+    await database.close()
+  }
+}
+
+test('a connection to read refuses to write', async () => {
+  await withDatabase(async (database) => {
+    const write = database.read(({ sql }) => sql('developers').insert({ name: 'X', created_at: '', changed_at: '' }))
+    await expect(write).rejects.toMatchObject({ code: 'unavailable' })
+  })
+})
+
+describe('the schema refuses what must never be', () => {
+  const app =
+    'insert into apps (developer_id, category_id, status, approved_at, rejection_reason, created_at, updated_at, slug, version, name, description, package_name, package_key)'
+  const values = (change: Record<string, string>) =>
+    Object.values({
+      developer: '1',
+      category: '1',
+      status: "'pending'",
+      approved: 'null',
+      reason: 'null',
+      created: "''",
+      updated: "''",
+      slug: "'new'",
+      version: "'1'",
+      name: "'N'",
+      description: "'D'",
+      package: 'null',
+      key: 'null',
+      ...change,
+    }).join(', ')
+  test.for<[what: string, sql: string, refusal: RegExp]>([
+    ['an unknown status', `${app} values (${values({ status: "'draft'" })})`, /apps_status/],
+    [
+      'an approved app without a time of approval',
+      `${app} values (${values({ status: "'approved'" })})`,
+      /apps_approved_at/,
+    ],
+    ['a rejected app without a reason', `${app} values (${values({ status: "'rejected'" })})`, /apps_rejection_reason/],
+    ['a pending app with a reason', `${app} values (${values({ reason: "'x'" })})`, /apps_rejection_reason/],
+    ['two apps with one slug', `${app} values (${values({ slug: "'tide-clock'" })})`, /unique .*apps.slug/i],
+    [
+      'two apps with one package name',
+      `${app} values (${values({ package: "'Org.Example.TideClock'", key: "'org.example.tideclock'" })})`,
+      /unique .*apps.package_key/i,
+    ],
+    ['an app of no category', `${app} values (${values({ category: '99' })})`, /foreign key/i],
+    ['an app of no developer', `${app} values (${values({ developer: '99' })})`, /foreign key/i],
+    [
+      'a rating of 0',
+      "insert into reviews (app_id, rating, created_at, reviewer_name, comment) values (1, 0, '', '', '')",
+      /reviews_rating/,
+    ],
+    [
+      'a rating of 6',
+      "insert into reviews (app_id, rating, created_at, reviewer_name, comment) values (1, 6, '', '', '')",
+      /reviews_rating/,
+    ],
+    [
+      'a review without an app',
+      "insert into reviews (app_id, rating, created_at, reviewer_name, comment) values (99, 5, '', '', '')",
+      /foreign key/i,
+    ],
+    ['an app with reviews leaving', 'delete from apps where id = 1', /foreign key/i],
+    ['a category with apps leaving', 'delete from categories where id = 1', /foreign key/i],
+    ['a total below zero', 'update categories set listed_apps = -1', /categories_listed_apps/],
+    ['changing an audit row', "update audit set action = 'x'", /audit is append-only/],
+    ['forgetting an audit row', 'delete from audit', /audit is append-only/],
+    [
+      'an audit row of nobody',
+      "insert into audit (app_id, developer_id, at, action, after) values (1, 1, '', 'x', '{}')",
+      /audit_actor/,
+    ],
+  ])('%s', async ([, statement, refusal]) => {
+    await withDatabase(async (database) => {
+      await expect(database.write(({ sql }) => sql.raw(statement))).rejects.toThrow(refusal)
+    })
+  })
+})
+
+test('a driver error does not quote what was bound to the statement', async () => {
+  await withDatabase(async (database) => {
+    const insert = database.write(({ sql }) =>
+      sql('developers').insert({ name: 'Ada', created_at: 'private text', changed_at: '' }),
+    )
+    await expect(insert).rejects.toThrow(/unique/i)
+    await expect(insert).rejects.not.toThrow(/private text/)
+  })
+})
+
+test('of processes that read and then write, none loses to the other', async () => {
+  const address = await copyWorld()
+  const databases = Array.from({ length: 4 }, () => openDatabase(address))
+  const add = (database: Database) =>
+    database.write(async ({ sql }) => {
+      const before = await sql('categories').where({ id: 1 }).forUpdate().first('listed_apps')
+      await sql('categories')
+        .where({ id: 1 })
+        .update({ listed_apps: (before?.listed_apps ?? 0) + 1 })
+    })
+  await Promise.all(databases.flatMap((database) => Array.from({ length: 10 }, () => add(database))))
+  const row = await databases[0]?.read(({ sql }) => sql('categories').where({ id: 1 }).first('listed_apps'))
+  expect(row?.listed_apps).toBe(1 + 40)
+  await Promise.all(databases.map((database) => database.close()))
+})
+
+test('migrating twice does nothing the second time', async () => {
+  const database = openDatabase(await noDatabase())
+  expect(await database.migrate()).toEqual(migrations)
+  expect(await database.migrate()).toEqual([])
+  expect(await database.schemaAge()).toBe('current')
+  await database.close()
+})
+
+test('a database of a newer version is neither served nor migrated', async () => {
+  const address = await copyWorld()
+  const database = openDatabase(address)
+  await database.write(({ sql }) => sql.raw("insert into knex_migrations (name, batch) values ('9999-later.ts', 9)"))
+  expect(await database.schemaAge()).toBe('newer')
+  await expect(database.migrate()).rejects.toThrow(/was migrated by a newer version/)
+  await database.close()
+  await expect(openMigratedDatabase(address)).rejects.toThrow(/was migrated by a newer version/)
+})
+
+test('a snapshot stays at its moment while others write, and the next one is of another', async () => {
+  await withDatabase(async (database) => {
+    const namesIn = () => database.snapshot(({ sql }) => sql('developers').orderBy('id').pluck('name'))
+    const before = await namesIn()
+    const seen = await database.snapshot(async ({ sql }) => {
+      const first = await sql('developers').orderBy('id').pluck('name')
+      await database.write((writer) => writer.sql('developers').insert({ name: 'Eve', created_at: '', changed_at: '' }))
+      return [first, await sql('developers').orderBy('id').pluck('name')]
+    })
+    expect(seen).toEqual([before, before])
+    expect(await namesIn()).toEqual([...before, 'Eve'])
+  })
+})
+
+test('what was written before the horizon is there: it waits for whoever is writing', async () => {
+  await withDatabase(async (database) => {
+    const order: string[] = []
+    const begun = Promise.withResolvers<void>()
+    const goOn = Promise.withResolvers<void>()
+    const stamps: string[] = []
+    const slow = database.write(async ({ sql }) => {
+      stamps.push(new Date().toISOString())
+      await sql('developers').insert({ name: 'Eve', created_at: '', changed_at: stamps[0] ?? '' })
+      begun.resolve()
+      await goOn.promise
+      order.push('written')
+    })
+    await begun.promise
+    const horizon = database.horizon().then((time) => {
+      order.push('horizon')
+      return time.toISOString()
+    })
+    // Reads go on, and see nothing of it yet.
+    expect(await database.read(({ sql }) => sql('developers').where({ name: 'Eve' }))).toEqual([])
+    goOn.resolve()
+    await slow
+    expect((await horizon) >= (stamps[0] ?? '')).toBe(true)
+    expect(order).toEqual(['written', 'horizon'])
+  })
+})
+
+test('nobody sees what is rehearsed, and nothing of it remains; the others go on writing', async () => {
+  await withDatabase(async (database) => {
+    const add = (to: Database, name: string) =>
+      to.write(({ sql }) => sql('developers').insert({ name, created_at: '', changed_at: '' }))
+    const namesIn = (of: Database) => of.read(({ sql }) => sql('developers').orderBy('id').pluck('name'))
+    const seen = await database.rehearse(async (rehearsed) => {
+      await add(rehearsed, 'Eve')
+      await add(database, 'Mallory')
+      return [await namesIn(rehearsed), await namesIn(database)]
+    })
+    expect(seen).toEqual([
+      ['Ada', 'Bob', 'Eve'],
+      ['Ada', 'Bob', 'Mallory'],
+    ])
+    expect(await namesIn(database)).toEqual(['Ada', 'Bob', 'Mallory'])
+  })
+})
+
+test('the version of the data changes with every commit, by this process or another, and not by reading', async () => {
+  const address = await copyWorld()
+  const database = openDatabase(address)
+  const other = openDatabase(address)
+  const add = (to: Database, name: string) =>
+    to.write(({ sql }) => sql('developers').insert({ name, created_at: '', changed_at: '' }))
+  const versions = [await database.version()]
+  const note = async () => versions.push(await database.version())
+  await add(database, 'Eve')
+  await note()
+  await add(other, 'Mallory')
+  await note()
+  expect(new Set(versions).size).toBe(3)
+
+  await database.read(({ sql }) => sql('developers').first('id'))
+  await note()
+  expect(versions[3]).toBe(versions[2])
+  await Promise.all([database.close(), other.close()])
+})
+
+test('a statement that a unique constraint refuses leaves its transaction as it was', async () => {
+  await withDatabase(async (database) => {
+    const insert = (name: string) => ({ name, created_at: '', changed_at: '' })
+    await database.write(async ({ sql, attempt }) => {
+      await sql('developers').insert(insert('Eve'))
+      const again = attempt(() => sql('developers').insert([insert('New'), insert('Eve')]), {
+        'developers.name': () => new Error('Eve is there'),
+      })
+      await expect(again).rejects.toThrow('Eve is there')
+      await sql('developers').insert(insert('Mallory'))
+    })
+    const names = await database.read(({ sql }) => sql('developers').orderBy('id').pluck('name'))
+    expect(names).toEqual(['Ada', 'Bob', 'Eve', 'Mallory'])
+  })
+})
+
+test('rows without an id are given one that no row with an id has, before or behind it', async () => {
+  await withDatabase(async (database) => {
+    const row = (name: string, id?: number) => ({
+      ...(id !== undefined && { id }),
+      name,
+      created_at: '',
+      changed_at: '',
+    })
+    const rows = [row('A'), row('B', 3), row('C'), row('D', 5)]
+    const idsByName = async ({ sql }: Connection) =>
+      new Map((await sql('developers').where('id', '>', 2).select('id', 'name')).map(({ id, name }) => [name, id]))
+    await database.write(({ insertion }) => insertion('developers', rows)())
+    expect(await database.read(idsByName)).toEqual(
+      new Map([
+        ['A', 6],
+        ['B', 3],
+        ['C', 7],
+        ['D', 5],
+      ]),
+    )
+    expect(await database.write(({ newIds }) => newIds('developers', [undefined, 9, undefined]))).toEqual([10, 9, 11])
+  })
+})
+
+test('text is ordered by code point', async () => {
+  const names = ['A', 'B', 'Z', 'a', 'é', '\u{FFFD}', '\u{1F600}']
+  await withDatabase(async (database) => {
+    await database.write(({ insertion }) =>
+      insertion(
+        'developers',
+        names.toReversed().map((name) => ({ name, created_at: '', changed_at: '' })),
+      )(),
+    )
+    expect(
+      await database.read(({ sql }) => sql('developers').whereIn('name', names).orderBy('name').pluck('name')),
+    ).toEqual(names)
+  })
+})

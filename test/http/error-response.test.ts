@@ -1,0 +1,50 @@
+import { expect, test } from 'vitest'
+import type { ErrorCode } from '../../src/contract/contract.ts'
+import { type ErrorDetails, Refusal, ServiceError } from '../../src/contract/errors.ts'
+import { errorAnswer } from '../../src/http/error-response.ts'
+
+const problem = { in: 'body' as const, field: 'name', message: 'must not be empty' }
+const tools = { id: 1, slug: 'tools', name: 'Tools' }
+
+test.for<[what: string, thrown: unknown]>([
+  ['an error that nobody threw on purpose', new Error('secret')],
+  ['what an operator is refused', new Refusal('there is no developer "secret"')],
+  ['what is no error at all', 'secret'],
+])('%s is an internal error that tells nothing of itself', ([, thrown]) => {
+  const answer = errorAnswer(thrown)
+  const message = 'The service failed; if it persists, report the X-Request-Id of this answer.'
+  expect(answer).toMatchObject({ status: 500, body: { success: false, message, data: { code: 'internal_error' } } })
+  expect(JSON.stringify(answer)).not.toContain('secret')
+})
+
+test.for<[code: ErrorCode, details: ErrorDetails, headers: Record<string, string>, data?: object]>([
+  ['unavailable', {}, { 'Retry-After': '5' }],
+  ['rate_limited', { retryAfter: 17 }, { 'Retry-After': '17' }],
+  ['method_not_allowed', { allow: ['GET', 'HEAD'] }, { Allow: 'GET, HEAD' }],
+  ['unauthorized', {}, { 'WWW-Authenticate': 'Bearer realm="apps"' }],
+  [
+    'unauthorized',
+    { refusedKey: true },
+    {
+      'WWW-Authenticate':
+        'Bearer realm="apps", error="invalid_token", error_description="The key ...Ada... is ...good... no more; ask."',
+    },
+  ],
+  ['not_found', { retryAfter: 17, allow: ['GET'] }, {}],
+  ['invalid_request', { errors: [problem] }, {}, { errors: [problem] }],
+  ['malformed_json', {}, {}],
+  ['package_name_taken', { errors: [problem] }, {}, { errors: [problem] }],
+  ['unknown_category', { errors: [problem], categories: [tools] }, {}, { errors: [problem], categories: [tools] }],
+  ['unknown_category', {}, {}, { errors: [], categories: [] }],
+  ['forbidden', { errors: [problem], categories: [tools] }, {}],
+])('%s %j: its headers and data', ([code, details, headers, data]) => {
+  const message = 'The key "Ada" is “good” no more; ask.'
+  const answer = errorAnswer(new ServiceError(code, message, details))
+  expect(answer.headers).toEqual({ 'Cache-Control': 'no-store', ...headers })
+  expect(answer.body).toEqual({ success: false, message, data: { code, ...data } })
+})
+
+test('a cause stays out of the answer', () => {
+  const error = new ServiceError('unavailable', 'Try again.', {}, { cause: new Error('secret') })
+  expect(JSON.stringify(errorAnswer(error))).not.toContain('secret')
+})

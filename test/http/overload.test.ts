@@ -1,0 +1,137 @@
+import { describe, expect, test } from 'vitest'
+import type { Database } from '../../src/db/database.ts'
+import type { Connection } from '../../src/db/dialect.ts'
+import { holdUptime } from '../support/clock.ts'
+import { hold, waitingToWrite, widths } from '../support/saturate.ts'
+import { type Service, startService } from '../support/service.ts'
+
+const dear = { isDear: true }
+const search = (database: Database) => (work: () => Promise<void>) => database.snapshot(work, dear)
+const read = (database: Database) => (work: () => Promise<void>) => database.read(work)
+const write = (database: Database) => (work: () => Promise<void>) => database.write(work)
+
+const status = async (service: Service, path: string) => (await service.get(path)).status
+
+describe('while searches take all the room that they have', () => {
+  test('reads, keys, lists and readiness are answered, and a search when it is its turn', async () => {
+    // Nothing that waits is sent away.
+    holdUptime()
+    const service = await startService()
+    const release = await hold(search(service.database), widths.dear)
+    const { apps, keys } = service.world
+    expect(await status(service, `/apps/${apps.approved}`)).toBe(200)
+    expect((await service.get(`/apps/${apps.pending}`, { key: keys.ada })).status).toBe(200)
+    expect(await status(service, '/apps?sort=popular')).toBe(200)
+    expect(await status(service, '/readyz')).toBe(200)
+    expect((await service.request('DELETE', `/apps/${apps.pending}`, { key: keys.ada })).status).toBe(200)
+    const searched = service.get('/apps?search=tide')
+    await release()
+    expect((await searched).body.data.apps).toHaveLength(1)
+  })
+
+  test('one more than may wait is answered 503 at once, with when to come again', async () => {
+    const service = await startService()
+    const release = await hold(search(service.database), widths.dear)
+    const waiting = Array.from({ length: 500 }, () => service.database.snapshot(async () => {}, dear))
+    const refused = waiting.map((one) => one.catch(() => undefined))
+    const reply = await service.get('/apps?search=tide')
+    expect([reply.status, reply.body.data.code, reply.headers['retry-after']]).toEqual([503, 'unavailable', '5'])
+    expect(await status(service, '/apps?sort=popular')).toBe(200)
+    await release()
+    await Promise.all(refused)
+    expect(await status(service, '/apps?search=tide')).toBe(200)
+  })
+
+  test('one that waits too long is answered 503', async () => {
+    const service = await startService()
+    const release = await hold(search(service.database), widths.dear)
+    expect(await Promise.all([status(service, '/apps?search=tide'), status(service, '/apps?search=no')])).toEqual([
+      503, 503,
+    ])
+    expect(await status(service, '/apps?page=12&limit=100')).toBe(503)
+    await release()
+    expect(await status(service, '/apps?search=tide')).toBe(200)
+  })
+
+  test('one whose caller goes is never run, and leaves its place', async () => {
+    // It is not sent away before.
+    holdUptime()
+    const service = await startService()
+    const statements: string[] = []
+    await service.database.read(async ({ sql }) =>
+      sql.on('query', (query: { sql: string }) => statements.push(query.sql)),
+    )
+    const release = await hold(search(service.database), widths.dear)
+    statements.length = 0
+    const { port } = service
+    const caller = new AbortController()
+    const gone = fetch(`http://127.0.0.1:${port}/apps?search=tide`, { signal: caller.signal })
+    const waiting = () => service.database.usage().pools.reduce((sum, pool) => sum + pool.waiting, 0)
+    await expect.poll(waiting).toBe(1)
+    const before = statements.length
+    caller.abort()
+    await expect(gone).rejects.toThrow()
+    await expect.poll(() => service.log.at(-1)).toMatch(/GET aborted/)
+    await release()
+    expect(await status(service, '/apps?sort=rating')).toBe(200)
+    expect(statements.slice(before).filter((sql) => /app_search|BEGIN/i.test(sql))).toEqual([])
+  })
+
+  test('a kept answer of a search is sent', async () => {
+    const service = await startService()
+    for (let time = 0; time < 3; time++) expect(await status(service, '/apps?search=tide')).toBe(200)
+    const release = await hold(search(service.database), widths.dear)
+    expect(await status(service, '/apps?search=tide')).toBe(200)
+    await release()
+  })
+})
+
+test('while reads take all the room that they have, searches, writes and kept answers go on', async () => {
+  const service = await startService()
+  for (let time = 0; time < 3; time++) expect(await status(service, '/apps')).toBe(200)
+  const release = await hold(read(service.database), widths.cheap)
+  expect(await status(service, '/apps')).toBe(200)
+  expect(await status(service, '/apps?search=tide')).toBe(200)
+  const written = await service.database.write(({ sql }) => sql('apps').where({ id: 1 }).update({ version: '2' }))
+  expect(written).toBe(1)
+  await release()
+})
+
+test.for<
+  [what: string, hold: typeof search, width: number, length: number, one: (database: Database) => Promise<unknown>]
+>([
+  ['reads', read, widths.cheap, 2000, (database) => database.read(async () => {})],
+  ['writes', write, widths.write, 500, (database) => database.write(async () => {})],
+])('%s that find too many waiting are refused', async ([, kind, width, length, one]) => {
+  // Those that wait are not sent away, however long all of them take.
+  holdUptime()
+  const { database } = await startService()
+  const release = await hold(kind(database), width)
+  const waiting = Array.from({ length }, () => one(database))
+  await expect(one(database)).rejects.toThrow('more to do than it can do now')
+  await release()
+  await Promise.all(waiting)
+  await one(database)
+})
+
+test('a write whose caller goes while it waits is not made', async () => {
+  const service = await startService()
+  const release = await hold(write(service.database), widths.write)
+  const caller = new AbortController()
+  const body = { name: 'Ghost', description: 'Not seen.', category_id: service.world.categories.tools }
+  const gone = fetch(`http://127.0.0.1:${service.port}/apps`, {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${service.world.keys.bob}`, 'Content-Type': 'application/json' },
+    body: JSON.stringify(body),
+    signal: caller.signal,
+  })
+  // With the note of its key's use.
+  await expect.poll(() => waitingToWrite(service)).toBe(2)
+  caller.abort()
+  await expect(gone).rejects.toThrow()
+  await expect.poll(() => service.log.at(-1)).toMatch(/POST aborted/)
+  await release()
+  await service.database.write(async () => {})
+  const ghosts = await service.database.read(({ sql }: Connection) => sql('apps').where({ name: 'Ghost' }))
+  expect(ghosts).toEqual([])
+})

@@ -1,0 +1,302 @@
+import { describe, expect, inject, test } from 'vitest'
+import { generateKey } from '../../src/accounts/keys.ts'
+import type { OperationId } from '../../src/contract/contract.ts'
+import type { Database } from '../../src/db/database.ts'
+import { Limits, type LimitsConfig } from '../../src/http/rate-limits.ts'
+import { type Call, newApp, validRequests } from '../contract/valid-requests.ts'
+import type { CheckedAnswer } from '../support/check.ts'
+import { holdClock, holdUptime } from '../support/clock.ts'
+import { type Service, startService } from '../support/service.ts'
+
+const standing = ({ status, headers }: CheckedAnswer) => [status, headers['ratelimit-policy'], headers.ratelimit]
+
+/** Requests by turns, one after the other: their statuses. */
+async function statuses(service: Service, ...calls: Call[]) {
+  const answers = []
+  for (const call of calls) answers.push((await service.request(...call)).status)
+  return answers
+}
+
+const times = (count: number, call: Call) => Array.from({ length: count }, () => call)
+const create = (key: string): Call => ['POST', '/apps', { key, json: newApp }]
+const unknownKey = (): Call => ['GET', '/apps', { key: generateKey().key }]
+/** Comes from an address by way of a proxy. */
+const from = (address: string, [method, path, options = {}]: Call): Call => [
+  method,
+  path,
+  { ...options, headers: { ...options.headers, 'X-Forwarded-For': address } },
+]
+
+describe('each operation answers 429', () => {
+  const writes: OperationId[] = ['createApp', 'updateApp', 'deleteApp']
+  const limitOf = (operation: OperationId): Partial<LimitsConfig> =>
+    writes.includes(operation) ? { writeLimit: 1 } : { readLimit: 1 }
+
+  test.for(Object.entries(validRequests(inject('world'))) as [OperationId, Call][])('%s', async ([operation, call]) => {
+    holdUptime()
+    const service = await startService({ limits: limitOf(operation) })
+    const name = writes.includes(operation) ? 'writes' : 'reads'
+    expect(await statuses(service, call)).not.toEqual([429])
+    const reply = await service.request(...call)
+    expect(standing(reply)).toEqual([429, `"${name}";q=1;w=60`, `"${name}";r=0;t=60`])
+    expect(reply.headers['retry-after']).toBe('60')
+    expect(reply.body.data).toEqual({ code: 'rate_limited' })
+    expect(reply.body.message).toMatch(new RegExp(`^Too many ${name} .*; try again in 60 s\\.$`))
+    expect(JSON.parse(service.log.at(-1) ?? '').level).toBe(30)
+  })
+})
+
+describe('writes', () => {
+  test('tell how many more there may be, whatever their answer, until the minute is over', async () => {
+    const wait = holdUptime()
+    const service = await startService({ limits: { writeLimit: 4 } })
+    const { keys, apps } = service.world
+    const policy = '"writes";q=4;w=60'
+    const ask = async (...call: Call) => standing(await service.request(...call))
+    expect(await ask(...create(keys.ada))).toEqual([201, policy, '"writes";r=3;t=60'])
+    wait(20_500)
+    expect(await ask('POST', '/apps', { key: keys.ada, json: {} })).toEqual([400, policy, '"writes";r=2;t=40'])
+    expect(await ask('DELETE', `/apps/${apps.bobs}`, { key: keys.ada })).toEqual([403, policy, '"writes";r=1;t=40'])
+    expect(await ask('PUT', '/apps/999', { key: keys.ada, json: { name: 'A' } })).toEqual([
+      404,
+      policy,
+      '"writes";r=0;t=40',
+    ])
+    expect(await ask(...create(keys.ada))).toEqual([429, policy, '"writes";r=0;t=40'])
+    wait(39_499)
+    expect(await ask(...create(keys.ada))).toEqual([429, policy, '"writes";r=0;t=1'])
+    wait(1)
+    expect(await ask(...create(keys.ada))).toEqual([201, policy, '"writes";r=3;t=60'])
+  })
+
+  test('are refused before their body is looked at, and do nothing', async () => {
+    const service = await startService({ limits: { writeLimit: 1 } })
+    const { keys, apps } = service.world
+    const remove: Call = ['DELETE', `/apps/${apps.approved}`, { key: keys.ada }]
+    const broken: Call = ['POST', '/apps', { key: keys.ada, headers: { 'Content-Type': 'text/plain' }, body: '{' }]
+    expect(await statuses(service, create(keys.ada), remove, broken)).toEqual([201, 429, 429])
+    expect((await service.get(`/apps/${apps.approved}`)).status).toBe(200)
+  })
+
+  test('of one developer leave those of another and all reads alone, and count all keys of theirs', async () => {
+    const service = await startService({ limits: { writeLimit: 2 } })
+    const { ada, bob } = service.world.keys
+    expect(await statuses(service, ...times(3, create(ada)))).toEqual([201, 201, 429])
+    expect(await statuses(service, create(bob), ['GET', '/apps', { key: ada }])).toEqual([201, 200])
+    // Another key of Ada's.
+    await service.database.write(({ sql }) => sql('api_keys').update({ revoked_at: null, expires_at: '2100-01-01' }))
+    expect(await statuses(service, create(service.world.keys.revoked))).toEqual([429])
+  })
+
+  test('without a key, or with one that is refused, are no developer’s', async () => {
+    const service = await startService({ limits: { writeLimit: 1 } })
+    const { ada, revoked } = service.world.keys
+    const anonymous: Call = ['POST', '/apps', { json: newApp }]
+    expect(await statuses(service, ...times(3, anonymous), ...times(3, create(revoked)), create(ada))).toEqual([
+      401, 401, 401, 401, 401, 401, 201,
+    ])
+  })
+
+  test('are not limited by 0, and no answer speaks of a limit then', async () => {
+    const service = await startService({ limits: { writeLimit: 0, refusedKeyLimit: 0 } })
+    const reply = await service.request(...create(service.world.keys.ada))
+    expect(standing(reply)).toEqual([201, undefined, undefined])
+    expect(standing(await service.request(...unknownKey()))).toEqual([401, undefined, undefined])
+  })
+
+  test('are counted by a clock that nobody sets', async () => {
+    const service = await startService({ limits: { writeLimit: 1 } })
+    const { ada } = service.world.keys
+    expect(await statuses(service, create(ada))).toEqual([201])
+    for (const time of ['2000-01-01', '2100-01-01']) {
+      holdClock(Date.parse(time))
+      // By its calendar the key has expired in 2100.
+      const expected = time === '2000-01-01' ? 429 : 401
+      expect(await statuses(service, create(ada)), time).toEqual([expected])
+    }
+  })
+
+  test('by default are so many that no publisher meets the limit', async () => {
+    const service = await startService()
+    const { ada } = service.world.keys
+    // One after the other: how many wait for the database at once has a limit of its own.
+    expect(new Set(await statuses(service, ...times(100, create(ada))))).toEqual(new Set([201]))
+    const { headers } = await service.request(...create(ada))
+    expect(headers['ratelimit-policy']).toBe('"writes";q=6000;w=60')
+  })
+})
+
+describe('refused keys', () => {
+  /** A service, and how often a key was looked up in its database. */
+  async function counting(limits: Partial<LimitsConfig>) {
+    let lookups = 0
+    const counted = (database: Database): Database => ({
+      ...database,
+      read: async (work) => {
+        const result = await database.read((connection) => {
+          connection.sql.once('query', ({ sql }: { sql: string }) => {
+            if (sql.includes('api_keys')) lookups++
+          })
+          return work(connection)
+        })
+        return result
+      },
+    })
+    const service = await startService({ limits, database: counted, cacheSize: 0 })
+    return { service, lookups: () => lookups }
+  }
+
+  test('tell how many more there may be; beyond, no key is looked up', async () => {
+    const { service, lookups } = await counting({ refusedKeyLimit: 2 })
+    const ask = async () => standing(await service.request(...unknownKey()))
+    const policy = '"refused-keys";q=2;w=60'
+    expect(await ask()).toEqual([401, policy, expect.stringMatching(/^"refused-keys";r=1;t=\d+$/)])
+    expect(await ask()).toEqual([401, policy, expect.stringMatching(/^"refused-keys";r=0;t=\d+$/)])
+    expect(lookups()).toBe(2)
+    const reply = await service.request(...unknownKey())
+    expect(standing(reply)).toEqual([429, policy, expect.stringMatching(/^"refused-keys";r=0;t=\d+$/)])
+    expect(reply.body.message).toMatch(/^Too many keys from this address were refused; try again in \d+ s\.$/)
+    expect(await statuses(service, create(generateKey().key), create('nonsense'))).toEqual([429, 429])
+    expect(lookups()).toBe(2)
+  })
+
+  test('leave those alone who bring none, and a key that was accepted within the last minute', async () => {
+    const wait = holdUptime()
+    const service = await startService({ limits: { refusedKeyLimit: 2 } })
+    const { ada, bob } = service.world.keys
+    const anonymous: Call = ['GET', '/apps']
+    expect(await statuses(service, create(ada), ...times(2, unknownKey()))).toEqual([201, 401, 401])
+    expect(await statuses(service, create(bob), create(ada), anonymous)).toEqual([429, 201, 200])
+    expect(await statuses(service, ['POST', '/apps', { json: newApp }])).toEqual([401])
+    wait(60_000)
+    expect(await statuses(service, ...times(2, unknownKey()))).toEqual([401, 401])
+    // More than a minute ago.
+    expect(await statuses(service, create(ada))).toEqual([429])
+    wait(60_000)
+    expect(await statuses(service, create(bob))).toEqual([201])
+  })
+
+  test('count whatever is wrong with them, and not what is no key', async () => {
+    const service = await startService({ limits: { refusedKeyLimit: 4 } })
+    const { expired, revoked } = service.world.keys
+    const scheme = (value: string): Call => ['GET', '/apps', { headers: { Authorization: value } }]
+    const others = [scheme('Basic YTpi'), scheme('Digest a'), ['DELETE', '/apps/1'] satisfies Call]
+    expect(await statuses(service, ...others, ...others)).toEqual([401, 401, 401, 401, 401, 401])
+    const refused: Call[] = [create(expired), create(revoked), create('apps_nope'), scheme('Bearer')]
+    expect(await statuses(service, ...refused, unknownKey())).toEqual([401, 401, 401, 401, 429])
+  })
+
+  test('a key that is revoked is refused at once, though it was accepted a moment ago', async () => {
+    const service = await startService({ limits: { refusedKeyLimit: 1 } })
+    const { ada, revoked } = service.world.keys
+    expect(await statuses(service, create(ada), create(revoked))).toEqual([201, 401])
+    await service.database.write(({ sql }) => sql('api_keys').update({ revoked_at: new Date().toISOString() }))
+    expect(await statuses(service, create(ada), create(ada))).toEqual([401, 429])
+  })
+
+  test('a database that cannot be asked refuses none', async () => {
+    const service = await startService({ limits: { refusedKeyLimit: 1 } })
+    await service.database.close()
+    expect(await statuses(service, ...times(3, unknownKey()))).toEqual([503, 503, 503])
+  })
+})
+
+describe('reads', () => {
+  test('are counted where they are limited, kept answers too, and say so', async () => {
+    const wait = holdUptime()
+    const service = await startService({ limits: { readLimit: 6 } })
+    const answers = []
+    for (const method of ['GET', 'GET', 'GET', 'HEAD', 'GET']) answers.push(await service.request(method, '/apps/1'))
+    const etag = String(answers[0]?.headers.etag)
+    answers.push(await service.get('/apps/1', { headers: { 'If-None-Match': etag } }), await service.get('/apps/1'))
+    expect(answers.map(standing)).toEqual(
+      [200, 200, 200, 200, 200, 304, 429].map((status, index) => [
+        status,
+        '"reads";q=6;w=60',
+        `"reads";r=${Math.max(0, 5 - index)};t=60`,
+      ]),
+    )
+    wait(60_000)
+    expect(standing(await service.get('/apps/1'))).toEqual([200, '"reads";q=6;w=60', '"reads";r=5;t=60'])
+  })
+
+  test('come before refused keys, and an answer may tell of both', async () => {
+    const service = await startService({ limits: { readLimit: 3, refusedKeyLimit: 2 } })
+    const key = generateKey().key
+    const answers = []
+    for (let time = 0; time < 4; time++) answers.push(await service.get('/apps', { key }))
+    const seconds = /;t=\d+/g
+    const told = answers.map((reply) => [reply.status, String(reply.headers.ratelimit).replaceAll(seconds, '')])
+    expect(told).toEqual([
+      [401, '"reads";r=2, "refused-keys";r=1'],
+      [401, '"reads";r=1, "refused-keys";r=0'],
+      [429, '"reads";r=0, "refused-keys";r=0'],
+      [429, '"reads";r=0'],
+    ])
+    expect(answers[0]?.headers['ratelimit-policy']).toBe('"reads";q=3;w=60, "refused-keys";q=2;w=60')
+  })
+
+  test('limited or not, leave writes, health and the document alone', async () => {
+    const service = await startService({ limits: { readLimit: 1 } })
+    const { ada } = service.world.keys
+    expect(await statuses(service, ...times(2, ['GET', '/apps']))).toEqual([200, 429])
+    const beside = ['/healthz', '/readyz', '/openapi.json'].map((path): Call => ['GET', path])
+    expect(await statuses(service, create(ada), ...beside, ...beside)).toEqual([201, 200, 200, 200, 200, 200, 200])
+  })
+})
+
+describe('by address', () => {
+  const limits = (trustProxy: LimitsConfig['trustProxy']) => ({ readLimit: 1, trustProxy })
+  const read: Call = ['GET', '/apps']
+
+  test.for<[what: string, trust: LimitsConfig['trustProxy'], first: string, second: string, status: number]>([
+    ['a header is not believed where no proxy is trusted', 0, '192.0.2.1', '192.0.2.2', 429],
+    ['a proxy tells one client from another', 1, '192.0.2.1', '192.0.2.2', 200],
+    ['what a client makes up before the proxy’s word counts for nothing', 1, '9.9.9.9, 192.0.2.1', '192.0.2.1', 429],
+    ['two proxies', 2, '192.0.2.1, 10.0.0.1', '192.0.2.2, 10.0.0.1', 200],
+    ['two proxies, and an address that is made up', 2, '9.9.9.9, 192.0.2.1, 10.0.0.1', '192.0.2.1, 10.0.0.2', 429],
+    ['a network that the server’s peer is in', ['loopback'], '192.0.2.1', '192.0.2.2', 200],
+    ['a network that it is not in', ['10.0.0.0/8'], '192.0.2.1', '192.0.2.2', 429],
+    ['networks of several proxies', ['127.0.0.0/8', '10.0.0.0/8'], '192.0.2.1, 10.1.1.1', '192.0.2.2, 10.2.2.2', 200],
+    ['one IPv6 network of 56 bits', 1, '2001:db8:0:ab01::1', '2001:db8:0:abff:1:2:3:4', 429],
+    ['two of them', 1, '2001:db8:0:ab01::1', '2001:db8:0:ac01::1', 200],
+    ['IPv4 that is mapped into IPv6', 1, '::ffff:192.0.2.1', '192.0.2.1', 429],
+    ['IPv4 with a port', 1, '192.0.2.1:4711', '192.0.2.1:4712', 429],
+    ['IPv6 with a port', 1, '[2001:db8:0:ab01::1]:4711', '2001:db8:0:ab02::1', 429],
+    ['two whose bytes are the same digits', 1, '2001:db8:117:ab01::1', '2001:db8:c03:ab01::1', 200],
+    ['what is no address', 1, 'unknown', 'unknown', 429],
+    ['what is no port', 1, '192.0.2.1:80x', '192.0.2.1', 200],
+    ['what is no address, at such length that it would fill the memory', 1, 'x'.repeat(100), 'x'.repeat(200), 429],
+  ])('%s', async ([, trust, first, second, status]) => {
+    const service = await startService({ limits: limits(trust) })
+    expect(await statuses(service, from(first, read), from(second, read))).toEqual([200, status])
+  })
+
+  test.for<[what: string, trustProxy: LimitsConfig['trustProxy'], warnings: number]>([
+    ['is warned of once where no proxy is trusted', 0, 1],
+    ['is not where one is', 1, 0],
+  ])('X-Forwarded-For %s', async ([, trustProxy, warnings]) => {
+    const service = await startService({ limits: { trustProxy } })
+    const warned = () => service.log.map((line) => JSON.parse(line)).filter(({ level }) => level === 40)
+    await statuses(service, read)
+    expect(warned()).toEqual([])
+    await statuses(service, from('192.0.2.1', read), from('192.0.2.2', create(service.world.keys.ada)))
+    expect(warned().map(({ msg }) => msg)).toEqual(
+      Array(warnings).fill(expect.stringMatching(/^X-Forwarded-For came, and TRUST_PROXY is not set/)),
+    )
+  })
+
+  test('a flood of addresses pushes out who does not come back, so that memory is bounded', () => {
+    const limits = new Limits({ writeLimit: 0, refusedKeyLimit: 0, readLimit: 1, trustProxy: 1 })
+    const isExceeded = (address: string) =>
+      limits.ofRead({ headers: { 'x-forwarded-for': address }, socket: { remoteAddress: '127.0.0.1' } } as never)
+        ?.isExceeded
+    for (const address of ['192.0.2.1', '192.0.2.2'])
+      expect([isExceeded(address), isExceeded(address)]).toEqual([false, true])
+    for (let n = 0; n < 100_000; n++) {
+      isExceeded(`10.${n >> 16}.${(n >> 8) & 255}.${n & 255}`)
+      if (n === 50_000) expect(isExceeded('192.0.2.1')).toBe(true)
+    }
+    expect([isExceeded('192.0.2.1'), isExceeded('192.0.2.2')]).toEqual([true, false])
+  })
+})

@@ -1,0 +1,56 @@
+import { expect, test } from 'vitest'
+import type { Database } from '../../src/db/database.ts'
+import { startService } from '../support/service.ts'
+
+const read = 'GET, HEAD, OPTIONS'
+
+test.for<[path: string, allow: string]>([
+  ['/apps', 'GET, HEAD, POST, OPTIONS'],
+  ['/apps/1', 'GET, HEAD, PUT, DELETE, OPTIONS'],
+  ['/openapi.json', read],
+  ['/openapi.yaml', read],
+  ['/life-cycle.arazzo.yaml', read],
+  ['/docs', read],
+  ['/healthz', read],
+  ['/readyz', read],
+])('what may be done with %s is told by OPTIONS and by 405, for now alone', async ([path, allow]) => {
+  const service = await startService({ docsPage: '<html></html>' })
+  const asked = await service.request('OPTIONS', path)
+  expect([asked.status, asked.text]).toEqual([204, ''])
+  const refused = await service.request('PATCH', path)
+  expect([refused.status, refused.body.data.code]).toEqual([405, 'method_not_allowed'])
+  for (const { headers } of [asked, refused]) expect(headers).toMatchObject({ allow, 'cache-control': 'no-store' })
+})
+
+test.for(['/healthz', '/readyz'])('%s is as it is now: no answer of it is kept', async (path) => {
+  let draining = false
+  const service = await startService({ isDraining: () => draining })
+  const { status, headers, body } = await service.get(path)
+  expect([status, headers['cache-control']]).toEqual([200, 'no-store'])
+  const message = path === '/healthz' ? 'The process is alive.' : 'The service is ready.'
+  expect(body).toEqual({ success: true, message, data: {} })
+  draining = true
+  expect((await service.get(path)).headers['cache-control']).toBe('no-store')
+})
+
+test.for(['/healthz/', '/Healthz', '/readyz/', '/v1/apps/', '/V1/apps', '/v1/Apps'])(
+  '%s is another path',
+  async (path) => {
+    const service = await startService({ prefix: '/v1' })
+    expect((await fetch(`http://127.0.0.1:${service.port}${path}`)).status).toBe(404)
+  },
+)
+
+test.for<[what: string, database: Partial<Database>, message: string]>([
+  ['is damaged', { ailment: async () => 'is damaged' }, 'The database is damaged.'],
+  ['is older', { schemaAge: async () => 'older' }, 'The database does not answer or is not migrated.'],
+  [
+    'is not there',
+    { schemaAge: () => Promise.reject(new Error('gone')) },
+    'The database does not answer or is not migrated.',
+  ],
+])('/readyz where the database %s', async ([, ailing, message]) => {
+  const service = await startService({ database: (database) => ({ ...database, ...ailing }) })
+  const { status, body } = await service.get('/readyz')
+  expect([status, body]).toEqual([503, { success: false, message, data: { code: 'unavailable' } }])
+})

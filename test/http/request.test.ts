@@ -1,0 +1,132 @@
+import { expect, test } from 'vitest'
+import { authorizationsIn, headOf, hostsIn, withBody } from '../../src/http/request.ts'
+import { newApp } from '../contract/valid-requests.ts'
+import { startService } from '../support/service.ts'
+
+test.for<[accept: string, isAnswered: boolean]>([
+  ['application/json', true],
+  ['Application/JSON; Charset=UTF-8', true],
+  ['application/*', true],
+  ['*/*', true],
+  ['text/html, application/json;q=0.1', true],
+  ['text/html, */*;q=0.1', true],
+  ['application/json;q=0.01', true],
+  ['application/json;seq=0', true],
+  ['text/html', false],
+  ['application/xml, text/*', false],
+  ['application/json;q=0', false],
+  ['application/json; Q=0.000', false],
+  ['application/json;q=0, */*', false],
+  ['*/*, application/*;q=0.0', false],
+  ['*/*;q=0', false],
+  ['*/*;q=0, application/*', true],
+])('Accept: %s', async ([accept, isAnswered]) => {
+  const service = await startService()
+  const { status } = await service.get('/apps', { headers: { Accept: accept } })
+  expect(status).toBe(isAnswered ? 200 : 406)
+})
+
+test.for<[url: string, path: string, query?: Record<string, string | string[]>]>([
+  ['/apps?limit=1&sort=latest', '/apps', { limit: '1', sort: 'latest' }],
+  ['/apps?limit=1&limit=2&search', '/apps', { limit: ['1', '2'], search: '' }],
+  ['/apps?search=a?b', '/apps', { search: 'a?b' }],
+  ['/apps?', '/apps'],
+  ['', ''],
+  ['http://apps.test:3000/apps?limit=1', '/apps', { limit: '1' }],
+  ['HTTPS://apps.test/apps', '/apps'],
+  ['http://apps.test?limit=1', '', { limit: '1' }],
+  ['/to/http://apps.test/apps', '/to/http://apps.test/apps'],
+  ['/apps/%31', '/apps/%31'],
+  ['/apps/%', '/apps/%25'],
+  ['/apps/%FF%31', '/apps/%25FF%2531'],
+])('the target "%s"', ([url, path, query = {}]) => {
+  expect(headOf({ method: 'HEAD', url, headers: {} })).toEqual({ method: 'GET', path, query, headers: {} })
+})
+
+test.for<[names: string[], hosts: number, authorizations: number]>([
+  [[], 0, 0],
+  [['Host', 'Authorization'], 1, 1],
+  [['host', 'authorization'], 1, 1],
+  [['HOST', 'Accept', 'Host'], 2, 0],
+  [['AUTHORIZATION', 'X-Host', 'Authorization', 'authorization'], 0, 3],
+])('of %j so many are hosts and keys', ([names, hosts, authorizations]) => {
+  // Values are no names.
+  const raw = names.flatMap((name) => [name, 'Host', 'Accept', 'Authorization'])
+  expect([hostsIn(raw), authorizationsIn(raw)]).toEqual([hosts, authorizations])
+})
+
+test.for<[body: unknown, taken: object]>([
+  [undefined, {}],
+  [null, { body: 'null' }],
+  ['text', { body: '"text"' }],
+  [7, { body: '7' }],
+  [[1], { body: [1] }],
+  [{ name: 'x' }, { body: { name: 'x' } }],
+])('the body %j is taken for what it is', ([body, taken]) => {
+  const head = { method: 'POST', path: '/apps', query: {}, headers: {} }
+  const request = withBody(head, body)
+  expect(request).toEqual({ ...head, ...taken })
+  expect(Object.keys(request)).toEqual([...Object.keys(head), ...Object.keys(taken)])
+})
+
+const many = (count: number, joint: string, one: (index: number) => string) =>
+  Array.from({ length: count }, (_, index) => one(index)).join(joint)
+
+test.for<[what: string, query: string, problems: number]>([
+  ['of five hundred unknown parameters a hundred are named', many(500, '&', (index) => `p${index}`), 100],
+  ['five hundred and one are told of as one problem', many(501, '&', (index) => `p${index}`), 1],
+  ['so are 3,300', many(3300, '&', (index) => index.toString(36)), 1],
+])('%s', async ([, query, problems]) => {
+  const service = await startService()
+  const reply = await service.get(`/apps?${query}`)
+  expect([reply.status, reply.body.data.code, reply.body.data.errors.length]).toEqual([
+    400,
+    'invalid_request',
+    problems,
+  ])
+  if (problems > 1) return
+  expect(reply.body.data.errors).toEqual([{ in: 'query', field: '', message: 'must have at most 500 parameters' }])
+})
+
+test.for<[what: string, body: string]>([
+  ['26,000 unknown fields', `{${many(26_000, ',', (index) => `"${index.toString(36)}":1`)}}`],
+  ['100,000 numbers for a name', `{"name":[${many(100_000, ',', () => '1')}]}`],
+  ['200,000 brackets', '['.repeat(200_000)],
+])('a body with %s is refused for that alone', async ([, body]) => {
+  const service = await startService()
+  const { keys, apps } = service.world
+  const headers = { 'Content-Type': 'application/json' }
+  for (const [method, path] of [
+    ['POST', '/apps'],
+    ['PUT', `/apps/${apps.approved}`],
+  ] as const) {
+    const reply = await service.request(method, path, { key: keys.ada, headers, body })
+    expect([reply.status, reply.body.data.errors]).toEqual([
+      400,
+      [{ in: 'body', field: '', message: 'must have at most 1000 names, values and signs' }],
+    ])
+  }
+})
+
+test.for<[type: string, status: number]>([
+  ['application/json', 201],
+  ['APPLICATION/JSON; CHARSET="UTF-8"', 201],
+  ['application/json; charset=utf8', 415],
+  ['application/json; charset=utf-8x', 415],
+  ['application/json; charset=x-utf-8', 415],
+  ['application/json; charset=utf-8; charset=latin1', 415],
+  ['text/json', 415],
+])('a body of the type %s', async ([type, status]) => {
+  const service = await startService()
+  const headers = { 'Content-Type': type }
+  const body = JSON.stringify(newApp)
+  expect((await service.request('POST', '/apps', { key: service.world.keys.ada, headers, body })).status).toBe(status)
+})
+
+test('two hundred unknown fields are told of, the first hundred by name', async () => {
+  const service = await startService()
+  const json = Object.fromEntries(Array.from({ length: 200 }, (_, index) => [`field${index}`, 1]))
+  const reply = await service.request('POST', '/apps', { key: service.world.keys.ada, json })
+  expect([reply.status, reply.body.message]).toEqual([400, 'The request has 203 problems; see data.errors.'])
+  expect(reply.body.data.errors).toHaveLength(100)
+})

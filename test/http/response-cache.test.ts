@@ -1,0 +1,487 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { request as httpRequest, type IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
+import { createInterface } from 'node:readline'
+import { buffer } from 'node:stream/consumers'
+import { brotliDecompressSync, gunzipSync } from 'node:zlib'
+import { describe, expect, inject, test } from 'vitest'
+import { type Database, openDatabase } from '../../src/db/database.ts'
+import { connected } from '../faults/sockets.ts'
+import type { RequestOptions } from '../support/check.ts'
+import { commandLine } from '../support/process.ts'
+import { exchange } from '../support/raw-http.ts'
+import { widths } from '../support/saturate.ts'
+import { type Service, startService } from '../support/service.ts'
+
+/** A service, and how often its operations have read from the database. */
+async function counting(options: Parameters<typeof startService>[0] = {}) {
+  let reads = 0
+  const counted =
+    (way: 'read' | 'snapshot', database: Database): Database['read'] =>
+    (work) => {
+      reads++
+      return database[way](work)
+    }
+  const service = await startService({
+    ...options,
+    database: (database) => ({
+      ...database,
+      read: counted('read', database),
+      snapshot: counted('snapshot', database),
+    }),
+  })
+  return { service, reads: () => reads }
+}
+
+async function askTimes(service: Service, times: number, method: string, path: string, options?: RequestOptions) {
+  const answers = []
+  for (let time = 0; time < times; time++) answers.push(await service.request(method, path, options))
+  return answers
+}
+
+/** What two answers to one request may differ in. */
+const wire = ({ status, headers, text }: Awaited<ReturnType<Service['request']>>) => {
+  const { date, 'x-request-id': id, ...others } = headers
+  expect(id).toBeTruthy()
+  return { status, headers: others, text }
+}
+
+describe.for<[prefix: string]>([[''], ['/store.v1']])('under the prefix "%s"', ([prefix]) => {
+  test.for<[method: string, path: string, read: number]>([
+    ['GET', '/apps', 2],
+    ['HEAD', '/apps', 2],
+    ['GET', '/apps?limit=1&page=2', 2],
+    ['GET', '/apps?search=tide', 1],
+    ['HEAD', '/apps?limit=1&search=tide', 1],
+    ['GET', '/apps?category=nowhere', 2],
+    ['GET', '/apps/1', 2],
+    ['HEAD', '/apps/1', 2],
+  ])('%s %s, five times: answered alike, %i of them by a read', async ([method, path, read]) => {
+    const { service, reads } = await counting({ prefix })
+    const answers = await askTimes(service, 5, method, path)
+    expect(reads()).toBe(read)
+    expect(answers.map(wire)).toEqual(answers.map(() => wire(answers[0] ?? expect.fail())))
+    expect(new Set(answers.map(({ headers }) => headers['x-request-id'])).size).toBe(5)
+    expect(service.log.filter((line) => line.includes(`"msg":"${method} 200"`))).toHaveLength(5)
+  })
+})
+
+test('what GET has kept answers HEAD, and 304 to whoever has it', async () => {
+  const keepsNone = await startService({ cacheSize: 0 })
+  const { service, reads } = await counting()
+  const [first] = await askTimes(service, 2, 'GET', '/apps/1')
+  const etag = String(first?.headers.etag)
+  const head = await service.request('HEAD', '/apps/1')
+  expect([head.status, head.text, head.headers['content-length']]).toEqual([200, '', first?.headers['content-length']])
+  const uncached = keepsNone.request('GET', '/apps/1', { headers: { 'If-None-Match': '*' } })
+  for (const tag of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
+    const answer = await service.request('GET', '/apps/1', { headers: { 'If-None-Match': tag } })
+    expect(wire(answer), tag).toEqual(wire(await uncached))
+  }
+  const other = await service.request('GET', '/apps/1', { headers: { 'If-None-Match': '"other"' } })
+  expect([other.status, other.text]).toEqual([200, first?.text])
+  expect(reads()).toBe(2)
+})
+
+describe('compressed for those who take that', () => {
+  const plain = { headers: { 'Accept-Encoding': 'identity' } }
+
+  /** The bytes as they come: supertest's client would decode them. */
+  async function raw(service: Service, path: string, headers: Record<string, string>, method = 'GET') {
+    const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
+    httpRequest({ port: service.port, path, method, headers }, resolve).on('error', reject).end()
+    const response = await promise
+    return { status: response.statusCode, headers: response.headers, body: await buffer(response) }
+  }
+
+  async function longApp() {
+    const { service, reads } = await counting()
+    const { keys, apps } = service.world
+    const json = { description: 'High and low water. '.repeat(200) }
+    await service.request('PUT', `/apps/${apps.approved}`, { key: keys.ada, json })
+    const path = `/apps/${apps.approved}`
+    const [identity] = await askTimes(service, 3, 'GET', path, plain)
+    return { service, reads, path, identity: identity ?? expect.fail() }
+  }
+
+  test.for<[accepts: string, coding: 'br' | 'gzip' | undefined]>([
+    ['gzip, deflate, br, zstd', 'br'],
+    ['gzip', 'gzip'],
+    ['GZIP', 'gzip'],
+    ['gzip;q=0.9, br;q=0.1', 'gzip'],
+    ['br;q=0, gzip;q=0.5', 'gzip'],
+    ['*', 'br'],
+    ['identity', undefined],
+    ['gzip;q=0.5, identity', undefined],
+    ['deflate', undefined],
+    ['br;q=0, *;q=0', undefined],
+    ['', undefined],
+  ])('%j is answered in %s', async ([accepts, coding]) => {
+    const { service, path, identity } = await longApp()
+    for (const method of ['GET', 'HEAD', 'GET']) {
+      const answer = await raw(service, path, { 'Accept-Encoding': accepts }, method)
+      const etag = String(identity.headers.etag)
+      expect(answer.headers['content-encoding']).toBe(coding)
+      expect(answer.headers.etag).toBe(coding ? etag.replace(/"$/, `-${coding}"`) : etag)
+      expect(answer.headers.vary).toBe('Authorization, Accept-Encoding')
+      if (method === 'HEAD') continue
+      expect(Number(answer.headers['content-length'])).toBe(answer.body.length)
+      const decode = { br: brotliDecompressSync, gzip: gunzipSync, none: (bytes: Buffer) => bytes }[coding ?? 'none']
+      expect(decode(answer.body).toString()).toBe(identity.text)
+      if (coding) expect(answer.body.length).toBeLessThan(identity.text.length / 2)
+    }
+  })
+
+  test('If-None-Match holds for the coding that is chosen, also where the data has changed elsewhere', async () => {
+    const { service, path } = await longApp()
+    const { headers } = await raw(service, path, { 'Accept-Encoding': 'br' })
+    const etag = String(headers.etag)
+    const ask = (accepts: string) => raw(service, path, { 'Accept-Encoding': accepts, 'If-None-Match': etag })
+    const same = await ask('br')
+    expect([same.status, same.headers.etag, same.headers['content-encoding']]).toEqual([304, etag, 'br'])
+    expect((await ask('gzip')).status).toBe(200)
+    expect((await ask('identity')).status).toBe(200)
+    await service.decide('approve', service.world.apps.bobsPending)
+    expect((await ask('br')).status).toBe(304)
+  })
+
+  test('an update takes the tag that a compressed answer came with, until the app has changed', async () => {
+    const { service, path } = await longApp()
+    const key = service.world.keys.ada
+    for (const coding of ['gzip', 'br']) {
+      const { headers } = await raw(service, path, { 'Accept-Encoding': coding })
+      const update = () =>
+        service.request('PUT', path, { key, json: { version: coding }, headers: { 'If-Match': String(headers.etag) } })
+      expect((await update()).status).toBe(200)
+      expect((await update()).status).toBe(412)
+    }
+  })
+
+  test.for<[what: string, ask: (path: string, key: string) => [path: string, headers: Record<string, string>]]>([
+    ['with a key', (path, key) => [path, { Authorization: `Bearer ${key}` }]],
+    ['of an error', () => [`/apps/999?${'x'.repeat(900)}`, {}]],
+    ['of less than a kibibyte', () => ['/apps?limit=1&category=games', {}]],
+  ])('an answer %s is as it is', async ([, ask]) => {
+    const { service, path } = await longApp()
+    const [target, headers] = ask(path, service.world.keys.bob)
+    for (let time = 0; time < 3; time++) {
+      const answer = await raw(service, target, { ...headers, 'Accept-Encoding': 'br, gzip' })
+      expect(answer.headers['content-encoding']).toBeUndefined()
+    }
+  })
+})
+
+test('the request’s own id comes back, and is in the log', async () => {
+  const { service } = await counting()
+  const answers = await askTimes(service, 3, 'GET', '/apps', { headers: { 'X-Request-Id': 'mine' } })
+  expect(answers.map(({ headers }) => headers['x-request-id'])).toEqual(['mine', 'mine', 'mine'])
+  const logged = service.log.map((line) => JSON.parse(line)).filter(({ req }) => req?.id === 'mine')
+  expect(logged).toHaveLength(3)
+  expect(logged.map(({ kept }) => kept)).toEqual([undefined, undefined, true])
+  const shape = ({ time, responseTime, kept, ...entry }: Record<string, unknown>) => [
+    entry,
+    typeof time,
+    typeof responseTime,
+  ]
+  expect(shape(logged[2])).toEqual(shape(logged[0]))
+})
+
+test.for<[what: string, method: string, path: string, options: (service: Service) => RequestOptions]>([
+  ['a key', 'GET', '/apps/1', ({ world }) => ({ key: world.keys.bob })],
+  [
+    'a type that only a part of JSON is',
+    'GET',
+    '/apps',
+    () => ({ headers: { Accept: 'application/*, text/html;q=0.1' } }),
+  ],
+  ['a body', 'GET', '/apps', () => ({ headers: { 'Content-Type': 'application/json' }, body: '{}' })],
+])('a request with %s takes the whole way each time', async ([, method, path, options]) => {
+  const { service, reads } = await counting()
+  await askTimes(service, 3, 'GET', path)
+  const before = reads()
+  await askTimes(service, 3, method, path, options(service))
+  expect(reads()).toBeGreaterThanOrEqual(before + 3)
+})
+
+/** Of 1,000 characters. */
+const longTarget = `/apps?search=${'%F0%9F%98%80'.repeat(82)}abc`
+
+test.for<[what: string, head: string, status: number, isKept?: boolean]>([
+  ['as usual', 'GET /apps/1 HTTP/1.1\r\nHost: x', 200, true],
+  ['any type', 'GET /apps/1 HTTP/1.1\r\nHost: x\r\nAccept: */*', 200, true],
+  ['JSON', 'GET /apps/1 HTTP/1.1\r\nHost: x\r\nAccept: application/json', 200, true],
+  ['a long address', `GET ${longTarget} HTTP/1.1\r\nHost: x`, 200, true],
+  ['a longer address', `GET ${longTarget}d HTTP/1.1\r\nHost: x`, 200],
+  ['another method', 'DELETE /apps/1 HTTP/1.1\r\nHost: x', 401],
+  ['HTTP/1.0', 'GET /apps/1 HTTP/1.0\r\nHost: x', 200],
+  ['an expectation', 'GET /apps/1 HTTP/1.1\r\nHost: x\r\nExpect: wonders', 200],
+  ['a body in chunks', 'GET /apps/1 HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked', 200],
+  ['two hosts', 'GET /apps/1 HTTP/1.1\r\nHost: x\r\nHost: y', 400],
+  ['other types and JSON', 'GET /apps/1 HTTP/1.1\r\nHost: x\r\nAccept: text/html, application/json', 200],
+  ['JSON that is not wanted', 'GET /apps/1 HTTP/1.1\r\nHost: x\r\nAccept: application/json;q=0', 406],
+])('asked for with %s, three times', async ([, head, status, isKept]) => {
+  const service = await startService({ limits: { readLimit: 100 } })
+  await askTimes(service, 3, 'GET', '/apps/1')
+  const before = service.log.length
+  for (let time = 0; time < 3; time++) {
+    const body = head.includes('chunked') ? '0\r\n\r\n' : ''
+    const answer = await exchange(service, `${head}\r\nConnection: close\r\n\r\n${body}`)
+    const [line, ...headers] = (answer.split('\r\n\r\n', 1)[0] ?? '').split('\r\n')
+    expect(line).toContain(` ${status} `)
+    const names = headers.map((header) => header.replace(/:.*/, ''))
+    expect(names).toEqual([...new Set(names)])
+  }
+  await expect.poll(() => service.log.length).toBe(before + 3)
+  expect(JSON.parse(service.log.at(-1) ?? '').kept).toBe(isKept ? true : undefined)
+})
+
+test('errors are not kept', async () => {
+  const { service, reads } = await counting()
+  const answers = await askTimes(service, 4, 'GET', '/apps/999')
+  expect(answers.map(({ status }) => status)).toEqual([404, 404, 404, 404])
+  expect(reads()).toBe(4)
+})
+
+test('while the process drains, nothing is answered from what is kept', async () => {
+  let draining = false
+  const { service, reads } = await counting({ isDraining: () => draining })
+  await askTimes(service, 3, 'GET', '/apps')
+  draining = true
+  const [answer] = await askTimes(service, 1, 'GET', '/apps')
+  expect(answer?.headers.connection).toBe('close')
+  expect(reads()).toBe(3)
+})
+
+test('searches that are asked for once push out nothing that was asked for again', async () => {
+  const { service, reads } = await counting({ cacheSize: 64 * 1024 })
+  const path = '/apps?search=tide&limit=1'
+  await askTimes(service, 2, 'GET', path)
+  expect(reads()).toBe(1)
+  for (let n = 0; n < 50; n++) await service.get(`/apps?search=tide&limit=1&page=${n + 2}`)
+  expect(reads()).toBe(51)
+  await service.get(path)
+  expect(reads()).toBe(51)
+  // Of those the oldest have gone.
+  await service.get('/apps?search=tide&limit=1&page=2')
+  expect(reads()).toBe(52)
+})
+
+test('without room nothing is kept', async () => {
+  const { service, reads } = await counting({ cacheSize: 0 })
+  await askTimes(service, 4, 'GET', '/apps')
+  expect(reads()).toBe(4)
+})
+
+describe('those who ask for the same at once', () => {
+  /** A service whose reads wait, each until it is let go; the first was answered before. */
+  async function held() {
+    const waiting: (() => void)[] = []
+    let isHeld = false
+    const service = await startService({
+      database: (database) => ({
+        ...database,
+        read: async (work) => {
+          if (isHeld) await new Promise<void>((resolve) => waiting.push(resolve))
+          return database.read(work)
+        },
+      }),
+    })
+    await service.get('/apps/1')
+    isHeld = true
+    /** Asks, and returns when it waits for a read, or for somebody else's. */
+    const ask = async (reads: number) => {
+      const answer = service.get('/apps/1')
+      await expect.poll(() => waiting.length).toBe(reads)
+      // What was sent before has come when this has.
+      await service.get('/healthz')
+      return { answer }
+    }
+    return { service, waiting, ask }
+  }
+
+  test('share one answer', async () => {
+    const { service, waiting, ask } = await held()
+    const asked = await Promise.all(Array.from({ length: 20 }, () => ask(1)))
+    waiting[0]?.()
+    const answers = await Promise.all(asked.map(({ answer }) => answer))
+    expect(new Set(answers.map(({ text }) => text)).size).toBe(1)
+    expect(waiting).toHaveLength(1)
+    const lines = service.log.map((line) => JSON.parse(line)).filter(({ operation }) => operation === 'getApp')
+    expect(lines.slice(1).filter(({ kept }) => kept === true)).toHaveLength(19)
+  })
+
+  test('do not wait for an answer to somebody who has gone', async () => {
+    const { service, waiting, ask } = await held()
+    const socket = await connected(service.port)
+    socket.write('GET /apps/1 HTTP/1.1\r\nHost: x\r\n\r\n')
+    const { answer } = await ask(1)
+    socket.destroy()
+    await expect.poll(() => waiting.length).toBe(2)
+    waiting[1]?.()
+    expect((await answer).status).toBe(200)
+    waiting[0]?.()
+  })
+
+  test('do not wait for an answer to somebody who asked before a change', async () => {
+    const { service, waiting, ask } = await held()
+    const before = await ask(1)
+    await service.database.write(({ sql }) => sql('apps').where({ id: 1 }).update({ version: '2' }))
+    const after = await ask(2)
+    waiting[0]?.()
+    await before.answer
+    // Nor does its end part them from each other.
+    const beside = await ask(2)
+    waiting[1]?.()
+    for (const { answer } of [after, beside]) expect((await answer).body.data.app.version).toBe('2')
+    expect(waiting).toHaveLength(2)
+  })
+})
+
+test('what was pushed out is kept when it is asked for again, and what has changed when it is read', async () => {
+  const { service, reads } = await counting({ cacheSize: 64 * 1024 })
+  for (const path of ['/apps/1', '/apps?search=tide']) {
+    await askTimes(service, 3, 'GET', path)
+    for (let page = 2; page < 60; page++) await askTimes(service, 2, 'GET', `/apps?limit=1&page=${page}`)
+    const before = reads()
+    await askTimes(service, 3, 'GET', path)
+    expect(reads()).toBe(before + 1)
+    await service.database.write(({ sql }) => sql('apps').where({ id: 1 }).update({ version: path }))
+    await askTimes(service, 3, 'GET', path)
+    expect(reads()).toBe(before + 2)
+  }
+})
+
+test('what very many ask for at once does not keep one from another answer', async () => {
+  const { promise: released, resolve: release } = Promise.withResolvers<void>()
+  let isHeld = false
+  const service = await startService({
+    database: (database) => ({
+      ...database,
+      version: async () => {
+        if (isHeld) await released
+        return database.version()
+      },
+    }),
+  })
+  for (const path of ['/apps', '/apps/1']) await askTimes(service, 2, 'GET', path)
+  isHeld = true
+  const sockets = await Promise.all(Array.from({ length: 201 }, () => connected(service.port)))
+  const send = (path: string, socket?: Socket) =>
+    new Promise((resolve) => socket?.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`, resolve))
+  await Promise.all(sockets.slice(0, -1).map((socket) => send('/apps', socket)))
+  // The connection that is taken last.
+  await send('/apps/1', sockets.at(-1))
+  // What was sent before has come when this has.
+  await askTimes(service, 2, 'GET', '/healthz')
+  const before = service.log.length
+  release()
+  await expect.poll(() => service.log.length).toBe(before + 201)
+  for (const socket of sockets) socket.destroy()
+  const urls = service.log.slice(before).map((line) => JSON.parse(line).req.url)
+  expect(urls.indexOf('/apps/1')).toBeLessThan(100)
+})
+
+test('where the version cannot be told, the answer is read', async () => {
+  const service = await startService({
+    database: (database) => ({ ...database, version: () => Promise.reject(new Error('no version')) }),
+  })
+  const answers = await askTimes(service, 4, 'GET', '/apps')
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200])
+})
+
+describe('a read that begins after a write was acknowledged sees it', () => {
+  test('by this server', async () => {
+    const { service } = await counting()
+    const { keys, apps } = service.world
+    for (let round = 0; round < 20; round++) {
+      const name = `Tide Clock ${round}`
+      await service.request('PUT', `/apps/${apps.approved}`, { key: keys.ada, json: { name } })
+      for (const path of [`/apps/${apps.approved}`, '/apps']) {
+        expect((await service.get(path)).text, path).toContain(`"${name}"`)
+      }
+    }
+  })
+
+  test('by the command line', async () => {
+    const { service } = await counting()
+    const { apps } = service.world
+    const cli = commandLine(service.databaseUrl)
+    await askTimes(service, 3, 'GET', '/apps')
+    for (const [decision, status] of [
+      ['reject', 404],
+      ['approve', 200],
+      ['reject', 404],
+    ] as const) {
+      await askTimes(service, 2, 'GET', `/apps/${apps.bobs}`)
+      const reason = decision === 'reject' ? ['--reason', 'Spam.'] : []
+      expect((await cli.run('moderation', decision, String(apps.bobs), ...reason)).code).toBe(0)
+      expect((await service.get(`/apps/${apps.bobs}`)).status).toBe(status)
+      expect((await service.get('/apps')).text.includes('Bird Song')).toBe(status === 200)
+    }
+  })
+
+  test('by another process, 10,000 reads beside 500 writes', async () => {
+    const { service, reads } = await counting()
+    const { apps } = service.world
+    const writer = `${import.meta.dirname}/../support/writer.ts`
+    const child = spawn(process.execPath, [writer, service.databaseUrl, String(apps.approved), '500'])
+    let acknowledged = 0
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      acknowledged = Number(line)
+    })
+    const ended = once(child, 'exit')
+
+    let made = 0
+    const stale: string[] = []
+    const address = `http://127.0.0.1:${service.port}/apps/${apps.approved}`
+    const reader = async () => {
+      while (made < 10_000 || acknowledged < 500) {
+        made++
+        const least = acknowledged
+        const downloads = Number(/"total_downloads":(\d+)/.exec(await (await fetch(address)).text())?.[1])
+        if (!(downloads >= least)) stale.push(`${downloads} after ${least}`)
+      }
+    }
+    await Promise.all(Array.from({ length: 8 }, reader))
+    expect(await ended).toEqual([0, null])
+    expect(stale).toEqual([])
+    expect(reads()).toBeLessThan(made)
+  })
+})
+
+test('a kept answer does not wait for a database that is busy on all its connections', async () => {
+  const { service } = await counting()
+  await askTimes(service, 3, 'GET', '/apps')
+  const { database, databaseUrl } = service
+  // One that is at work with SQLite has a thread of the process; PostgreSQL's would take the processor from the answers.
+  const slow =
+    inject('engine') === 'postgres'
+      ? 'select pg_sleep(2)'
+      : 'with recursive numbers (n) as (select 1 union all select n + 1 from numbers where n < 3e6) select count(*) from numbers'
+  let isAnswered = false
+  let ended = 0
+  const untilAnswered = async (work: () => PromiseLike<unknown>) => {
+    for (; !isAnswered; ended++) await work()
+  }
+  const busy = (width: number, isDear: boolean) =>
+    Array.from({ length: width }, () => database.read(({ sql }) => untilAnswered(() => sql.raw(slow)), { isDear }))
+  const readers = [...busy(widths.cheap, false), ...busy(widths.dear, true)]
+  await database.write(({ sql }) => sql('apps').first('id'))
+  const other = openDatabase(databaseUrl)
+  await other.write(async ({ sql }) => {
+    await sql('apps').where({ id: 1 }).update({ version: '2' })
+    const write = () => database.write(({ sql }) => sql('apps').where({ id: 1 }).update({ version: '3' }))
+    // No lock is waited for longer than five seconds, and the machine may stand still for so long.
+    const isSentAway = (error: unknown) => expect(error).toMatchObject({ code: 'unavailable' })
+    readers.push(untilAnswered(() => write().catch(isSentAway)))
+    const answers = await askTimes(service, 40, 'GET', '/apps').finally(() => {
+      isAnswered = true
+    })
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200))
+    // Each that had waited for something would have seen it end.
+    expect(ended).toBeLessThan(answers.length)
+  })
+  await Promise.all(readers)
+  await other.close()
+})

@@ -1,0 +1,157 @@
+import { expect } from 'vitest'
+import { findApps } from '../../src/catalogue/app-list.ts'
+import { ratingColumns, ratingsOf, together } from '../../src/catalogue/ratings.ts'
+import { type Database, openDatabase } from '../../src/db/database.ts'
+import type { Connection } from '../../src/db/dialect.ts'
+import { idsOf } from '../../src/db/sqlite/id-set.ts'
+import { lookUp } from '../../src/db/sqlite/search-lists.ts'
+import type { AppRow } from '../../src/db/tables.ts'
+import { searchDocument } from '../../src/search/document.ts'
+
+/**
+ * Holds what is kept beside the apps against them: each category's counter, each app's number and mean of reviews, and all
+ * that search knows of each listed app.
+ */
+export async function expectConsistent(database: Database) {
+  const { kept, counted, rated, reviews } = await database.snapshot(async ({ sql }) => {
+    const counts: { id: number; count: number }[] = await sql('apps')
+      .where({ status: 'approved' })
+      .whereNull('deleted_at')
+      .groupBy('category_id')
+      .select('category_id as id')
+      .count({ count: '*' })
+    return {
+      kept: await sql('categories').orderBy('id').select('id', 'listed_apps'),
+      counted: new Map(counts.map(({ id, count }) => [id, Number(count)])),
+      rated: await sql('apps'),
+      reviews: Map.groupBy(await sql('reviews').select('app_id', 'rating'), ({ app_id }) => app_id),
+    }
+  })
+  expect(kept).toEqual(kept.map(({ id }) => ({ id, listed_apps: counted.get(id) ?? 0 })))
+  for (const app of rated) {
+    const ofReviews = reviews.get(app.id) ?? []
+    const others = { sum: app.other_rating_sum, count: app.other_rating_count }
+    const due = { review_count: ofReviews.length, ...ratingColumns(together(ratingsOf(ofReviews), others)) }
+    expect(app).toMatchObject(due)
+  }
+
+  const { indexed, due, renaming } = await indexedAndDue(database)
+  const wrong = [...new Set([...indexed.keys(), ...due.keys()])].filter(
+    (id) => ![due, ...renaming].some((index) => index.get(id) === indexed.get(id)),
+  )
+  const told = (index: Map<number, string>) => Object.fromEntries(wrong.slice(0, 10).map((id) => [id, index.get(id)]))
+  expect(told(indexed), `apps that search knows wrongly: ${wrong.length}`).toEqual(told(due))
+  await database.read(async (connection) => {
+    if (isSqlite(connection)) await expectListed(connection)
+  })
+}
+
+/** That each kept list tells, with what changed since, of the apps that the index itself finds. */
+async function expectListed({ sql }: Connection) {
+  const found: { name: string; ids: string | null }[] = await sql.raw(
+    `select name, (select group_concat(rowid) from app_search where app_search match name) as ids
+     from (select distinct name from app_search_lists)`,
+  )
+  const { sets } = await lookUp(
+    sql,
+    found.map(({ name }) => name),
+  )
+  const inOrder = (ids: Iterable<number>) => [...ids].toSorted((one, other) => one - other).join(' ')
+  const wrong = found.filter(({ name, ids }) => inOrder(sets.get(name) ?? []) !== inOrder(idsOf(ids)))
+  expect(
+    wrong.map(({ name }) => name),
+    'words whose kept list tells of other apps than the index',
+  ).toEqual([])
+}
+
+const undo = new Error('this was to look alone')
+
+/**
+ * What search knows of each app, and what it knows when it is told anew of those that are listed; of a developer who is being
+ * renamed also what it knows by both names. Nothing of that stays.
+ */
+async function indexedAndDue(database: Database) {
+  let indexed = new Map<number, string>()
+  let due = new Map<number, string>()
+  let renaming: Map<number, string>[] = []
+  const looking = database.write(async (connection) => {
+    const { sql, search } = connection
+    const listed = await sql('apps')
+      .join('developers', 'developers.id', 'apps.developer_id')
+      .where({ status: 'approved' })
+      .whereNull('deleted_at')
+      .select<(AppRow & { developer_name: string; other_name: string | null })[]>(
+        'apps.*',
+        'developers.name as developer_name',
+        sql.raw('coalesce(developers.next_name, developers.former_name) as other_name'),
+      )
+    indexed = await indexedTokens(connection)
+    const ids = new Set(listed.map(({ id }) => id))
+    await search.remove([...indexed.keys()].filter((id) => !ids.has(id)))
+    const tell = (apps: typeof listed, nameOf: (app: (typeof listed)[number]) => string) =>
+      search.entry(
+        apps.map((app) => ({ id: app.id, categoryId: app.category_id, ...searchDocument(app, nameOf(app)) })),
+      )()
+    await tell(listed, ({ developer_name }) => developer_name)
+    due = await indexedTokens(connection)
+    renaming = []
+    const twoNamed = listed.filter(({ other_name }) => other_name !== null)
+    for (const isOtherFirst of twoNamed.length > 0 ? [false, true] : []) {
+      await tell(twoNamed, ({ developer_name, other_name }) =>
+        (isOtherFirst ? [other_name, developer_name] : [developer_name, other_name]).join('\n'),
+      )
+      const both = await indexedTokens(connection)
+      renaming.push(new Map(twoNamed.map(({ id }) => [id, both.get(id) ?? ''])))
+    }
+    throw undo
+  })
+  await looking.catch((error: unknown) => {
+    if (error !== undo) throw error
+  })
+  return { indexed, due, renaming }
+}
+
+/** All that the index holds of each app. */
+async function indexedTokens(connection: Connection): Promise<Map<number, string>> {
+  const rows = await (isSqlite(connection) ? sqliteTokens(connection) : postgresTokens(connection))
+  return new Map(rows.map(({ id, tokens }) => [id, tokens]))
+}
+
+/** A test may have a database on either. */
+const isSqlite = ({ sql }: Connection) => sql.client.driverName === 'sqlite3'
+
+type Indexed = { id: number; tokens: string }
+
+/** With the column and place of each (https://sqlite.org/fts5.html#the_fts5vocab_virtual_table_module). */
+async function sqliteTokens({ sql }: Connection): Promise<Indexed[]> {
+  await sql.raw("create virtual table temp.indexed_tokens using fts5vocab('main', 'app_search', 'instance')")
+  const rows: Indexed[] = await sql.raw(
+    `select doc as id, group_concat(col || ' ' || offset || ' ' || term, ', ' order by col, offset) as tokens
+     from temp.indexed_tokens group by doc`,
+  )
+  await sql.raw('drop table temp.indexed_tokens')
+  return rows
+}
+
+const postgresTokens = ({ select }: Connection): Promise<Indexed[]> =>
+  select("select app_id as id, concat_ws('|', name, text, package, tokens) as tokens from app_search", [])
+
+/** What the engine itself can tell of its own soundness; PostgreSQL keeps to what it was told, or ends. */
+export async function expectSound(database: Database) {
+  await database.read(async (connection) => {
+    if (!isSqlite(connection)) return
+    const { sql } = connection
+    expect(await sql.raw('PRAGMA integrity_check')).toEqual([{ integrity_check: 'ok' }])
+    expect(await sql.raw('PRAGMA foreign_key_check')).toEqual([])
+  })
+}
+
+/** The same of a database that others have open too. */
+export async function expectConsistentAt(address: string) {
+  const database = openDatabase(address)
+  await expectConsistent(database).finally(() => database.close())
+}
+
+/** Names of what a search finds, in the order of their names. */
+export const found = async (database: Database, search: string): Promise<string[]> =>
+  (await findApps(database, { page: 1, limit: 100, search })).apps.map(({ name }) => name).toSorted()

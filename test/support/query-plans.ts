@@ -1,0 +1,25 @@
+import type { Database } from '../../src/db/database.ts'
+import type { Connection } from '../../src/db/dialect.ts'
+
+type Statement = { sql: string; bindings: (string | number)[] }
+
+/** What a read returns, and SQLite's plan of each of its statements that chooses apps, rather than being given their ids. */
+export async function plansOf<T>(database: Database, work: (connection: Connection) => Promise<T>) {
+  const statements: Statement[] = []
+  const note = (statement: Statement) => statements.push(statement)
+  const result = await database.read(async (connection) => {
+    connection.sql.on('query', note)
+    return work(connection).finally(() => connection.sql.removeListener('query', note))
+  })
+  const plans = await database.read(({ sql }) =>
+    Promise.all(
+      statements
+        .filter((statement) => /from `apps` where/.test(statement.sql))
+        .map(async (statement) => {
+          const rows: { detail: string }[] = await sql.raw(`explain query plan ${statement.sql}`, statement.bindings)
+          return rows.map(({ detail }) => detail).join('; ')
+        }),
+    ),
+  )
+  return { result, plans }
+}

@@ -1,0 +1,491 @@
+import { describe, expect, test } from 'vitest'
+import { noRatings, ratingColumns } from '../../src/catalogue/ratings.ts'
+import {
+  claims,
+  conflicts,
+  givers,
+  insteadIdentity,
+  isPlan,
+  isSame,
+  type KnownApp,
+  lineChanges,
+  matched,
+  nameIdentity,
+  newRow,
+  packageIdentity,
+  planOf,
+  slugIdentity,
+  takesPackageName,
+  withoutRepeats,
+} from '../../src/transfer/app-plan.ts'
+import type { Line } from '../../src/transfer/line.ts'
+
+const time = (day: number) => new Date(Date.UTC(2026, 0, day)).toISOString()
+
+const line: Line = { name: 'Star Map', description: 'The sky.', category: 'tools', developer_name: 'Ada' }
+
+const app: KnownApp = {
+  id: 7,
+  developer_id: 1,
+  developer_name: 'Ada',
+  category_id: 2,
+  status: 'approved',
+  deleted_at: null,
+  approved_at: time(2),
+  unreviewed_since: null,
+  unreviewed_changes: null,
+  created_at: time(1),
+  updated_at: time(3),
+  changed_at: time(3),
+  total_downloads: 5,
+  other_rating_sum: 0,
+  other_rating_count: 0,
+  ...ratingColumns(noRatings),
+  review_count: 0,
+  slug: 'star-map',
+  package_name: 'org.example.stars',
+  package_key: 'org.example.stars',
+  version: '1.0.0',
+  name: 'Star Map',
+  short_description: null,
+  rejection_reason: null,
+  description: 'The sky.',
+}
+const unpackaged: KnownApp = { ...app, package_name: null, package_key: null }
+const strangers: KnownApp = { ...app, developer_id: 9, developer_name: 'Eve' }
+
+const known = (...apps: KnownApp[]) =>
+  new Map(
+    apps.flatMap((one): [string, KnownApp[]][] => [
+      [slugIdentity(one.slug), [one]],
+      ...(one.package_name === null
+        ? [[nameIdentity(one.developer_name, one.name), [one]] as [string, KnownApp[]]]
+        : [[packageIdentity(one.package_name), [one]] as [string, KnownApp[]]]),
+    ]),
+  )
+const match = (of: Line, ...apps: KnownApp[]) => matched(known(...apps), { number: 1, bytes: Buffer.of(), line: of })
+
+describe('a line knows', () => {
+  test.for<[what: string, line: Line, there: KnownApp[], ids: number[]]>([
+    ['nothing where nothing is there', line, [], []],
+    ['an app by its package name, whatever its case', { ...line, package_name: 'Org.Example.Stars' }, [app], [7]],
+    ['an app by its slug', { ...line, slug: 'star-map' }, [app], [7]],
+    ['no stranger’s app by its slug', { ...line, slug: 'star-map' }, [strangers], []],
+    [
+      'a stranger’s app by its id, slug and time',
+      { ...line, id: 7, slug: 'star-map', created_at: time(1) },
+      [strangers],
+      [7],
+    ],
+    ['none by two of these', { ...line, id: 7, slug: 'star-map', created_at: time(2) }, [strangers], []],
+    ['none by another two', { ...line, id: 8, slug: 'star-map', created_at: time(1) }, [strangers], []],
+    [
+      'the app that it names in full before that of its package name',
+      { ...line, id: 7, slug: 'star-map', created_at: time(1), package_name: 'org.example.moon' },
+      [app, { ...app, id: 8, slug: 'moon', package_name: 'org.example.moon', package_key: 'org.example.moon' }],
+      [7],
+    ],
+    ['no app by its name where it has a slug', { ...line, slug: 'other' }, [unpackaged], []],
+    ['no app by its name where it has a package name', { ...line, package_name: 'org.example.moon' }, [unpackaged], []],
+    ['an app without a package name by its name', line, [unpackaged], [7]],
+    ['no app with a package name by its name', line, [app], []],
+    [
+      'the app of its package name before that of its slug',
+      { ...line, slug: 'other', package_name: 'org.example.stars' },
+      [app, { ...app, id: 8, slug: 'other', package_name: null, package_key: null }],
+      [7],
+    ],
+  ])('%s', ([, of, there, ids]) => {
+    expect(match(of, ...there).known.map(({ id }) => id)).toEqual(ids)
+  })
+})
+
+test('a line knows the app that was given another slug than its own, which a stranger has', () => {
+  const given = { ...app, id: 8, slug: 'star-map-2' }
+  const there = new Map([...known(strangers), [insteadIdentity('Ada', 'star-map'), [given]]])
+  const of = (one: Line) => matched(there, { number: 1, bytes: Buffer.of(), line: one }).known
+  expect(of({ ...line, slug: 'star-map' })).toEqual([given])
+  expect(of({ ...line, slug: 'star-map', developer_name: 'Bob' })).toEqual([])
+  // By its id and time alone it is not named in full.
+  const renamed: Line = { ...line, id: 8, slug: 'star-map', created_at: time(1), package_name: 'org.example.new' }
+  expect(conflicts(matched(there, { number: 1, bytes: Buffer.of(), line: renamed }))).toMatchObject([
+    { field: '/slug' },
+  ])
+})
+
+test.for<[what: string, line: Line, claims: string[]]>([
+  ['its owner and name, and the slug that it will have', line, ['name Ada\nStar Map', 'slug star-map']],
+  ['its slug', { ...line, slug: 'sky' }, ['slug sky']],
+  ['its package name, whatever its case', { ...line, package_name: 'Org.Example.S' }, ['package org.example.s']],
+  ['both', { ...line, slug: 'sky', package_name: 'org.example.s' }, ['package org.example.s', 'slug sky']],
+])('a line claims %s', ([, of, expected]) => {
+  expect(claims(of)).toEqual(expected)
+})
+
+test('two lines that claim the same app, by whatever, do not share a batch', () => {
+  const shared = (one: Line, other: Line) => claims(one).some((claim) => claims(other).includes(claim))
+  expect(shared(line, { ...line })).toBe(true)
+  expect(shared(line, { ...line, developer_name: 'Bob', slug: 'star-map' })).toBe(true)
+  expect(shared({ ...line, package_name: 'a.b.c' }, { ...line, name: 'Moon', package_name: 'A.B.C' })).toBe(true)
+  expect(shared(line, { ...line, name: 'Moon' })).toBe(false)
+})
+
+test('of lines that know one app, the later ones wait', () => {
+  const of = (number: number, one: Line) => ({ ...match(one, app), number })
+  const [first, again] = withoutRepeats([
+    of(1, { ...line, slug: 'star-map' }),
+    of(2, { ...line, name: 'New' }),
+    of(3, { ...line, package_name: 'org.example.stars' }),
+    of(4, { ...line, name: 'Newer' }),
+  ])
+  expect([first.map(({ number }) => number), again.map(({ number }) => number)]).toEqual([[1, 2, 4], [3]])
+})
+
+const exact: Line = { ...line, id: 7, slug: 'star-map', created_at: time(1) }
+const deleted = { ...app, deleted_at: time(4), updated_at: time(4) }
+const restored: Line = { ...line, slug: 'star-map', deleted_at: null }
+
+describe('a line is refused', () => {
+  test.for<[what: string, line: Line, there: KnownApp[], fields: string[]]>([
+    ['with another slug for its app', { ...line, package_name: 'org.example.stars', slug: 'other' }, [app], ['/slug']],
+    ['of an app that was deleted', { ...line, slug: 'star-map' }, [{ ...app, deleted_at: time(4) }], ['']],
+    ['of an app that was deleted, before its own time', { ...restored, updated_at: time(3) }, [deleted], ['']],
+    ['of an app that was deleted, at that time', { ...restored, updated_at: time(4) }, [deleted], ['']],
+    ['of an app that was deleted, without a time', { ...line, slug: 'star-map', deleted_at: null }, [deleted], ['']],
+    [
+      'of an app that was deleted, where it says nothing of that',
+      { ...line, slug: 'star-map', updated_at: time(5) },
+      [deleted],
+      [''],
+    ],
+    ['never where the app was restored later', { ...restored, updated_at: time(5) }, [deleted], []],
+    ['never where it is deleted in both', { ...restored, deleted_at: time(4) }, [deleted], []],
+    [
+      'with another app’s package name',
+      { ...exact, package_name: 'org.example.moon' },
+      [app, { ...app, id: 8, slug: 'moon', package_name: 'org.example.moon', package_key: 'org.example.moon' }],
+      ['/package_name'],
+    ],
+    [
+      'with a package name where its slug is an app’s of another',
+      { ...line, slug: 'star-map', package_name: 'org.example.new' },
+      [app],
+      ['/slug'],
+    ],
+    [
+      'never with a new package name of the app that it names in full',
+      { ...exact, package_name: 'org.example.new' },
+      [app],
+      [],
+    ],
+    [
+      'never with the first package name of its app',
+      { ...line, slug: 'star-map', package_name: 'org.example.new' },
+      [unpackaged],
+      [],
+    ],
+    [
+      'never with the same in another case',
+      { ...line, slug: 'star-map', package_name: 'Org.Example.Stars' },
+      [app],
+      [],
+    ],
+    [
+      'never with a stranger’s slug',
+      { ...line, slug: 'moon', package_name: 'org.example.stars' },
+      [app, { ...strangers, id: 8, slug: 'moon', package_name: null, package_key: null }],
+      [],
+    ],
+    ['never where no app is there', line, [], []],
+    ['never where it says no slug', { ...line, package_name: 'org.example.stars' }, [app], []],
+    ['never where all agrees', { ...line, slug: 'star-map', package_name: 'org.example.stars' }, [app], []],
+  ])('%s', ([, of, there, fields]) => {
+    expect(conflicts(match(of, ...there)).map(({ field }) => field)).toEqual(fields)
+  })
+
+  test('where several apps are of its owner and name', () => {
+    const two = { ...match(line), known: [unpackaged, { ...unpackaged, id: 8 }] }
+    const message = 'is that of several apps of this owner: say which by slug or package_name'
+    expect(conflicts(two)).toMatchObject([{ field: '/name', message }])
+  })
+
+  test('with words that say what is there', () => {
+    const moon = { ...app, id: 8, slug: 'moon', package_name: 'org.example.moon', package_key: 'org.example.moon' }
+    const messages = (of: Line, ...there: KnownApp[]) => conflicts(match(of, ...there)).map(({ message }) => message)
+    expect([
+      ...messages({ ...line, package_name: 'org.example.stars', slug: 'other' }, app),
+      ...messages({ ...exact, package_name: 'org.example.moon' }, app, moon),
+      ...messages({ ...line, slug: 'star-map', package_name: 'org.example.new' }, app),
+      ...messages({ ...line, slug: 'star-map' }, deleted),
+    ]).toEqual([
+      'is star-map for this app, and does not change',
+      'is that of app 8, moon',
+      "is another app's, with the package name org.example.stars",
+      'is app 7, which was deleted; app restore 7 brings it back',
+    ])
+  })
+
+  test('in a category that is not there', () => {
+    const message = 'is not there: give slug and name to make it, not tools alone'
+    expect(planOf(match(line), new Map([['games', 3]]))).toMatchObject([{ field: '/category', message }])
+    const changed = { ...line, unreviewed_since: time(5), unreviewed_changes: { category: 'arts' } }
+    expect(planOf(match(changed), new Map([['tools', 2]]))).toMatchObject([
+      { field: '/unreviewed_changes/category', message: 'is not there: arts' },
+    ])
+  })
+})
+
+/** What is to be done with a line where the category is there. */
+function plan(of: Line, ...apps: KnownApp[]) {
+  const made = planOf(match(of, ...apps), new Map([['tools', 2]]))
+  if (!isPlan(made)) throw new Error(JSON.stringify(made))
+  return made
+}
+
+test('the category of a line is there by its slug, with its name or without', () => {
+  expect(plan({ ...line, category: { slug: 'tools', name: 'Tools' } }).category_id).toBe(2)
+  expect(isPlan([])).toBe(false)
+})
+
+test.for<[what: string, said: Partial<Line>, columns: object]>([
+  ['nothing', {}, {}],
+  ['that all was looked at', { unreviewed_since: null }, { unreviewed_since: null, unreviewed_changes: null }],
+  [
+    'since when something was not',
+    { unreviewed_since: time(5) },
+    { unreviewed_since: time(5), unreviewed_changes: '{}' },
+  ],
+  [
+    'what fields were',
+    { unreviewed_since: time(5), unreviewed_changes: { name: 'Sky', category: 'games' } },
+    { unreviewed_since: time(5), unreviewed_changes: '{"name":"Sky","category_id":3}' },
+  ],
+  [
+    'what a text was',
+    { unreviewed_since: time(5), unreviewed_changes: { short_description: null } },
+    { unreviewed_since: time(5), unreviewed_changes: '{"short_description":null}' },
+  ],
+])('a line says %s of what an operator has looked at', ([, said, columns]) => {
+  const categories = new Map([
+    ['tools', 2],
+    ['games', 3],
+  ])
+  expect(planOf(match({ ...line, ...said }), categories)).toHaveProperty('unreviewed', columns)
+})
+
+describe('a line takes the package name of another app', () => {
+  const moon = { ...app, id: 8, slug: 'moon', package_name: 'org.example.moon', package_key: 'org.example.moon' }
+  const taking: Line = { ...exact, package_name: 'org.example.moon' }
+  const { id: _, ...withoutId } = taking
+  const { slug: __, ...withoutSlug } = taking
+  const { created_at: ___, ...withoutTime } = taking
+  test.for<[what: string, line: Line, there: KnownApp[], takes: boolean]>([
+    ['of an app that is named in full', taking, [app, moon], true],
+    ['of one that is not there yet', taking, [moon], true],
+    ['not where nobody has it', taking, [app], false],
+    ['not where it has it itself', exact, [app], false],
+    ['not where it is the app’s own', { ...exact, package_name: 'org.example.stars' }, [app], false],
+    ['not without an id', withoutId, [app, moon], false],
+    ['not without a slug', withoutSlug, [app, moon], false],
+    ['not without a time of creation', withoutTime, [app, moon], false],
+    ['not where it has that app’s slug', { ...taking, id: 9, slug: 'moon' }, [moon], false],
+  ])('%s', ([, of, there, takes]) => {
+    expect(takesPackageName(match(of, ...there))).toBe(takes)
+  })
+
+  test('which gives it up only where a line says what it has instead', () => {
+    const there = [app, moon]
+    const moons: Line = { ...line, id: 8, slug: 'moon', created_at: time(1), package_name: 'org.example.stars' }
+    const of = (...lines: Line[]) => givers(lines.map((one) => match(one, ...there)))
+    expect(of(taking, moons)).toEqual([7, 8])
+    expect(of(moons, taking)).toEqual([8, 7])
+    // The other keeps it: neither is given another.
+    expect(of(taking)).toEqual([])
+    expect(of(line)).toEqual([])
+    expect(of(taking, { ...moons, package_name: 'org.example.new' })).toEqual([7, 8])
+    expect(of({ ...taking, id: 9, slug: 'sun' })).toEqual([])
+  })
+
+  test('which gives it up by one of its lines, though another of them is refused', () => {
+    const sun = { ...app, id: 9, slug: 'sun', package_name: 'org.example.sun', package_key: 'org.example.sun' }
+    const suns: Line = { ...line, id: 9, slug: 'sun', created_at: time(1), package_name: 'org.example.stars' }
+    const own: Line = { ...exact, package_name: 'org.example.new' }
+    const of = (...lines: Line[]) => givers(lines.map((one) => match(one, app, moon, sun)))
+    expect(of(taking, own, suns)).toEqual([7, 9])
+    expect(of(own, taking, suns)).toEqual([7, 9])
+    expect(of(taking, taking, suns)).toEqual([])
+  })
+
+  test('in a row, of which none is given another where the last keeps its own', () => {
+    const row = Array.from({ length: 1000 }, (_, index) => {
+      const package_name = `org.example.p${index}`
+      return { ...app, id: index + 1, slug: `a${index}`, package_name, package_key: package_name }
+    })
+    const there = known(...row)
+    const ready = (line: Line) => matched(there, { number: 1, bytes: Buffer.of(), line })
+    const lines = row.slice(1).map(({ package_name }, index) => {
+      return ready({ ...line, id: index + 1, slug: `a${index}`, created_at: time(1), package_name })
+    })
+    expect(givers(lines)).toEqual([])
+    const last = ready({ ...line, id: 1000, slug: 'a999', created_at: time(1), package_name: 'org.example.p0' })
+    expect(givers([...lines, last])).toEqual(row.map(({ id }) => id))
+  })
+})
+
+describe('a new row', () => {
+  test('has defaults for what the line leaves out', () => {
+    expect(newRow(plan(line), undefined, 1, time(9))).toMatchObject({
+      ...{ status: 'pending', version: '1.0.0', total_downloads: 0, package_name: null, short_description: null },
+      ...{ created_at: time(9), updated_at: time(9), approved_at: null, deleted_at: null },
+    })
+  })
+
+  test('has what the line says', () => {
+    const said: Partial<Line> = {
+      ...{ status: 'rejected', rejection_reason: 'No.', version: '2.0', total_downloads: 5, package_name: 'a.b.c' },
+      ...{ short_description: 'Stars', created_at: time(1), deleted_at: time(8), unreviewed_since: null },
+    }
+    expect(newRow(plan({ ...line, ...said, updated_at: time(6) }), 'sky', 1, time(9))).toMatchObject({
+      ...said,
+      ...{ updated_at: time(6), slug: 'sky', developer_id: 1, category_id: 2, unreviewed_changes: null },
+    })
+    const without = newRow(plan({ ...line, short_description: '' }), undefined, 1, time(9))
+    expect(without).toMatchObject({ short_description: null, rejection_reason: null })
+    expect(without).not.toHaveProperty('slug')
+    expect(without).not.toHaveProperty('unreviewed_since')
+    const approved: Line = { ...line, status: 'approved', created_at: time(1), approved_at: time(5) }
+    expect(newRow(plan(approved), undefined, 1, time(9)).updated_at).toBe(time(5))
+  })
+
+  test('of an approved app was approved when it was created, unless the line says otherwise', () => {
+    const approved: Line = { ...line, status: 'approved', created_at: time(1) }
+    expect(newRow(plan(approved), undefined, 1, time(9)).approved_at).toBe(time(1))
+    expect(newRow(plan({ ...approved, approved_at: time(5) }), undefined, 1, time(9)).approved_at).toBe(time(5))
+  })
+})
+
+describe('what changes of an app', () => {
+  const changes = (of: Partial<Line>) => {
+    const made = plan({ ...line, slug: 'star-map', ...of }, app)
+    return lineChanges(made, app, 1, time(9))
+  }
+
+  test('is what the line says otherwise', () => {
+    expect(changes({ name: 'Sky', total_downloads: 6, short_description: 'Stars' })).toMatchObject({
+      name: 'Sky',
+      total_downloads: 6,
+      short_description: 'Stars',
+    })
+  })
+
+  test('is not what the line leaves out', () => {
+    const left = ['short_description', 'approved_at', 'rejection_reason', 'unreviewed_since']
+    for (const column of [
+      'version',
+      'package_name',
+      'total_downloads',
+      'status',
+      'created_at',
+      'deleted_at',
+      ...left,
+    ]) {
+      expect(changes({})).not.toHaveProperty(column)
+    }
+  })
+
+  test('is nothing that an operator has looked at, where the status stays', () => {
+    expect(changes({ status: 'approved' })).not.toHaveProperty('unreviewed_since')
+    expect(changes({ status: 'rejected', rejection_reason: 'No.' })).toMatchObject({ unreviewed_since: null })
+  })
+})
+
+test.for<[what: string, said: Partial<Line>, there: Partial<KnownApp>, columns: object]>([
+  ['no short description', { short_description: '' }, {}, { short_description: null }],
+  ['when it was approved', { approved_at: time(4) }, {}, { approved_at: time(4) }],
+  [
+    'that it is approved, as it was',
+    { status: 'approved' },
+    {},
+    { status: 'approved', approved_at: time(2), rejection_reason: null },
+  ],
+  ['that it is approved, and when', { status: 'approved', approved_at: time(4) }, {}, { approved_at: time(4) }],
+  [
+    'that it is approved, which it was not',
+    { status: 'approved' },
+    { approved_at: null, status: 'pending' },
+    { approved_at: time(9), unreviewed_since: null },
+  ],
+  [
+    'the same with its time of creation',
+    { status: 'approved', created_at: time(5) },
+    { approved_at: null },
+    { approved_at: time(5) },
+  ],
+  [
+    'that it is pending',
+    { status: 'pending' },
+    { approved_at: null, status: 'rejected' },
+    { status: 'pending', approved_at: null, rejection_reason: null, unreviewed_changes: null },
+  ],
+  [
+    'why it is rejected',
+    { status: 'rejected', rejection_reason: 'No.' },
+    {},
+    { rejection_reason: 'No.', approved_at: time(2) },
+  ],
+])('of an app changes by a line that says %s', ([, said, there, columns]) => {
+  const one = { ...app, ...there }
+  expect(lineChanges(plan({ ...line, slug: 'star-map', ...said }, one), one, 1, time(9))).toMatchObject(columns)
+})
+
+describe('ratings', () => {
+  const reviews = [4, 5].map((rating) => ({ reviewer_name: 'Cy', rating, comment: '', created_at: time(1) }))
+  // Reviews of 4 and 5, and ten ratings of 3.
+  const rated = {
+    ...app,
+    review_count: 2,
+    other_rating_sum: 3000,
+    other_rating_count: 10,
+    rating_sum: 3900,
+    rating_count: 12,
+  }
+  test.for<
+    [what: string, said: Partial<Line>, there: KnownApp | undefined, own: number, others: number[], all: number[]]
+  >([
+    ['of a new app, none', {}, undefined, 0, [0, 0], [0, 0]],
+    ['of a new app, its reviews', { reviews }, undefined, 2, [0, 0], [900, 2]],
+    [
+      'of a new app, an average of so many',
+      { average_rating: 3.5, rating_count: 3 },
+      undefined,
+      0,
+      [1050, 3],
+      [1050, 3],
+    ],
+    ['of a new app, an average alone', { average_rating: 3.5 }, undefined, 0, [350, 1], [350, 1]],
+    ['of a new app, an average of none', { average_rating: 0 }, undefined, 0, [0, 0], [0, 0]],
+    ['of a new app, both', { average_rating: 3, rating_count: 10, reviews }, undefined, 2, [3000, 10], [3900, 12]],
+    ['of an app, those that it has', {}, rated, 2, [3000, 10], [3900, 12]],
+    ['of an app, no others any more', { average_rating: null }, rated, 2, [0, 0], [900, 2]],
+    ['of an app, others', { average_rating: 5, rating_count: 2 }, rated, 2, [1000, 2], [1900, 4]],
+    ['of an app, no reviews any more', { reviews: [] }, rated, 0, [3000, 10], [3000, 10]],
+  ])('%s', ([, said, there, own, others, all]) => {
+    const made = plan({ ...line, slug: 'star-map', ...said }, ...(there ? [there] : []))
+    const row = there ? lineChanges(made, there, 1, time(9)) : newRow(made, undefined, 1, time(9))
+    expect([
+      row.review_count,
+      [row.other_rating_sum, row.other_rating_count],
+      [row.rating_sum, row.rating_count],
+    ]).toEqual([own, others, all])
+  })
+})
+
+test('reviews are the same in whatever order, and not where one word differs', () => {
+  const review = (comment: string, rating = 4) => ({ reviewer_name: 'Cy', rating, comment, created_at: time(1) })
+  const row = (comment: string, id: number) => ({ ...review(comment), id, app_id: 7 })
+  const rows = [row('A', 1), row('B', 2)]
+  expect(isSame([review('B'), review('A')], rows)).toBe(true)
+  expect(isSame([review('B'), review('C')], rows)).toBe(false)
+  expect(isSame([review('B'), review('A', 5)], rows)).toBe(false)
+  expect(isSame([review('A')], rows)).toBe(false)
+})

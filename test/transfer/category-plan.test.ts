@@ -1,0 +1,102 @@
+import { describe, expect, test } from 'vitest'
+import { categoryPlans, isCategoryPlan, isRename, type KnownCategory } from '../../src/transfer/category-plan.ts'
+import type { LineCategory } from '../../src/transfer/line.ts'
+
+const tools = { id: 1, slug: 'tools', name: 'Tools', created_at: '2026-01-01T00:00:00.000Z' }
+const games = { id: 2, slug: 'games', name: 'Games', created_at: '2026-01-02T00:00:00.000Z' }
+const there: KnownCategory[] = [tools, games]
+const sky = { id: 3, slug: 'sky', name: 'Sky', created_at: '2026-01-03T00:00:00.000Z' }
+const elsewhere = '2025-01-01T00:00:00.000Z'
+
+const clash = (slug: string, name: string) => `/category has a slug or name that another has here: ${slug}, ${name}`
+
+/** What each line is to do: add a category, rename one, leave one as it is, or nothing for a reason. */
+const deeds = (lines: LineCategory[], here = there) =>
+  categoryPlans(here, lines).map((plan) => {
+    if (!isCategoryPlan(plan)) return plan.map(({ field, message }) => `${field} ${message}`).join()
+    if (!plan.known) return 'add'
+    return `${isRename(plan) ? 'rename' : 'leave'} ${plan.known.slug}`
+  })
+
+describe('a category of a file', () => {
+  test.for<[what: string, lines: LineCategory[], deeds: string[]]>([
+    ['that is not here is added', [sky], ['add']],
+    ['that is here, by id and time, is left as it is', [tools, games], ['leave tools', 'leave games']],
+    ['with another name is renamed', [{ ...tools, name: 'Gear' }], ['rename tools']],
+    ['with another slug is renamed', [{ ...tools, slug: 'gear' }], ['rename tools']],
+    [
+      'that is another by its time, or by its id, is known by its slug, and keeps its name',
+      [
+        { ...tools, created_at: elsewhere, name: 'Gear' },
+        { ...games, id: 9, name: 'Play' },
+      ],
+      ['leave tools', 'leave games'],
+    ],
+    [
+      'that another line knows better is not known by its slug',
+      [
+        { ...tools, slug: 'gear', name: 'Gear' },
+        { ...sky, slug: 'tools' },
+      ],
+      ['rename tools', 'add'],
+    ],
+    [
+      'may exchange its slug and name with another',
+      [
+        { ...tools, slug: 'games', name: 'Games' },
+        { ...games, slug: 'tools', name: 'Tools' },
+      ],
+      ['rename tools', 'rename games'],
+    ],
+    [
+      'may take what another gives up',
+      [
+        { ...sky, slug: 'odd', name: 'Games' },
+        { ...games, name: 'Play' },
+      ],
+      ['add', 'rename games'],
+    ],
+    [
+      'is refused a name that another keeps',
+      [{ ...sky, name: 'Tools' }, games],
+      [clash('sky', 'Tools'), 'leave games'],
+    ],
+    [
+      'is refused a name that another keeps, whatever a line calls that',
+      [
+        { ...tools, created_at: elsewhere, name: 'Gear' },
+        { ...sky, name: 'Tools' },
+      ],
+      ['leave tools', clash('sky', 'Tools')],
+    ],
+    [
+      'is refused a slug that another keeps',
+      [tools, { ...games, slug: 'tools' }],
+      ['leave tools', clash('tools', 'Games')],
+    ],
+    [
+      'is refused a rename to what a new one has, whichever comes first',
+      [sky, { ...tools, name: 'Sky' }],
+      [clash('sky', 'Sky'), 'rename tools'],
+    ],
+    [
+      'is refused where two new ones have the same name, but for the last',
+      [sky, { ...sky, id: 4, slug: 'air' }, { ...sky, id: 5, slug: 'sea', name: 'Sea' }],
+      [clash('sky', 'Sky'), 'add', 'add'],
+    ],
+    [
+      'is refused what was to be free, where the one that has it is refused its own new name',
+      [
+        { ...sky, slug: 'odd', name: 'Games' },
+        { ...games, name: 'Tools' },
+      ],
+      [clash('odd', 'Games'), clash('games', 'Tools')],
+    ],
+  ])('%s', ([, lines, expected]) => {
+    expect(deeds(lines)).toEqual(expected)
+  })
+
+  test('is added where there is none', () => {
+    expect(deeds([tools, games], [])).toEqual(['add', 'add'])
+  })
+})

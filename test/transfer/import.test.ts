@@ -1,0 +1,1096 @@
+import { Readable, Writable } from 'node:stream'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { type Database, openDatabase } from '../../src/db/database.ts'
+import { moderationStore } from '../../src/moderation/store.ts'
+import { exportCatalogue } from '../../src/transfer/export.ts'
+import type { Summary } from '../../src/transfer/import.ts'
+import type { Line } from '../../src/transfer/line.ts'
+import { exportLines, importFrom, importLines, textOf } from '../support/catalogue-file.ts'
+import { holdClock } from '../support/clock.ts'
+import { expectConsistent } from '../support/consistency.ts'
+import { noDatabase } from '../support/database.ts'
+import { startService } from '../support/service.ts'
+
+const app = { name: 'Star Map', description: 'The sky above you.', category: 'tools', developer_name: 'Ada' }
+const review = (rating: number, seconds = 0) => ({
+  reviewer_name: 'Cy',
+  rating,
+  comment: 'Seen.',
+  created_at: new Date(Date.UTC(2026, 0, 1, 0, 0, seconds)).toISOString(),
+})
+
+const manyApps = (count: number, from = 0) =>
+  Array.from({ length: count }, (_, index) => ({ ...app, name: `Star ${from + index}` }))
+
+async function emptyDatabase() {
+  const database = openDatabase(await noDatabase())
+  await database.migrate()
+  onTestFinished(() => database.close())
+  return database
+}
+
+const countsOf = ({ created, updated, unchanged, rejected }: Summary) => [created, updated, unchanged, rejected]
+
+describe('what becomes of a line', () => {
+  test.for<[what: string, first: object[], second: object[], counts: number[], fields?: string[]]>([
+    ['a new app', [], [app], [1, 0, 0, 0]],
+    ['the same line again', [app], [app], [0, 0, 1, 0]],
+    ['the same line twice in one file', [], [app, app], [1, 0, 1, 0]],
+    [
+      'a name, then the slug that is made of it',
+      [],
+      [app, { ...app, slug: 'star-map', total_downloads: 5 }],
+      [1, 1, 0, 0],
+    ],
+    ['a slug, then the name that it is made of', [], [{ ...app, slug: 'star-map' }, app], [1, 0, 1, 0]],
+    [
+      'a package name and a slug, then the slug alone',
+      [],
+      [
+        { ...app, package_name: 'org.example.stars', slug: 'stars' },
+        { ...app, slug: 'stars', total_downloads: 5 },
+      ],
+      [1, 1, 0, 0],
+    ],
+    [
+      'no package name, and it says so',
+      [{ ...app, package_name: null }],
+      [{ ...app, package_name: null }],
+      [0, 0, 1, 0],
+    ],
+    [
+      'a slug that is free, beside an app of the same name whose slug has a number',
+      [{ ...app, slug: 'stars-2' }],
+      [{ ...app, slug: 'stars' }],
+      [1, 0, 0, 0],
+    ],
+    ['a changed text, known by owner and name', [app], [{ ...app, description: 'All stars.' }], [0, 1, 0, 0]],
+    ['the same name of another owner', [app], [{ ...app, developer_name: 'Bob' }], [1, 0, 0, 0]],
+    [
+      'a changed name, known by package name in another case',
+      [{ ...app, package_name: 'org.example.stars' }],
+      [{ ...app, name: 'Sky', package_name: 'org.Example.Stars' }],
+      [0, 1, 0, 0],
+    ],
+    [
+      'a changed name, known by slug',
+      [{ ...app, slug: 'stars' }],
+      [{ ...app, slug: 'stars', name: 'Sky' }],
+      [0, 1, 0, 0],
+    ],
+    [
+      'a package name for an app that had none',
+      [{ ...app, slug: 'stars' }],
+      [{ ...app, slug: 'stars', package_name: 'org.example.stars' }],
+      [0, 1, 0, 0],
+    ],
+    [
+      'a package name of one app and the slug of another',
+      [
+        { ...app, package_name: 'org.example.a', slug: 'a' },
+        { ...app, package_name: 'org.example.b', slug: 'b' },
+      ],
+      [{ ...app, package_name: 'org.example.a', slug: 'b' }],
+      [0, 0, 0, 1],
+      ['/slug'],
+    ],
+    [
+      'a new package name under a slug that is taken',
+      [{ ...app, package_name: 'org.example.a', slug: 'a' }],
+      [{ ...app, package_name: 'org.example.c', slug: 'a' }],
+      [0, 0, 0, 1],
+      ['/slug'],
+    ],
+    [
+      'a slug that an app of another developer has',
+      [{ ...app, slug: 'stars' }],
+      [{ ...app, slug: 'stars', developer_name: 'Grace' }],
+      [1, 0, 0, 0],
+    ],
+    [
+      'another owner, known by package name',
+      [{ ...app, package_name: 'org.example.stars' }],
+      [{ ...app, package_name: 'org.example.stars', developer_name: 'Grace' }],
+      [0, 1, 0, 0],
+    ],
+    [
+      'another owner, name and package name, known by id, slug and time of creation',
+      [{ ...app, id: 70, slug: 'stars', package_name: 'org.example.a', created_at: '2026-01-01T00:00:00Z' }],
+      [
+        {
+          ...app,
+          id: 70,
+          slug: 'stars',
+          name: 'Sky',
+          package_name: 'org.example.b',
+          created_at: '2026-01-01T00:00:00Z',
+          developer_name: 'Grace',
+        },
+      ],
+      [0, 1, 0, 0],
+    ],
+    [
+      'the same id and slug of another developer, created at another time',
+      [{ ...app, id: 70, slug: 'stars', created_at: '2026-01-01T00:00:00Z' }],
+      [{ ...app, id: 70, slug: 'stars', created_at: '2026-01-02T00:00:00Z', developer_name: 'Grace' }],
+      [1, 0, 0, 0],
+    ],
+    [
+      'another app of one developer that has the package name',
+      [
+        { ...app, id: 70, slug: 'a', created_at: '2026-01-01T00:00:00Z' },
+        { ...app, slug: 'b', package_name: 'org.example.b' },
+      ],
+      [{ ...app, id: 70, slug: 'a', created_at: '2026-01-01T00:00:00Z', package_name: 'org.example.b' }],
+      [0, 0, 0, 1],
+      ['/package_name'],
+    ],
+    ['another category', [app], [{ ...app, category: 'games' }], [0, 1, 0, 0]],
+    ['a category that is not there', [], [{ ...app, category: 'sky' }], [0, 0, 0, 1], ['/category']],
+    [
+      'a category that is described',
+      [],
+      [
+        { ...app, category: { slug: 'sky', name: 'Sky' } },
+        { ...app, name: 'Moon', category: 'sky' },
+      ],
+      [2, 0, 0, 0],
+    ],
+    [
+      'a category whose name is taken',
+      [],
+      [{ ...app, category: { slug: 'sky', name: 'Tools' } }],
+      [0, 0, 0, 1],
+      ['/category'],
+    ],
+    ['more reviews', [{ ...app, reviews: [review(4)] }], [{ ...app, reviews: [review(4), review(5)] }], [0, 1, 0, 0]],
+    ...Object.entries({
+      reviewer_name: 'Di',
+      rating: 1,
+      comment: 'Unseen.',
+      created_at: '2026-01-02T00:00:00.000Z',
+    }).map(([field, value]): [string, object[], object[], number[]] => [
+      `the ${field} of the second of two reviews`,
+      [{ ...app, reviews: [review(4), review(5)] }],
+      [{ ...app, reviews: [review(4), { ...review(5), [field]: value }] }],
+      [0, 1, 0, 0],
+    ]),
+    [
+      'the same reviews in another order',
+      [{ ...app, reviews: [review(4), review(5)] }],
+      [{ ...app, reviews: [review(5), review(4)] }],
+      [0, 0, 1, 0],
+    ],
+    ['nothing said of reviews that are there', [{ ...app, reviews: [review(4)] }], [app], [0, 0, 1, 0]],
+    [
+      'ratings beside the reviews that are there',
+      [{ ...app, reviews: [review(4)] }],
+      [{ ...app, average_rating: 3, rating_count: 20 }],
+      [0, 1, 0, 0],
+    ],
+    [
+      'nothing said of ratings that are there',
+      [{ ...app, average_rating: 3, rating_count: 20 }],
+      [{ ...app, reviews: [] }],
+      [0, 0, 1, 0],
+    ],
+    [
+      'a bad line among good ones',
+      [],
+      [app, { name: 'x' }, { ...app, name: 'Moon' }],
+      [2, 0, 0, 1],
+      ['/description', '/category', '/developer_name'],
+    ],
+  ])('%s', async ([, first, second, counts, fields]) => {
+    const { database } = await startService()
+    await importLines(database, first)
+    const before = await exportLines(database)
+    const result = await importLines(database, second)
+    expect(countsOf(result)).toEqual(counts)
+    if (fields) expect(result.rejects.map((reject) => reject.fields)).toEqual([fields])
+    await expectConsistent(database)
+    if (counts[0] === 0 && counts[1] === 0) expect(await exportLines(database)).toEqual(before)
+    // The same again changes nothing more.
+    expect(countsOf(await importLines(database, second)).slice(0, 2)).toEqual([0, 0])
+  })
+})
+
+describe('each field of a line', () => {
+  const time = (day: number) => new Date(Date.UTC(2026, 0, day)).toISOString()
+  const whole: Line = {
+    ...app,
+    short_description: 'Stars.',
+    version: '2',
+    status: 'approved',
+    total_downloads: 5,
+    average_rating: 4,
+    rating_count: 10,
+    created_at: time(1),
+    updated_at: time(3),
+    approved_at: time(2),
+  }
+  /** What is changed, and the columns of the audit that this is in; none where it is kept beside them. */
+  const changes: Record<
+    Exclude<keyof Line, 'id' | 'slug' | 'unreviewed_since' | 'unreviewed_changes'>,
+    { to: Partial<Line>; audited: string[] }
+  > = {
+    name: { to: { name: 'Sky Map' }, audited: ['name'] },
+    short_description: { to: { short_description: 'Planets.' }, audited: ['short_description'] },
+    description: { to: { description: 'All stars.' }, audited: ['description'] },
+    version: { to: { version: '3' }, audited: ['version'] },
+    package_name: { to: { package_name: 'org.example.stars' }, audited: ['package_name'] },
+    category: { to: { category: 'games' }, audited: ['category_id'] },
+    developer_name: { to: { developer_name: 'Bob' }, audited: ['developer_id'] },
+    status: { to: { status: 'pending' }, audited: ['status'] },
+    rejection_reason: {
+      to: { status: 'rejected', rejection_reason: 'Dark.' },
+      audited: ['rejection_reason', 'status'],
+    },
+    total_downloads: { to: { total_downloads: 6 }, audited: ['total_downloads'] },
+    average_rating: { to: { average_rating: 4.5, rating_count: 10 }, audited: ['average_rating'] },
+    rating_count: { to: { average_rating: 4, rating_count: 11 }, audited: ['other_rating_count'] },
+    created_at: { to: { created_at: time(0) }, audited: [] },
+    updated_at: { to: { updated_at: time(4) }, audited: [] },
+    approved_at: { to: { approved_at: time(1) }, audited: ['approved_at'] },
+    deleted_at: { to: { deleted_at: time(5) }, audited: ['deleted_at'] },
+    reviews: { to: { reviews: [review(4), review(5)] }, audited: ['average_rating'] },
+  }
+  const names = Object.keys(changes) as (keyof typeof changes)[]
+  const slugOf = (name: string) => name.replaceAll('_', '-')
+  const exported = async (...[database]: Parameters<typeof exportLines>) => {
+    const lines = (await exportLines(database)).map((line) => JSON.parse(line))
+    return names.map((name) => lines.find(({ slug }) => slug === slugOf(name)))
+  }
+
+  test('changes the app that is there by itself, and is in the audit', async () => {
+    const { database } = await startService()
+    const before = names.map((name) => ({ ...whole, slug: slugOf(name) }))
+    expect(countsOf(await importLines(database, before))).toEqual([names.length, 0, 0, 0])
+    const there = await exported(database)
+    // With its id, slug and time an app is known whoever owns it; the time is what one of the lines changes.
+    const after = names.map((name, index) => ({
+      ...app,
+      id: there[index].id,
+      slug: slugOf(name),
+      created_at: whole.created_at,
+      ...changes[name].to,
+    }))
+    expect(countsOf(await importLines(database, after))).toEqual([0, names.length, 0, 0])
+
+    const now = await exported(database)
+    for (const [index, name] of names.entries()) {
+      const { category, average_rating, reviews, ...to } = changes[name].to
+      expect(now[index], name).toMatchObject(to)
+      // And nothing else, but for the time of the change.
+      const others = Object.keys(there[index]).filter((field) => !(field in changes[name].to || field === 'updated_at'))
+      for (const field of others) expect(now[index][field], `${name}: ${field}`).toEqual(there[index][field])
+    }
+    expect(now[names.indexOf('category')].category.slug).toBe('games')
+    expect(now[names.indexOf('average_rating')].average_rating).toBe(4.5)
+    expect(now[names.indexOf('reviews')].reviews).toMatchObject([review(4), review(5)])
+
+    const entries = await database.read(({ sql }) =>
+      sql('audit').join('apps', 'apps.id', 'audit.app_id').orderBy('audit.id').select('apps.slug', 'audit.after'),
+    )
+    const audited = new Map(entries.map(({ slug, after }) => [slug, Object.keys(JSON.parse(after)).toSorted()]))
+    expect(names.map((name) => [name, audited.get(slugOf(name))])).toEqual(
+      names.map((name) => [name, changes[name].audited]),
+    )
+    await expectConsistent(database)
+  })
+
+  test('stays as it is there where it is left out', async () => {
+    const { database } = await startService()
+    await importLines(
+      database,
+      names.map((name) => ({ ...whole, slug: slugOf(name), ...changes[name].to })),
+    )
+    const before = await exported(database)
+    const least = names.map((name) => {
+      const { description, category, developer_name, deleted_at } = { ...whole, ...changes[name].to }
+      const needed = { name: changes[name].to.name ?? whole.name, description, category, developer_name }
+      return { ...needed, slug: slugOf(name), ...(deleted_at && { deleted_at }) }
+    })
+    expect(countsOf(await importLines(database, least))).toEqual([0, 0, names.length, 0])
+    expect(await exported(database)).toEqual(before)
+  })
+
+  test('has a default where a new app leaves it out', async () => {
+    const now = new Date(holdClock()).toISOString()
+    const { database } = await startService()
+    await importLines(database, [app, { ...app, name: 'Moon Map', status: 'approved' }])
+    const [least, approved] = (await exportLines(database)).slice(-2).map((line) => JSON.parse(line))
+    const common = {
+      ...app,
+      short_description: null,
+      package_name: null,
+      rejection_reason: null,
+      rating_count: null,
+      approved_at: null,
+      deleted_at: null,
+      unreviewed_since: null,
+      unreviewed_changes: null,
+      category: { id: 1, slug: 'tools', name: 'Tools' },
+      version: '1.0.0',
+      total_downloads: 0,
+      average_rating: null,
+      reviews: [],
+      created_at: now,
+      updated_at: now,
+    }
+    expect(least).toEqual({ ...common, id: expect.any(Number), slug: 'star-map', status: 'pending' })
+    expect(approved).toEqual({
+      ...common,
+      id: least.id + 1,
+      name: 'Moon Map',
+      slug: 'moon-map',
+      status: 'approved',
+      approved_at: now,
+    })
+  })
+})
+
+test('reviews that are changed and changed back within a millisecond give another ETag each time', async () => {
+  const service = await startService()
+  const line = (comment: string) => ({
+    ...app,
+    slug: 'stars',
+    status: 'approved',
+    reviews: [{ ...review(4), id: 50, comment }],
+  })
+  await importLines(service.database, [line('A')])
+  const [{ id }] = (await service.get('/apps?search=star')).body.data.apps
+  holdClock()
+  const etags = new Set<unknown>()
+  for (const comment of ['B', 'A', 'B']) {
+    expect(countsOf(await importLines(service.database, [line(comment)]))).toEqual([0, 1, 0, 0])
+    etags.add((await service.get(`/apps/${id}`)).headers.etag)
+  }
+  expect(etags.size).toBe(3)
+})
+
+test('a category keeps the id that its line names, where that is free', async () => {
+  const { database } = await startService()
+  const category = (slug: string, id: number) => ({ ...app, name: slug, category: { id, slug, name: slug } })
+  expect(countsOf(await importLines(database, [category('sky', 40), category('sea', 1), category('sun', 40)]))).toEqual(
+    [3, 0, 0, 0],
+  )
+  const ids = await database.read(({ sql }) =>
+    sql('categories').whereIn('slug', ['sea', 'sky', 'sun']).orderBy('slug').pluck('id'),
+  )
+  expect([ids[1], new Set([1, ...ids]).size]).toEqual([40, 4])
+})
+
+test('of lines that know one app twice, each is told of under its own number', async () => {
+  const { database } = await startService()
+  const known = { ...app, package_name: 'org.example.stars', slug: 'stars' }
+  await importLines(database, [known, { ...app, name: 'Moon', slug: 'moon' }])
+  const { slug: _, ...byPackage } = known
+  const { package_name: __, ...bySlug } = known
+  const refused = { ...byPackage, slug: 'moon' }
+  const lines = [
+    { ...byPackage, version: '2' },
+    { ...bySlug, version: '3' },
+    { ...app, category: 'none' },
+    refused,
+    app,
+  ]
+  const { rejects, ...summary } = await importLines(database, lines)
+  expect(rejects.toSorted((one, other) => one.line - other.line)).toEqual([
+    { line: 3, fields: ['/category'] },
+    { line: 4, fields: ['/slug'] },
+  ])
+  expect(countsOf(summary)).toEqual([1, 2, 0, 2])
+  expect(JSON.parse((await exportLines(database)).at(-3) ?? '')).toMatchObject({ slug: 'stars', version: '3' })
+})
+
+test('merging a stranger’s catalogue leaves what is there as it is, gives other slugs where it must, and the same ones again', async () => {
+  const { database } = await startService()
+  const own = [
+    { ...app, slug: 'stars', reviews: [review(5)] },
+    { ...app, slug: 'moon', name: 'Moon', reviews: [review(4)] },
+  ]
+  await importLines(database, own)
+  const before = await exportLines(database)
+  const [first, second] = ['2026-01-01T00:00:00.000Z', '2026-01-02T00:00:00.000Z']
+  const theirs = [
+    { ...app, slug: 'stars', developer_name: 'Grace', created_at: first, reviews: [] },
+    { ...app, slug: 'moon', developer_name: 'Grace', created_at: second },
+    { ...app, slug: 'stars-2', developer_name: 'Grace', name: 'Stars' },
+    { ...app, slug: 'sun', developer_name: 'Grace', name: 'Sun' },
+  ]
+  expect(await importLines(database, theirs)).toMatchObject({ created: 4, other_slugs: 2, rejected: 0 })
+  expect((await exportLines(database)).slice(0, before.length)).toEqual(before)
+  const slugs = await database.read(({ sql }) =>
+    sql('apps')
+      .join('developers', 'developers.id', 'developer_id')
+      .where('developers.name', 'Grace')
+      .orderBy('slug')
+      .pluck('slug'),
+  )
+  expect(slugs).toEqual(['moon-2', 'stars-2', 'stars-3', 'sun'])
+  expect(countsOf(await importLines(database, theirs))).toEqual([0, 0, 4, 0])
+  const renamed = theirs.map((line) => ({ ...line, description: 'Changed.' }))
+  expect(countsOf(await importLines(database, renamed))).toEqual([0, 4, 0, 0])
+  expect((await exportLines(database)).slice(0, before.length)).toEqual(before)
+})
+
+describe('an app that was given another slug than its line’s is known again', () => {
+  const [first, second] = ['2026-01-01T00:00:00.000Z', '2026-01-02T00:00:00.000Z']
+  const graces = { ...app, developer_name: 'Grace' }
+  const eves = { ...app, developer_name: 'Eve' }
+  test.for<[what: string, there: object[], lines: object[], counts: number[]]>([
+    [
+      'by its time of creation, whatever it is called now',
+      [{ ...graces, slug: 'stars', created_at: first }],
+      [{ ...graces, slug: 'stars', created_at: first, name: 'Sky' }],
+      [0, 1, 0, 0],
+    ],
+    [
+      'not by the name of another, for which another line asks',
+      [{ ...graces, slug: 'stars' }],
+      [
+        { ...graces, slug: 'moon' },
+        { ...graces, slug: 'stars', name: 'Sky' },
+      ],
+      [2, 0, 0, 0],
+    ],
+    [
+      'not by the time of another, for which another line asks',
+      [{ ...graces, slug: 'stars', created_at: first }],
+      [
+        { ...graces, slug: 'moon', created_at: first },
+        { ...graces, slug: 'stars', created_at: second },
+      ],
+      [2, 0, 0, 0],
+    ],
+    [
+      'not by the name of another developer’s, for which another line asks',
+      [{ ...eves, slug: 'stars' }],
+      [
+        { ...eves, slug: 'moon' },
+        { ...graces, slug: 'stars' },
+      ],
+      [2, 0, 0, 0],
+    ],
+  ])('%s', async ([, there, lines, counts]) => {
+    const { database } = await startService()
+    await importLines(database, [
+      { ...app, slug: 'stars' },
+      { ...app, slug: 'moon' },
+    ])
+    expect(await importLines(database, there)).toMatchObject({ created: 1, other_slugs: 1 })
+    expect(countsOf(await importLines(database, lines))).toEqual(counts)
+    expect(countsOf(await importLines(database, lines)).slice(0, 2)).toEqual([0, 0])
+  })
+})
+
+test('only what is new comes in where nothing else is wanted, and not even a category beside it', async () => {
+  const { database } = await startService()
+  const sky = { id: 50, slug: 'sky', name: 'Sky', created_at: '2026-01-01T00:00:00.000Z' }
+  await importLines(database, [{ ...app, slug: 'stars' }, { category: sky }])
+  const before = await exportLines(database)
+  const lines = [
+    { ...app, slug: 'stars', description: 'Changed.', category: { slug: 'ghost', name: 'Ghost' } },
+    { ...app, name: 'Moon' },
+    { category: { ...sky, name: 'Air' } },
+  ]
+  expect(countsOf(await importLines(database, lines, true))).toEqual([1, 0, 2, 0])
+  expect((await exportLines(database)).slice(0, before.length)).toEqual(before)
+  expect(await database.read(({ sql }) => sql('categories').where({ slug: 'ghost' }))).toEqual([])
+})
+
+test('two lines that know one app by different names, side by side', async () => {
+  const { database } = await startService()
+  const both = { ...app, package_name: 'org.example.stars', slug: 'stars', status: 'approved' }
+  await importLines(database, [both])
+  const { slug: _, ...byPackage } = both
+  const { package_name: __, ...bySlug } = both
+  const lines = [
+    { ...byPackage, category: 'games' },
+    { ...bySlug, category: 'empty' },
+  ]
+  expect(countsOf(await importLines(database, lines))).toEqual([0, 2, 0, 0])
+  await expectConsistent(database)
+  expect(JSON.parse((await exportLines(database)).at(-1) ?? '')).toMatchObject({ category: { slug: 'empty' } })
+})
+
+test('a package name, then the same in another case', async () => {
+  const { database } = await startService()
+  const lines = ['org.example.stars', 'org.Example.Stars'].map((package_name) => ({ ...app, package_name }))
+  expect(countsOf(await importLines(database, lines))).toEqual([1, 1, 0, 0])
+  expect(JSON.parse((await exportLines(database)).at(-1) ?? '')).toMatchObject({ package_name: 'org.Example.Stars' })
+})
+
+test('lines with and without ids, in any order', async () => {
+  const { database } = await startService()
+  const numbered = { ...app, name: 'Moon', id: 7, reviews: [{ ...review(5), id: 4 }] }
+  const lines = [{ ...app, reviews: [review(4)] }, numbered, { ...app, name: 'Sun', id: 7 }]
+  expect(countsOf(await importLines(database, lines))).toEqual([3, 0, 0, 0])
+  const ids = await database.read(({ sql }) =>
+    sql('apps').whereIn('name', ['Star Map', 'Moon', 'Sun']).orderBy('name').pluck('id'),
+  )
+  expect([ids[0], new Set(ids).size]).toEqual([7, 3])
+})
+
+test('changed reviews keep their ids, count in the average, and are in the audit', async () => {
+  const { database } = await startService()
+  const line = (first: number) => ({
+    ...app,
+    slug: 'stars',
+    reviews: [
+      { ...review(first), id: 50 },
+      { ...review(5, 1), id: 51 },
+    ],
+  })
+  await importLines(database, [line(5)])
+  expect(countsOf(await importLines(database, [line(1)]))).toEqual([0, 1, 0, 0])
+  const stored = await database.read(async ({ sql }) => {
+    const row = await sql('apps').where({ slug: 'stars' }).first('id', 'average_rating', 'review_count')
+    const audit = await sql('audit')
+      .where({ app_id: row?.id ?? 0, action: 'app import' })
+      .orderBy('id', 'desc')
+      .first()
+    return {
+      row,
+      audit,
+      ids: await sql('reviews')
+        .where({ app_id: row?.id ?? 0 })
+        .pluck('id'),
+    }
+  })
+  expect(stored.row).toMatchObject({ average_rating: 3, review_count: 2 })
+  expect(stored.ids).toEqual([50, 51])
+  expect(JSON.parse(stored.audit?.after ?? '')).toEqual({ average_rating: 3 })
+  // Without reviews, a rating may stand for itself.
+  const bare = { ...app, slug: 'stars', reviews: [], average_rating: 3.5 }
+  expect(countsOf(await importLines(database, [bare]))).toEqual([0, 1, 0, 0])
+  expect(countsOf(await importLines(database, [bare]))).toEqual([0, 0, 1, 0])
+})
+
+test('an owner and name of several apps says too little, one of a deleted and a kept app enough', async () => {
+  const service = await startService()
+  const { database } = service
+  await importLines(database, [
+    { ...app, slug: 'a' },
+    { ...app, slug: 'b' },
+  ])
+  expect((await importLines(database, [app])).rejects).toEqual([{ line: 1, fields: ['/name'] }])
+  const id = await database.read(async ({ sql }) => (await sql('apps').where({ slug: 'b' }).first('id'))?.id)
+  await service.request('DELETE', `/apps/${id}`, { key: service.world.keys.ada })
+  expect(countsOf(await importLines(database, [app]))).toEqual([0, 0, 1, 0])
+})
+
+test('what an owner has changed still waits for a look after an export was imported', async () => {
+  const { database, request, world } = await startService()
+  await request('PUT', `/apps/${world.apps.approved}`, { key: world.keys.ada, json: { description: 'Changed.' } })
+  const lines = await exportLines(database)
+  expect(countsOf(await importLines(database, lines))).toEqual([0, 0, lines.length, 0])
+  const row = await database.read(({ sql }) => sql('apps').where({ id: world.apps.approved }).first('unreviewed_since'))
+  expect(row?.unreviewed_since).toBeTruthy()
+})
+
+test('what an operator has yet to look at is there after a move, with what was changed', async () => {
+  const source = await startService()
+  const { world, request } = source
+  const write = (id: number, json: object) => request('PUT', `/apps/${id}`, { key: world.keys.ada, json })
+  const { approved, rejected } = world.apps
+  await write(approved, { description: 'Changed.', short_description: '', category_id: world.categories.games })
+  await write(approved, { description: 'Changed again.', name: 'Tide' })
+  await write(rejected, { description: 'Mended.' })
+  await write(rejected, { version: '2' })
+  const empty = await emptyDatabase()
+  await importLines(empty, await exportLines(source.database))
+  const moderation = (from: Database) =>
+    from.snapshot(async (connection) => {
+      const { queue, dossier } = moderationStore(connection)
+      return [await queue('changed', {}, 9, 0), await queue('pending', {}, 9, 0), (await dossier(rejected, 1)).changes]
+    })
+  const waiting = await moderation(source.database)
+  expect(waiting).toMatchObject([
+    {
+      total: 1,
+      apps: [
+        {
+          changes: [
+            { field: 'name', before: 'Tide Clock', after: 'Tide' },
+            { field: 'short_description', before: 'High and low water', after: null },
+            { field: 'description', before: 'Tide Clock is here.', after: 'Changed again.' },
+            { field: 'category', before: 'tools', after: 'games' },
+          ],
+        },
+      ],
+    },
+    { total: 3 },
+    [
+      { field: 'description', before: 'Broken Compass is here.', after: 'Mended.' },
+      { field: 'version', before: '1.0.0', after: '2' },
+    ],
+  ])
+  expect(await moderation(empty)).toEqual(waiting)
+})
+
+test('an export of a catalogue that changes meanwhile is one moment of it', async () => {
+  const { database, request, world } = await startService()
+  await importLines(
+    database,
+    Array.from({ length: 400 }, (_, index) => ({ ...app, slug: `a${index}`, description: 'Long. '.repeat(200) })),
+  )
+  const before = await exportLines(database)
+  // The last app changes when the first line is written.
+  const changed = async () => {
+    await request('PUT', `/apps/${world.apps.bobs}`, { key: world.keys.bob, json: { description: 'Changed.' } })
+    await importLines(database, [{ ...app, slug: 'a399', description: 'Changed.' }])
+  }
+  const lines: string[] = []
+  const output = new Writable({
+    highWaterMark: 1,
+    write(chunk, _encoding, done) {
+      lines.push(chunk.toString().trimEnd())
+      if (lines.length === 1) changed().then(() => done(), done)
+      else done()
+    },
+  })
+  await exportCatalogue(database, output)
+  expect(lines).toEqual(before)
+  expect(await exportLines(database)).not.toEqual(before)
+})
+
+test('an export has the reviews of an app in the order of their ids, whenever they were written', async () => {
+  const { database } = await startService()
+  const reviews = [3, 1, 2].map((seconds, index) => ({ id: 50 + index, ...review(4, seconds) }))
+  await importLines(database, [{ ...app, slug: 'stars', reviews }])
+  expect(JSON.parse((await exportLines(database)).at(-1) ?? '').reviews).toEqual(reviews)
+})
+
+test('what has changed since an export is asked for from a minute before it: the clocks of those who write differ', async () => {
+  const { database } = await startService()
+  const output = () => new Writable({ write: (_chunk, _encoding, done) => done() })
+  const before = await database.horizon()
+  const { next, ...counts } = await exportCatalogue(database, output())
+  expect(counts).toEqual({ apps: 6, categories: 3 })
+  const horizon = Date.parse(next) + 60_000
+  expect(horizon).toBeGreaterThanOrEqual(before.getTime())
+  expect(horizon).toBeLessThanOrEqual((await database.horizon()).getTime())
+})
+
+test('an export ends with the reason why nobody takes it any more', async () => {
+  const { database } = await startService()
+  const closed = new Writable()
+  const broken = new Writable()
+  broken.on('error', () => {})
+  const reason = new Error('no room')
+  closed.destroy()
+  broken.destroy(reason)
+  await expect(exportCatalogue(database, closed)).rejects.toThrow('what the export is written to was closed')
+  await expect(exportCatalogue(database, broken)).rejects.toBe(reason)
+})
+
+test('a deleted app is brought back by a line that is later and says so, and by no other', async () => {
+  const { database } = await startService()
+  const line = { ...app, slug: 'stars', updated_at: '2026-01-02T00:00:00Z' }
+  await importLines(database, [{ ...line, deleted_at: '2026-01-02T00:00:00Z' }])
+  const rejects = [{ line: 1, fields: [''] }]
+  expect((await importLines(database, [{ ...line, updated_at: '2026-01-03T00:00:00Z' }])).rejects).toEqual(rejects)
+  expect((await importLines(database, [{ ...line, deleted_at: null }])).rejects).toEqual(rejects)
+  const restored = { ...line, deleted_at: null, updated_at: '2026-01-03T00:00:00Z' }
+  expect(countsOf(await importLines(database, [restored]))).toEqual([0, 1, 0, 0])
+})
+
+describe('lines of categories', () => {
+  const created_at = '2026-01-01T00:00:00.000Z'
+  const sky = { id: 50, slug: 'sky', name: 'Sky', created_at }
+  const sea = { id: 51, slug: 'sea', name: 'Sea', created_at }
+  test.for<[what: string, categories: object[], counts: number[], names: Record<number, string>]>([
+    ['that are there', [sky, sea], [0, 0, 2, 0], { 50: 'sky Sky', 51: 'sea Sea' }],
+    ['with another name', [{ ...sky, name: 'Air' }], [0, 1, 0, 0], { 50: 'sky Air', 51: 'sea Sea' }],
+    [
+      'that exchange their names',
+      [
+        { ...sky, slug: 'sea', name: 'Sea' },
+        { ...sea, slug: 'sky', name: 'Sky' },
+      ],
+      [0, 2, 0, 0],
+      { 50: 'sea Sea', 51: 'sky Sky' },
+    ],
+    [
+      'that pass a name on, the last of them to a new one',
+      [
+        { ...sky, slug: 'air', name: 'Air' },
+        { ...sea, slug: 'sky', name: 'Sky' },
+        { slug: 'sea', name: 'Sea' },
+      ],
+      [1, 2, 0, 0],
+      { 50: 'air Air', 51: 'sky Sky', 52: 'sea Sea' },
+    ],
+    [
+      'with a name that another keeps, and what rests on it',
+      [
+        { ...sky, slug: 'tools' },
+        { ...sea, slug: 'sky', name: 'Sky' },
+      ],
+      [0, 0, 0, 2],
+      { 50: 'sky Sky', 51: 'sea Sea' },
+    ],
+    [
+      'of a stranger with the same id',
+      [{ ...sky, slug: 'air', name: 'Air', created_at: '2026-01-02T00:00:00.000Z' }],
+      [1, 0, 0, 0],
+      { 50: 'sky Sky', 51: 'sea Sea', 52: 'air Air' },
+    ],
+  ])('%s', async ([, categories, counts, names]) => {
+    const { database } = await startService()
+    const lines = (list: object[]) => list.map((category) => ({ category }))
+    expect(countsOf(await importLines(database, lines([sky, sea])))).toEqual([2, 0, 0, 0])
+    expect(countsOf(await importLines(database, lines(categories)))).toEqual(counts)
+    const rows = await database.read(({ sql }) => sql('categories').where('id', '>=', 50))
+    expect(Object.fromEntries(rows.map(({ id, slug, name }) => [id, `${slug} ${name}`]))).toEqual(names)
+  })
+
+  test('that exchange their names where many lines are before them', async () => {
+    const { database } = await startService()
+    await importLines(database, [{ category: sky }, { category: sea }])
+    const exchanged = [
+      { category: { ...sky, name: 'Sea', slug: 'sea' } },
+      { category: { ...sea, name: 'Sky', slug: 'sky' } },
+    ]
+    expect(countsOf(await importLines(database, [...manyApps(999), ...exchanged]))).toEqual([999, 2, 0, 0])
+  })
+
+  test('that are new have ids of their own where they name the same', async () => {
+    const { database } = await startService()
+    const summary = await importLines(database, [{ category: sky }, { category: { ...sea, id: sky.id } }])
+    expect(countsOf(summary)).toEqual([2, 0, 0, 0])
+    const ids = await database.read(({ sql }) => sql('categories').whereIn('slug', ['sky', 'sea']).pluck('id'))
+    expect(new Set(ids).size).toBe(2)
+  })
+
+  test('with another name are in the audit', async () => {
+    const { database } = await startService()
+    await importLines(database, [{ category: sky }])
+    await importLines(database, [{ category: { ...sky, name: 'Air' } }])
+    const entries = await database.read(({ sql }) => sql('audit').where({ category_id: sky.id }).orderBy('id'))
+    expect(entries).toMatchObject([
+      { action: 'category add', before: null, after: '{"slug":"sky","name":"Sky"}' },
+      { action: 'category rename', operator: 'test', before: '{"name":"Sky"}', after: '{"name":"Air"}' },
+    ])
+  })
+})
+
+test('apps exchange their package names, wherever in the file they stand, and take none that another keeps', async () => {
+  const { database } = await startService()
+  const created_at = '2026-01-01T00:00:00Z'
+  const line = (id: number, letter: string) => ({
+    ...app,
+    id,
+    slug: `a${id}`,
+    created_at,
+    package_name: `org.example.${letter}`,
+  })
+  const others = Array.from({ length: 300 }, (_, index) => line(1000 + index, `other${index}`))
+  await importLines(database, [line(70, 'a'), line(71, 'b'), line(72, 'c'), line(73, 'd'), ...others])
+  const moved = [line(70, 'b'), line(71, 'c'), ...others, line(72, 'a')]
+  expect(countsOf(await importLines(database, moved))).toEqual([0, 3, 300, 0])
+  // A new app that takes what one before it has still, since that one waits for another's.
+  const chain = [line(71, 'a'), { ...line(75, 'c'), slug: 'new' }, line(72, 'c2')]
+  expect(countsOf(await importLines(database, chain))).toEqual([1, 2, 0, 0])
+  await importLines(database, [line(72, 'a'), { ...line(75, 'e'), slug: 'new' }, line(71, 'c')])
+  const taking = [line(72, 'd'), line(70, 'a'), line(71, 'b')]
+  expect((await importLines(database, taking)).rejects).toEqual([
+    { line: 1, fields: ['/package_name'] },
+    { line: 2, fields: ['/package_name'] },
+    { line: 3, fields: ['/package_name'] },
+  ])
+  const names = await database.read(({ sql }) =>
+    sql('apps').whereBetween('id', [70, 73]).orderBy('id').pluck('package_name'),
+  )
+  expect(names).toEqual(['b', 'c', 'a', 'd'].map((letter) => `org.example.${letter}`))
+})
+
+test('each refused line is told of by its number, with its text and what is wrong with it', async () => {
+  const { database } = await startService()
+  const clashing = { category: { slug: 'sky', name: 'Tools' } }
+  const moon = { ...app, name: 'Moon', ...clashing }
+  const parts = [
+    Buffer.from(textOf(['{"name": 1}', { category: { slug: 'tools', name: 'Sky' } }, clashing, app])),
+    Buffer.from([0xff, 0x0a]),
+    Buffer.from(textOf([moon])),
+  ]
+  const told: unknown[] = []
+  const summary = await importFrom(database, Readable.from(parts), {
+    onReject: async (number, problems, text) => {
+      told.push([number, problems.map(({ field, message }) => `${field} ${message}`), text])
+    },
+  })
+  expect(countsOf(summary)).toEqual([1, 0, 1, 4])
+  expect(told).toEqual([
+    [1, expect.arrayContaining(['/name must be a string']), '{"name": 1}'],
+    [3, ['/category has a slug or name that another has here: sky, Tools'], JSON.stringify(clashing)],
+    [5, [' is not UTF-8'], undefined],
+    [6, ['/category there is already a category with the name Tools'], JSON.stringify(moon)],
+  ])
+})
+
+test('a refused line leaves no category behind', async () => {
+  const { database } = await startService()
+  await importLines(database, [{ ...app, package_name: 'org.example.a', slug: 'a' }])
+  const line = { ...app, package_name: 'org.example.a', slug: 'b', category: { slug: 'ghost', name: 'Ghost' } }
+  expect((await importLines(database, [line])).rejects).toEqual([{ line: 1, fields: ['/slug'] }])
+  expect(await database.read(({ sql }) => sql('categories').where({ slug: 'ghost' }))).toEqual([])
+})
+
+test('an imported app is as the line says, in the API and in search', async () => {
+  const service = await startService()
+  const line = {
+    ...app,
+    short_description: 'Stars',
+    version: '3',
+    package_name: 'org.example.stars',
+    status: 'approved',
+    total_downloads: 12,
+    created_at: '2026-01-01T00:00:00Z',
+    approved_at: '2026-01-02T00:00:00Z',
+    reviews: [review(5, 1), review(4, 2), review(4, 3)],
+  }
+  await importLines(service.database, [line])
+  const found = (await service.get('/apps?search=stars')).body.data.apps
+  expect(found).toHaveLength(1)
+  const read = (await service.get(`/apps/${found[0].id}`)).body.data.app
+  expect(read).toMatchObject({
+    name: 'Star Map',
+    slug: 'star-map',
+    developer_name: 'Ada',
+    category_slug: 'tools',
+    version: '3',
+    total_downloads: 12,
+    average_rating: 4.33,
+    review_count: 3,
+    created_at: '2026-01-01T00:00:00.000Z',
+    approved_at: '2026-01-02T00:00:00.000Z',
+    updated_at: '2026-01-02T00:00:00.000Z',
+  })
+  expect(read.reviews.map(({ rating }: { rating: number }) => rating)).toEqual([4, 4, 5])
+  const audit = await service.database.read(({ sql }) => sql('audit').where({ app_id: found[0].id }))
+  expect(audit).toEqual([expect.objectContaining({ action: 'app import', operator: 'test', before: null })])
+})
+
+test('an owner and name of deleted apps alone say too little to bring one back', async () => {
+  const service = await startService()
+  await importLines(service.database, [
+    { ...app, slug: 'a', deleted_at: '2026-01-01T00:00:00Z' },
+    { ...app, slug: 'b', deleted_at: '2026-01-01T00:00:00Z' },
+  ])
+  expect((await importLines(service.database, [app])).rejects).toEqual([{ line: 1, fields: [''] }])
+})
+
+test('a deleted app stays deleted', async () => {
+  const service = await startService()
+  const { keys } = service.world
+  await importLines(service.database, [{ ...app, slug: 'stars', status: 'approved' }])
+  const [{ id }] = (await service.get('/apps?search=star')).body.data.apps
+  await service.request('DELETE', `/apps/${id}`, { key: keys.ada })
+  expect((await importLines(service.database, [{ ...app, slug: 'stars', status: 'approved' }])).rejects).toEqual([
+    { line: 1, fields: [''] },
+  ])
+  expect((await service.get(`/apps/${id}`)).status).toBe(404)
+})
+
+test('a dry run tells what would happen and writes nothing', async () => {
+  const { database } = await startService()
+  const before = await exportLines(database)
+  const lines = [app, { name: 'x' }, { ...app, developer_name: 'Bob' }]
+  const result = await database.rehearse((rehearsed) => importLines(rehearsed, lines))
+  expect(countsOf(result)).toEqual([2, 0, 0, 1])
+  expect(await exportLines(database)).toEqual(before)
+})
+
+test('names that clash, and more lines than a batch holds', async () => {
+  const { database } = await startService()
+  const lines = Array.from({ length: 1201 }, (_, index) => ({
+    ...app,
+    name: `Star ${index % 3}`,
+    package_name: `org.example.a${index}`,
+    status: index % 2 ? 'approved' : 'pending',
+    reviews: [review(1 + (index % 5))],
+  }))
+  expect(countsOf(await importLines(database, lines))).toEqual([1201, 0, 0, 0])
+  await expectConsistent(database)
+  // An export reads them a page at a time: each is there once.
+  const exported = (await exportLines(database)).map((line) => JSON.parse(line))
+  const slugs = exported.filter((line) => 'name' in line).map(({ slug }): string => slug)
+  expect([slugs.length, new Set(slugs).size]).toEqual([6 + 1201, 6 + 1201])
+  expect(countsOf(await importLines(database, lines))).toEqual([0, 0, 1201, 0])
+})
+
+test('an export into an empty database gives the same public answers, byte for byte', async () => {
+  const source = await startService()
+  const { keys, apps } = source.world
+  await source.addReviews(apps.bobs, 120)
+  await source.request('PUT', `/apps/${apps.approved}`, { key: keys.ada, json: { description: 'Changed.\n\tOnce.' } })
+  await importLines(source.database, [
+    { ...app, status: 'approved', average_rating: 4.4, rating_count: 69_000_000, reviews: [review(2)] },
+  ])
+  const lines = await exportLines(source.database)
+
+  const empty = openDatabase(await noDatabase())
+  await empty.migrate()
+  expect(countsOf(await importLines(empty, lines))).toEqual([lines.length, 0, 0, 0])
+  await expectConsistent(empty)
+  expect(await exportLines(empty)).toEqual(lines)
+  const target = await startService({ database: () => empty })
+
+  const paths = [
+    '',
+    '?sort=popular',
+    '?sort=rating',
+    '?limit=1&page=2',
+    '?category=tools',
+    '?category=games',
+    '?search=tide',
+    '?search=here',
+    '?search=ada&sort=latest',
+  ]
+    .map((query) => `/apps${query}`)
+    .concat(Array.from({ length: 12 }, (_, index) => `/apps/${index + 1}`))
+  for (const path of paths) {
+    const [one, other] = [await source.get(path), await target.get(path)]
+    expect([other.status, other.text, other.headers.etag, other.headers.link]).toEqual([
+      one.status,
+      one.text,
+      one.headers.etag,
+      one.headers.link,
+    ])
+  }
+  await empty.close()
+})
+
+/** A source that gives the rest of a file when it is told to. */
+function heldSource(first: object[], rest: object[]) {
+  const { promise: held, resolve: goOn } = Promise.withResolvers<void>()
+  async function* source() {
+    yield Buffer.from(textOf(first))
+    await held
+    yield Buffer.from(textOf(rest))
+  }
+  return { source: source(), goOn }
+}
+
+describe('others write while an import waits for its file', () => {
+  const longReviews = Array.from({ length: 3000 }, (_, index) => ({
+    ...review(4, index),
+    comment: 'Seen. '.repeat(150),
+  }))
+  test.for<[read: string, first: object[], refused: number]>([
+    ['many lines', manyApps(1400), 0],
+    ['a few lines of some MiB', manyApps(3).map((line) => ({ ...line, reviews: longReviews })), 0],
+    ['a few such lines that are refused', manyApps(3).map((line) => ({ ...line, id: 'x', reviews: longReviews })), 3],
+  ])('that gave it %s', async ([, first, refused]) => {
+    const { database, databaseUrl } = await startService()
+    const other = openDatabase(databaseUrl)
+    onTestFinished(() => other.close())
+    const { source, goOn } = heldSource(first, manyApps(1400, 1400))
+    const { promise: written, resolve: isWritten } = Promise.withResolvers<void>()
+    const importing = importFrom(database, source, { onProgress: () => isWritten() })
+    await written
+    // Half of the file is not there yet: were the lock held till it is, this would wait in vain.
+    expect(countsOf(await importLines(other, [{ ...app, name: 'Beside' }]))).toEqual([1, 0, 0, 0])
+    goOn()
+    expect(countsOf(await importing)).toEqual([first.length - refused + 1400, 0, 0, refused])
+    await expectConsistent(database)
+  })
+})
+
+test('of a file without a line nothing is written', async () => {
+  const { database } = await startService()
+  const progress: Summary[] = []
+  const summary = await importFrom(database, Readable.from([Buffer.from('\n \n')]), {
+    onProgress: (sums) => progress.push(sums),
+  })
+  expect(countsOf(summary)).toEqual([0, 0, 0, 0])
+  expect(progress).toEqual([])
+})
+
+describe('a file that breaks off', () => {
+  test.for<[thrown: unknown, broken: Error]>([
+    [new Error('unexpected end of file'), new Error('unexpected end of file')],
+    ['no reason', new Error('no reason')],
+  ])('by %s: what was read till then is in', async ([thrown, broken]) => {
+    const { database } = await startService()
+    async function* source() {
+      yield Buffer.from(textOf(manyApps(2)))
+      throw thrown
+    }
+    const sums: number[] = []
+    const summary = await importFrom(database, source(), {
+      onProgress: ({ lines, created }) => sums.push(lines, created),
+    })
+    expect(summary).toEqual({ lines: 2, created: 2, other_slugs: 0, updated: 0, unchanged: 0, rejected: 0, broken })
+    expect(sums).toEqual([2, 2])
+    expect(countsOf(await importLines(database, manyApps(2)))).toEqual([0, 0, 2, 0])
+  })
+})
+
+test('work that an engine has run again is written, counted and refused once', async () => {
+  const { database } = await startService()
+  const undone = new Error('a conflict')
+  let runs = 0
+  const conflicting: Database = {
+    ...database,
+    runsAgain: true,
+    async write(work) {
+      const first = database.write(async (connection) => {
+        await work(connection)
+        throw undone
+      })
+      await expect(first).rejects.toBe(undone)
+      runs++
+      return database.write(work)
+    },
+  }
+  const lines = [
+    ...manyApps(1200),
+    { category: { slug: 'sky', name: 'Sky' } },
+    { name: 'x' },
+    'not json',
+    { ...app, category: 'sky' },
+    // As often as it is run: the same app is claimed anew, so that a batch ends before it.
+    ...manyApps(2, 1199).map((line) => ({ ...line, version: '2' })),
+  ]
+  const { rejects, ...summary } = await importLines(conflicting, lines)
+  expect(summary).toEqual({ lines: 1206, created: 1203, other_slugs: 0, updated: 1, unchanged: 0, rejected: 2 })
+  expect(rejects).toEqual([
+    { line: 1202, fields: ['/description', '/category', '/developer_name'] },
+    { line: 1203, fields: [''] },
+  ])
+  expect(runs).toBeGreaterThan(0)
+  await expectConsistent(database)
+  expect(countsOf(await importLines(database, lines))).toEqual([0, 0, 1204, 2])
+})
+
+test('so many apps exchange their package names as can wait for the end of the file', async () => {
+  const { database } = await startService()
+  const line = (index: number, name: number) => ({
+    ...app,
+    id: 100 + index,
+    slug: `a${index}`,
+    created_at: '2026-01-01T00:00:00Z',
+    package_name: `org.example.p${name}`,
+  })
+  const indexes = Array.from({ length: 5002 }, (_, index) => index)
+  await importLines(
+    database,
+    indexes.map((index) => line(index, index)),
+  )
+  // Each takes its neighbour's.
+  const summary = await importLines(
+    database,
+    indexes.map((index) => line(index, index ^ 1)),
+  )
+  expect(countsOf(summary)).toEqual([0, 5000, 0, 2])
+  expect(summary.rejects).toEqual([
+    { line: 5001, fields: ['/package_name'] },
+    { line: 5002, fields: ['/package_name'] },
+  ])
+  const names = await database.read(({ sql }) => sql('apps').where('id', '>=', 100).orderBy('id').pluck('package_name'))
+  expect(names).toEqual(indexes.map((index) => `org.example.p${index < 5000 ? index ^ 1 : index}`))
+})

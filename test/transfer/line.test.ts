@@ -1,0 +1,366 @@
+import { Ajv } from 'ajv'
+import addFormats from 'ajv-formats'
+import { expect, test } from 'vitest'
+import { isCategoryLine, lineSchema, readLine } from '../../src/transfer/line.ts'
+
+const app = { name: 'Star Map', description: 'The sky.', category: 'tools', developer_name: 'Ada' }
+const review = { reviewer_name: 'Cy', rating: 4, comment: '', created_at: '2026-01-01T00:00:00.000Z' }
+
+test.for<[what: string, line: object, problems: string[]]>([
+  ['the least', app, []],
+  [
+    'everything',
+    {
+      ...app,
+      id: 7,
+      short_description: '',
+      version: '2',
+      package_name: 'org.example.a',
+      slug: 'star',
+      category: { id: 1, slug: 'sky', name: 'Sky' },
+      status: 'approved',
+      total_downloads: 5,
+      created_at: '2026-01-01T00:00:00Z',
+      updated_at: '2026-01-01T01:00:00+01:00',
+      approved_at: '2026-01-02T00:00:00.123456Z',
+      deleted_at: '2026-02-02T00:00:00Z',
+      reviews: [{ ...review, id: 3 }],
+    },
+    [],
+  ],
+  ['nothing', {}, ['/name', '/description', '/category', '/developer_name']],
+  ['an unknown field', { ...app, colour: 'red' }, ['/colour']],
+  [
+    'each field, outside its rules',
+    { ...app, id: 0, slug: 'A B', status: 'new', total_downloads: -1, category: '', version: '', developer_name: '' },
+    ['/id', '/version', '/slug', '/category', '/developer_name', '/status', '/total_downloads'],
+  ],
+  [
+    'each time, outside its rules',
+    {
+      ...app,
+      created_at: 'x',
+      updated_at: 'x',
+      approved_at: 'x',
+      deleted_at: 'x',
+      unreviewed_since: 'x',
+      category: { id: 0, slug: 'sky', name: 'Sky', created_at: 'x' },
+      reviews: [{ ...review, id: 0, created_at: 'x' }],
+    },
+    [
+      '/category/id',
+      '/category/created_at',
+      '/created_at',
+      '/updated_at',
+      '/approved_at',
+      '/deleted_at',
+      '/unreviewed_since',
+      '/reviews/0/id',
+      '/reviews/0/created_at',
+    ],
+  ],
+  [
+    'each text, over its length',
+    { ...app, slug: 'x'.repeat(1000), category: 'x'.repeat(1000) },
+    ['/slug', '/category'],
+  ],
+  [
+    'each change, outside its rules',
+    {
+      ...app,
+      unreviewed_since: '2026-01-01T00:00:00Z',
+      unreviewed_changes: {
+        name: '',
+        short_description: 'x'.repeat(1000),
+        description: '',
+        version: '',
+        package_name: 'a',
+        category: 'A B',
+      },
+    },
+    [
+      '/unreviewed_changes/name',
+      '/unreviewed_changes/short_description',
+      '/unreviewed_changes/description',
+      '/unreviewed_changes/version',
+      '/unreviewed_changes/package_name',
+      '/unreviewed_changes/category',
+    ],
+  ],
+  [
+    'changes that are none',
+    { ...app, unreviewed_since: '2026-01-01T00:00:00Z', unreviewed_changes: 7 },
+    ['/unreviewed_changes'],
+  ],
+  [
+    'unknown fields within',
+    {
+      ...app,
+      category: { slug: 'sky', name: 'Sky', hue: 1 },
+      unreviewed_since: '2026-01-01T00:00:00Z',
+      unreviewed_changes: { hue: 1 },
+    },
+    ['/category/hue', '/unreviewed_changes/hue'],
+  ],
+  [
+    'a category with more beside it',
+    { category: { slug: 'sky', name: 'Sky' }, id: 1 },
+    ['/name', '/description', '/developer_name'],
+  ],
+  ['a category without a slug', { ...app, category: { name: 'Sky' } }, ['/category/slug']],
+  [
+    'a category of a time that is none',
+    { category: { slug: 'sky', name: 'Sky', created_at: '2016-12-31T23:59:60Z' } },
+    ['/category/created_at'],
+  ],
+  [
+    'a category of an app, of a time that is none',
+    { ...app, category: { slug: 'sky', name: 'Sky', created_at: '2016-12-31T23:59:60Z' } },
+    ['/category/created_at'],
+  ],
+  [
+    'a review of a time that is none',
+    { ...app, reviews: [review, { ...review, created_at: '2016-12-31T23:59:60Z' }] },
+    ['/reviews/1/created_at'],
+  ],
+  [
+    'a time that nobody can have meant',
+    { ...app, created_at: `2026-01-01T00:00:00.${'0'.repeat(40)}Z` },
+    ['/created_at'],
+  ],
+  [
+    'days that not every month has',
+    {
+      ...app,
+      created_at: '2026-02-29T00:00:00.000Z',
+      updated_at: '2026-04-31T00:00:00.000Z',
+      approved_at: '2026-13-01T00:00:00.000Z',
+      deleted_at: '2026-01-01T24:00:00.000Z',
+    },
+    ['/created_at', '/updated_at', '/approved_at', '/deleted_at'],
+  ],
+  [
+    'days that some have',
+    { ...app, created_at: '2024-02-29T00:00:00.000Z', updated_at: '2026-03-31T23:59:59.999Z' },
+    [],
+  ],
+  [
+    'changes with their time',
+    {
+      ...app,
+      unreviewed_since: '2026-01-01T00:00:00Z',
+      unreviewed_changes: { name: 'Star', category: 'sky', package_name: null },
+    },
+    [],
+  ],
+  ['a time without its changes', { ...app, unreviewed_since: '2026-01-01T00:00:00Z' }, ['/unreviewed_changes']],
+  ['an average below zero', { ...app, average_rating: -1 }, ['/average_rating']],
+  ['as many ratings as there can be', { ...app, average_rating: 4, rating_count: 1e12 }, []],
+  ['no ratings, of which nothing more is said', { ...app, rating_count: 0 }, []],
+  ['a name that the API would refuse', { ...app, name: 'a'.repeat(101) }, ['/name']],
+  ['a description with a control character', { ...app, description: 'a\u0000' }, ['/description']],
+  [
+    'a reason with a control character',
+    { ...app, status: 'rejected', rejection_reason: 'No.\u001b[2J' },
+    ['/rejection_reason'],
+  ],
+  [
+    'names and a review with control characters',
+    {
+      ...app,
+      category: { slug: 'sky', name: 'The\nSky' },
+      developer_name: 'A\nda',
+      reviews: [{ ...review, reviewer_name: 'B\no', comment: 'a\u0000' }],
+    },
+    ['/category/name', '/developer_name', '/reviews/0/reviewer_name', '/reviews/0/comment'],
+  ],
+  [
+    'names that nobody sees, and those that turn the direction of reading',
+    {
+      ...app,
+      name: '\u200b',
+      version: '\u3164',
+      category: { slug: 'sky', name: 'a\u202eb' },
+      developer_name: '\u2060',
+      reviews: [{ ...review, reviewer_name: '\u2066' }],
+    },
+    ['/name', '/version', '/category/name', '/developer_name', '/reviews/0/reviewer_name'],
+  ],
+  ['a name with a tag', { ...app, name: 'Star\u{e0041}' }, ['/name']],
+  ['a version with spaces within', { ...app, version: ' Varies with device ' }, []],
+  ['a package name of two parts', { ...app, package_name: 'a.b' }, ['/package_name']],
+  ['a category without a name', { ...app, category: { slug: 'sky' } }, ['/category/name']],
+  ['a category that is no slug', { ...app, category: 'The Sky' }, ['/category']],
+  ['a rejected app without a reason', { ...app, status: 'rejected' }, ['/rejection_reason']],
+  ['a reason without a rejection', { ...app, rejection_reason: 'No.' }, ['/rejection_reason']],
+  ['a rejected app with a reason', { ...app, status: 'rejected', rejection_reason: 'No.' }, []],
+  ['a rating of an app without reviews', { ...app, average_rating: 4.5, reviews: [] }, []],
+  ['ratings beside reviews', { ...app, average_rating: 4.5, rating_count: 3, reviews: [review] }, []],
+  [
+    'what is not set, as an export has it',
+    {
+      ...app,
+      package_name: null,
+      short_description: null,
+      rejection_reason: null,
+      average_rating: null,
+      rating_count: null,
+      approved_at: null,
+      deleted_at: null,
+      unreviewed_since: null,
+      unreviewed_changes: null,
+    },
+    [],
+  ],
+  ['a name that is not set', { ...app, name: null }, ['/name']],
+  ['a category alone', { category: { slug: 'sky', name: 'Sky', created_at: '2026-01-01T00:00:00Z' } }, []],
+  ['a category alone by its slug', { category: 'sky' }, ['/name', '/description', '/developer_name']],
+  ['changes without their time', { ...app, unreviewed_changes: { name: 'Star' } }, ['/unreviewed_changes']],
+  [
+    'changes of a rejected app',
+    {
+      ...app,
+      status: 'rejected',
+      rejection_reason: 'No.',
+      unreviewed_since: '2026-01-01T00:00:00Z',
+      unreviewed_changes: {},
+    },
+    ['/unreviewed_since'],
+  ],
+  ['no ratings', { ...app, average_rating: 0, rating_count: 0 }, []],
+  ['a number of ratings without their average', { ...app, rating_count: 3 }, ['/rating_count']],
+  ['an average of no ratings', { ...app, average_rating: 4, rating_count: 0 }, ['/rating_count']],
+  ['more ratings than there can be', { ...app, average_rating: 4, rating_count: 1e12 + 1 }, ['/rating_count']],
+  ['a rating below one star', { ...app, average_rating: 0.99 }, ['/average_rating']],
+  ['a rating of one star', { ...app, average_rating: 1 }, []],
+  ['a rating of five stars', { ...app, average_rating: 5 }, []],
+  ['a rating above five stars', { ...app, average_rating: 5.01 }, ['/average_rating']],
+  ['a rating of none', { ...app, average_rating: 0 }, []],
+  [
+    'the first and the last time there is',
+    { ...app, created_at: '0000-01-01T00:00:00Z', updated_at: '9999-12-31T23:59:59.999Z' },
+    [],
+  ],
+  [
+    'a time that is none',
+    { ...app, created_at: 'yesterday', approved_at: '2026-02-30T00:00:00Z' },
+    ['/created_at', '/approved_at'],
+  ],
+  ['a leap second, which has no number', { ...app, created_at: '2016-12-31T23:59:60Z' }, ['/created_at']],
+  [
+    'reviews that are none, each named',
+    { ...app, reviews: [{ ...review, rating: 6 }, review, { ...review, reviewer_name: '' }, {}] },
+    [
+      '/reviews/0/rating',
+      '/reviews/2/reviewer_name',
+      '/reviews/3/reviewer_name',
+      '/reviews/3/rating',
+      '/reviews/3/comment',
+      '/reviews/3/created_at',
+    ],
+  ],
+])('%s', ([, line, problems]) => {
+  const read = readLine(JSON.stringify(line))
+  expect(Array.isArray(read) ? read.map(({ field }) => field) : []).toEqual(problems)
+  for (const { message } of Array.isArray(read) ? read : []) expect(message).toMatch(/\w+ \w+/)
+})
+
+test('a line of a category alone is told from that of an app', () => {
+  const lines = [app, { category: { slug: 'sky', name: 'Sky' } }].map((line) => readLine(JSON.stringify(line)))
+  expect(lines.map((line) => (Array.isArray(line) ? line : isCategoryLine(line)))).toEqual([false, true])
+})
+
+test.for(['', '{', 'null', '[]', '"app"', '1'])('%j is no line', (text) => {
+  expect(readLine(text)).toEqual([expect.objectContaining({ in: 'body', field: '' })])
+})
+
+test.for<[what: string, text: string, field: string, problem: RegExp]>([
+  ['a field that is there twice', '{"name":"A","name":"B"}', '/name', /must be there once/],
+  ['what is nested too deeply', `${'['.repeat(200_000)}${']'.repeat(200_000)}`, '', /nested too deeply/],
+  [
+    'half a surrogate pair',
+    JSON.stringify({ ...app, name: 'A?' }).replace('?', '\\ud83d'),
+    '/name',
+    /well-formed Unicode/,
+  ],
+  [
+    'a year that has no four digits',
+    JSON.stringify({ ...app, created_at: '9999-12-31T23:59:59-12:00' }),
+    '/created_at',
+    /years 0000 to 9999/,
+  ],
+  ['what is no JSON', '{', '', /^is not valid JSON$/],
+  [
+    'a time that is none',
+    JSON.stringify({ ...app, created_at: 'yesterday' }),
+    '/created_at',
+    /^must be a time such as 2026-/,
+  ],
+  [
+    'a category that is no slug',
+    JSON.stringify({ ...app, category: 'The Sky' }),
+    '/category',
+    /^must be lower-case letters and digits/,
+  ],
+  ['a category of no character', JSON.stringify({ ...app, category: '' }), '/category', /^must not be empty$/],
+])('%s is refused', ([, text, field, problem]) => {
+  expect(readLine(text)).toEqual([expect.objectContaining({ field, message: expect.stringMatching(problem) })])
+})
+
+test.for([
+  'On 2026-01-01T00:00:00.000Z',
+  '2026-01-01T00:00:00.000Z!',
+  'xxxx-01-01T00:00:00.000Z',
+  '6-01-01T00:00:00.000Z',
+  '2026-00-01T00:00:00.000Z',
+  '2026-01-00T00:00:00.000Z',
+  '2026-01-1xT00:00:00.000Z',
+  '2026-01-01T0x:00:00.000Z',
+  '2026-01-01T00:60:60.000Z',
+  '2026-01-01T00:0x:0x.000Z',
+  '2026-01-01T00:00.000Z',
+  '2026-01-01T00:00:00.xxxZ',
+])('%s is no time, however much it looks like one', (created_at) => {
+  expect(readLine(JSON.stringify({ ...app, created_at }))).toEqual([expect.objectContaining({ field: '/created_at' })])
+})
+
+test('texts are trimmed and times are in UTC', () => {
+  const line = {
+    ...app,
+    name: ' Star Map\n',
+    created_at: '2026-01-01T02:00:00.1+02:00',
+    updated_at: '2026-01-04T02:00:00+02:00',
+    approved_at: '2026-01-01T22:00:00-02:00',
+    deleted_at: '2026-01-05T05:30:00+05:30',
+    reviews: [
+      { ...review, comment: ' Fine. ' },
+      { ...review, reviewer_name: ' Di ', created_at: '2026-01-03T01:00:00.123456+01:00' },
+      { ...review, created_at: '2026-01-04T00:00:00.1Z' },
+    ],
+  }
+  expect(readLine(JSON.stringify(line))).toEqual({
+    ...line,
+    name: 'Star Map',
+    created_at: '2026-01-01T00:00:00.100Z',
+    updated_at: '2026-01-04T00:00:00.000Z',
+    approved_at: '2026-01-02T00:00:00.000Z',
+    deleted_at: '2026-01-05T00:00:00.000Z',
+    reviews: [
+      { ...review, comment: 'Fine.' },
+      { ...review, reviewer_name: 'Di', created_at: '2026-01-03T00:00:00.123Z' },
+      { ...review, created_at: '2026-01-04T00:00:00.100Z' },
+    ],
+  })
+})
+
+test('the printed schema stands for itself', () => {
+  const ajv = addFormats.default(new Ajv({ strict: false }))
+  expect(JSON.stringify(lineSchema)).not.toContain('$ref')
+  expect(JSON.stringify(lineSchema)).not.toMatch(/"(description|title)":""/)
+  expect(lineSchema.properties.version.default).toBe('1.0.0')
+  expect(lineSchema.properties.status.default).toBe('pending')
+  expect(lineSchema.$schema).toBe('http://json-schema.org/draft-07/schema#')
+  expect(ajv.validateSchema(lineSchema)).toBe(true)
+  expect(ajv.validate(lineSchema, app)).toBe(true)
+  expect(ajv.validate(lineSchema, { ...app, name: '' })).toBe(false)
+})

@@ -1,0 +1,101 @@
+import { gzipSync } from 'node:zlib'
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { linesOf } from '../../src/transfer/read-lines.ts'
+
+async function* chunksOf(bytes: Buffer, size: number) {
+  for (let begin = 0; begin < bytes.length; begin += size) yield bytes.subarray(begin, begin + size)
+}
+
+/** Lines without their bytes, which are those of their texts. */
+async function read(source: Buffer, size = 7) {
+  const lines = []
+  for await (const line of linesOf(chunksOf(source, size))) {
+    if ('bytes' in line) expect(line.bytes.toString()).toBe(line.text)
+    lines.push('bytes' in line ? { number: line.number, text: line.text } : line)
+  }
+  return lines
+}
+
+test.for<[what: string, bytes: Buffer | string, lines: object[]]>([
+  ['nothing', '', []],
+  ['a line', 'a\n', [{ number: 1, text: 'a' }]],
+  [
+    'a last line without a line feed',
+    'a\nb',
+    [
+      { number: 1, text: 'a' },
+      { number: 2, text: 'b' },
+    ],
+  ],
+  ['blank lines, which are counted', '\n \na\n', [{ number: 3, text: 'a' }]],
+  [
+    'line ends of another system',
+    'a\r\nb\r\n',
+    [
+      { number: 1, text: 'a\r' },
+      { number: 2, text: 'b\r' },
+    ],
+  ],
+  ['a byte order mark', '\uFEFFa\n', [{ number: 1, text: 'a' }]],
+  [
+    'the sign of one, behind the first line',
+    'a\n\uFEFFb\n',
+    [
+      { number: 1, text: 'a' },
+      { number: 2, text: '\uFEFFb' },
+    ],
+  ],
+  ['a text whose first byte is that of gzip', '\u001fa\n', [{ number: 1, text: '\u001fa' }]],
+  ['a text whose second byte is that of gzip', 'ȋ\n', [{ number: 1, text: 'ȋ' }]],
+  [
+    'bytes that are not UTF-8',
+    Buffer.from('61ff0a620a', 'hex'),
+    [
+      { number: 1, problem: 'is not UTF-8' },
+      { number: 2, text: 'b' },
+    ],
+  ],
+  [
+    'gzip',
+    gzipSync('a\nb\n'),
+    [
+      { number: 1, text: 'a' },
+      { number: 2, text: 'b' },
+    ],
+  ],
+])('%s', async ([, bytes, lines]) => {
+  expect(await read(Buffer.from(bytes))).toEqual(lines)
+})
+
+test('a line that is too long is named, and the next one read', async () => {
+  const longest = Buffer.alloc(16 * 1024 * 1024, 'x')
+  const [first, second, third] = await read(Buffer.concat([longest, Buffer.from('x\nb\n'), longest]), 65_536)
+  expect([first, second]).toEqual([
+    { number: 1, problem: 'is longer than 16 MiB' },
+    { number: 2, text: 'b' },
+  ])
+  expect(third && 'text' in third && third.text.length).toBe(longest.length)
+})
+
+test('a gzip file that was cut is an error, not an end', async () => {
+  const whole = gzipSync(Buffer.alloc(10_000, 'a\n'))
+  await expect(read(whole.subarray(0, whole.length - 10))).rejects.toThrow(/unexpected end of file/)
+})
+
+test('it does not matter where the chunks are cut', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.string({ unit: 'grapheme' })),
+      fc.integer({ min: 1, max: 20 }),
+      fc.boolean(),
+      async (texts, size, zipped) => {
+        const lines = texts.map((text) => text.replaceAll('\n', ' '))
+        const plain = Buffer.from(lines.map((line) => `${line}\n`).join(''))
+        const found = await read(zipped ? gzipSync(plain) : plain, size)
+        const expected = lines.flatMap((text, index) => (text.trim() === '' ? [] : { number: index + 1, text }))
+        expect(found).toEqual(expected)
+      },
+    ),
+  )
+})
