@@ -2,7 +2,7 @@ import { accessSync, constants, statfsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { configDefaults, defineConfig } from 'vitest/config'
 import { engines, filesOf, withoutEngine } from './test/support/engines.ts'
-import { givenServer, hasPostgres } from './test/support/postgres.ts'
+import { configuredServer, hasPostgres } from './test/support/postgres.ts'
 
 // As main.ts has it: each connection of a database has a thread of its own. The workers inherit it.
 process.env.UV_THREADPOOL_SIZE = '8'
@@ -41,7 +41,7 @@ export default defineConfig({
           globalSetup: ['test/support/world.ts'],
           env: { TMPDIR: scratch },
           // All files share a server that is given: what one writes there is another version of the data to the others.
-          ...(name === 'postgres' && givenServer !== undefined
+          ...(name === 'postgres' && configuredServer !== undefined
             ? { fileParallelism: false, sequence: { groupOrder: 2 } }
             : { sequence: { groupOrder: 1 } }),
         },

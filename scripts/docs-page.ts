@@ -1,5 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs'
-import { documentPlace, libraryEnd } from '../src/http/docs.ts'
+import { documentPlaceholder, libraryEndMarker } from '../src/http/docs.ts'
 
 /** Makes docs.html, which the server serves, of redoc.html, which is as Redocly makes it. */
 
@@ -57,8 +57,8 @@ const changes: [what: string, found: string | RegExp, by: string][] = [
   // Redoc draws the page by itself where it finds nothing drawn, and what was drawn names another server.
   ['drawing', /(?<=<div id="redoc">).*?(?=<\/div>\s*<script type="module">)/s, ''],
   // The server serves the library apart, and puts the document in as it serves it.
-  ['end of the library', /(?<=export\{[\w,]*\bhydrate\b[\w,]*\};)\s*(?=const __redoc_definition)/, libraryEnd],
-  ['document', /(?<=const __redoc_definition = )\{.*\}(?=;\n)/, documentPlace],
+  ['end of the library', /(?<=export\{[\w,]*\bhydrate\b[\w,]*\};)\s*(?=const __redoc_definition)/, libraryEndMarker],
+  ['document', /(?<=const __redoc_definition = )\{.*\}(?=;\n)/, documentPlaceholder],
   // The operations are in the menu from the start, each with its path.
   ['closed groups', 'expanded:`expanded`in e?e.expanded:void 0', 'expanded:`always`'],
   [

@@ -1,6 +1,6 @@
 import proxyaddr from 'proxy-addr'
-import { addressForms, directAddressForms, isAddress, isDirectAddress } from './db/database.ts'
-import { type ServerOptions, usualPool } from './db/dialect.ts'
+import { directUrlFormats, isDatabaseUrl, isDirectUrl, urlFormats } from './db/database.ts'
+import { defaultPoolSize, type ServerOptions } from './db/dialect.ts'
 
 export type Config = Readonly<{
   host: string
@@ -13,7 +13,7 @@ export type Config = Readonly<{
   databaseUrl: string
   databaseOptions: ServerOptions
   logLevel: string
-  /** Bytes that kept answers may take; 0 for none. */
+  /** Bytes that cached responses may take; 0 for none. */
   cacheSize: number
   /** Proxies that stand before the server, or their networks: whose word is taken for where a request comes from. */
   trustProxy: number | readonly string[]
@@ -35,7 +35,12 @@ const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
 /** Reads the environment; an empty variable counts as not set. All that is wrong is reported at once. */
 export function readConfig(environment: NodeJS.ProcessEnv): Config {
   const problems: string[] = []
-  const variable = <T>(name: string, fallback: string, parse: (text: string) => T | undefined, expected: string) => {
+  const readVariable = <T>(
+    name: string,
+    fallback: string,
+    parse: (text: string) => T | undefined,
+    expected: string,
+  ) => {
     const text = environment[name] || fallback
     const value = parse(text)
     // A database's address may hold a password.
@@ -44,57 +49,62 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     return value
   }
 
-  const host = variable('HOST', '127.0.0.1', (text) => (/\s/.test(text) ? undefined : text), 'a host name or address')
-  const port = variable('PORT', '3000', parsePort, 'a whole number from 0 to 65535')
-  const baseUrl = variable(
+  const host = readVariable(
+    'HOST',
+    '127.0.0.1',
+    (text) => (/\s/.test(text) ? undefined : text),
+    'a host name or address',
+  )
+  const port = readVariable('PORT', '3000', parsePort, 'a whole number from 0 to 65535')
+  const baseUrl = readVariable(
     'BASE_URL',
     `http://localhost:${port ?? 3000}`,
     parseBaseUrl,
     'an http or https address whose path, if any, is made of letters, digits, ".", "_", "~" and "-", without query and fragment',
   )
-  const databaseUrl = variable(
+  const databaseUrl = readVariable(
     'DATABASE_URL',
     'sqlite:data/apps.sqlite',
-    (text) => (isAddress(text) ? text : undefined),
-    addressForms,
+    (text) => (isDatabaseUrl(text) ? text : undefined),
+    urlFormats,
   )
-  const direct = variable(
+  const direct = readVariable(
     'DATABASE_DIRECT_URL',
     ' ',
     (text) => {
       if (text.trim() === '') return {}
-      return isDirectAddress(text, databaseUrl ?? text) ? { direct: text } : undefined
+      return isDirectUrl(text, databaseUrl ?? text) ? { direct: text } : undefined
     },
-    `${directAddressForms}, and DATABASE_URL such an address, too`,
+    `${directUrlFormats}, and DATABASE_URL such an address, too`,
   )
-  const pool = variable(
+  const pool = readVariable(
     'DATABASE_POOL',
-    String(usualPool),
+    String(defaultPoolSize),
     (text) => (/^\d{1,4}$/.test(text) && Number(text) >= 4 ? Number(text) : undefined),
     'a whole number of connections from 4 to 9999',
   )
-  const logLevel = variable(
+  const logLevel = readVariable(
     'LOG_LEVEL',
     'info',
     (text) => logLevels.find((level) => level === text),
     `one of ${logLevels.join(', ')}`,
   )
 
-  const cacheSize = variable(
+  const cacheSize = readVariable(
     'CACHE_SIZE',
     '64',
     (text) => (/^\d{1,5}$/.test(text) ? Number(text) * 2 ** 20 : undefined),
     'a whole number of mebibytes from 0 to 99999',
   )
 
-  const trustProxy = variable(
+  const trustProxy = readVariable(
     'TRUST_PROXY',
     '0',
-    parseTrust,
+    parseTrustProxy,
     'how many proxies stand before the server, 0 to 9, or their networks, as 10.0.0.0/8,fd00::/8; never all there are',
   )
   const limit = (name: string, fallback: string) =>
-    variable(
+    readVariable(
       name,
       fallback,
       (text) => (/^\d{1,9}$/.test(text) ? Number(text) : undefined),
@@ -103,7 +113,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
   const writeLimit = limit('WRITE_LIMIT', '6000')
   const refusedKeyLimit = limit('REFUSED_KEY_LIMIT', '600')
   const readLimit = limit('READ_LIMIT', '0')
-  const metricsPort = variable(
+  const metricsPort = readVariable(
     'METRICS_PORT',
     '0',
     (text) => {
@@ -112,7 +122,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     },
     'a whole number from 0 to 65535 that PORT is not',
   )
-  const contact = variable('CONTACT_URL', ' ', parseContact, 'an http or https address, or an e-mail address')
+  const contact = readVariable('CONTACT_URL', ' ', parseContact, 'an http or https address, or an e-mail address')
 
   if (
     host === undefined ||
@@ -150,7 +160,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
 const parsePort = (text: string) => (/^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : undefined)
 
 /** A number alone is an address to proxy-addr, which by itself refuses the network of all, /0. */
-function parseTrust(text: string): number | string[] | undefined {
+function parseTrustProxy(text: string): number | string[] | undefined {
   if (/^\d$/.test(text)) return Number(text)
   const networks = text.split(',').map((network) => network.trim())
   if (networks.some((network) => /^\d*$/.test(network))) return undefined

@@ -4,7 +4,7 @@ import { Command } from 'commander'
 import { describe, expect, test } from 'vitest'
 import document from '../generated/openapi.json' with { type: 'json' }
 import { readConfig } from '../src/config.ts'
-import { leavesOf } from './support/commands.ts'
+import { leafCommands } from './support/commands.ts'
 
 /** What is written for people, held against what is there. */
 
@@ -64,7 +64,7 @@ test('docs/operating.md has every command, and no other', async () => {
     .filter((made) => made instanceof Command)
   const [, section = ''] = /^## Commands$([\s\S]*?)^## /m.exec(read('docs/operating.md')) ?? []
   const told = [...section.matchAll(/^npx apps-service ([a-z]+(?: [a-z]+)?)/gm)].map(([, name = '']) => name)
-  const names = commands.flatMap((command) => leavesOf(command, [command.name()])).map(({ name }) => name)
+  const names = commands.flatMap((command) => leafCommands(command, [command.name()])).map(({ name }) => name)
   expect(told.toSorted()).toEqual(names.toSorted())
 })
 

@@ -5,7 +5,7 @@ import { openDatabase } from '../src/db/database.ts'
 import { nameKey } from '../src/search/terms.ts'
 import { playSampleLines } from './play-sample-lines.ts'
 import { exportLines, importLines } from './support/catalogue-file.ts'
-import { noDatabase } from './support/database.ts'
+import { emptyDatabaseUrl } from './support/database.ts'
 import { type Service, startService } from './support/service.ts'
 
 /** Real store listings, kept outside the project; CONTRIBUTING.md tells what they are. */
@@ -87,7 +87,7 @@ describe.skipIf(folder === '')('a file of real listings with their reviews (skip
 
 /** A service on an empty database. */
 async function emptyService(): Promise<Service> {
-  const database = openDatabase(await noDatabase())
+  const database = openDatabase(await emptyDatabaseUrl())
   await database.migrate()
   onTestFinished(() => database.close())
   return { ...(await startService({ database: () => database })), database }

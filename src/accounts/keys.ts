@@ -18,13 +18,13 @@ export function generateKey(): NewKey {
 }
 
 /** The id within a well-formed key; undefined for any other text. */
-export function keyId(text: string): string | undefined {
+export function parseKeyId(text: string): string | undefined {
   const match = new RegExp(`^${keyPattern.source}$`).exec(text)
   return match && checksumOf(text.slice(0, -6)) === text.slice(-6) ? match.groups?.id : undefined
 }
 
 /** The id that an operator means by it alone, by it with `apps_` before, or by the whole key. */
-export const keyIdFrom = (text: string) => keyId(text) ?? /^(?:apps_)?([0-9a-z]{12})$/.exec(text)?.[1]
+export const parseKeyIdOrPrefix = (text: string) => parseKeyId(text) ?? /^(?:apps_)?([0-9a-z]{12})$/.exec(text)?.[1]
 
 /** The key as it is spoken of: its beginning, which is no secret. */
 export const keyPrefix = (id: string) => `apps_${id}`

@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Actor } from '../audit/store.ts'
-import { appStore, type Place } from '../catalogue/store.ts'
+import { type AppPosition, appStore } from '../catalogue/store.ts'
 import type { Database } from '../db/database.ts'
 import type { Connection } from '../db/dialect.ts'
-import { pause, turn } from '../db/write-pacing.ts'
+import { maxTransactionTime, pauseBetweenTransactions } from '../db/write-pacing.ts'
 import { accountStore } from './store.ts'
 
 /**
@@ -17,39 +17,44 @@ export async function renameDeveloper(
   from: string,
   to: string,
   actor: Actor,
-  longest = turn,
+  timeLimit = maxTransactionTime,
 ): Promise<{ id: number; name: string; listed_apps: number }> {
-  const { id, name, taken } = await database.write((connection) => accountStore(connection).beginRename(from, to))
-  if (!taken) await indexInTurns(database, id, longest)
-  const { forgotten, refusal } =
-    taken ?? (await database.write((connection) => accountStore(connection).takeNextName(id, name, actor)))
-  const listed_apps = await indexInTurns(database, id, longest)
-  await database.write((connection) => accountStore(connection).endRename(id, forgotten))
-  if (refusal) throw refusal
+  const { id, name, completed } = await database.write((connection) => accountStore(connection).beginRename(from, to))
+  if (!completed) await reindexInBatches(database, id, timeLimit)
+  const { obsoleteName, error } =
+    completed ?? (await database.write((connection) => accountStore(connection).takeNextName(id, name, actor)))
+  const listed_apps = await reindexInBatches(database, id, timeLimit)
+  await database.write((connection) => accountStore(connection).endRename(id, obsoleteName))
+  if (error) throw error
   return { id, name, listed_apps }
 }
 
 /** Tells search anew of all that a developer has listed, and returns how many apps that is. */
-async function indexInTurns(database: Database, developerId: number, longest: number): Promise<number> {
-  let done = await database.write((connection) => indexTurn(connection, developerId, undefined, longest))
+async function reindexInBatches(database: Database, developerId: number, timeLimit: number): Promise<number> {
+  let done = await database.write((connection) => reindexWithinTime(connection, developerId, undefined, timeLimit))
   let count = done.count
   while (done.last) {
-    await delay(pause)
+    await delay(pauseBetweenTransactions)
     const { last } = done
-    done = await database.write((connection) => indexTurn(connection, developerId, last, longest))
+    done = await database.write((connection) => reindexWithinTime(connection, developerId, last, timeLimit))
     count += done.count
   }
   return count
 }
 
 /** As many apps behind the last as there is time for, and which was the last; undefined where none is left. */
-async function indexTurn(connection: Connection, developerId: number, behind: Place | undefined, longest: number) {
+async function reindexWithinTime(
+  connection: Connection,
+  developerId: number,
+  after: AppPosition | undefined,
+  timeLimit: number,
+) {
   const begin = performance.now()
-  let [count, last] = [0, behind]
+  let [count, last] = [0, after]
   do {
-    const batch = await appStore(connection).indexAgain(developerId, last)
+    const batch = await appStore(connection).reindexBatch(developerId, last)
     count += batch.count
     last = batch.last
-  } while (last && performance.now() - begin < longest)
+  } while (last && performance.now() - begin < timeLimit)
   return { count, last }
 }

@@ -1,24 +1,24 @@
 import { type Actor, auditStore } from '../audit/store.ts'
 import { appStore, noApps, type StateCounts } from '../catalogue/store.ts'
 import type { Caller } from '../contract/contract.ts'
-import { Refusal, ServiceError } from '../contract/errors.ts'
-import { developerNameFrom, keyNameFrom } from '../contract/field-rules.ts'
+import { OperatorError, ServiceError } from '../contract/errors.ts'
+import { parseDeveloperName, parseKeyName } from '../contract/field-rules.ts'
 import type { Database } from '../db/database.ts'
 import type { Connection } from '../db/dialect.ts'
-import { spentBy } from '../util/timing.ts'
-import { generateKey, isSameKey, type KeyState, keyId, keyPrefix, keyState } from './keys.ts'
+import { withTiming } from '../util/timing.ts'
+import { generateKey, isSameKey, type KeyState, keyPrefix, keyState, parseKeyId } from './keys.ts'
 
 export type Developer = { id: number; name: string; isNew: boolean }
 export type IssuedKey = { id: string; key: string; name: string | null; developer_name: string; expires_at: string }
 
 /** What search is to forget now, and why the name is not the developer's. */
-export type TakenName = { forgotten: string; refusal?: Refusal }
+export type CompletedRename = { obsoleteName: string; error?: OperatorError }
 
 /** A developer with what is theirs. */
 export type Account = { id: number; name: string; created_at: string; active_keys: number; apps: StateCounts }
 
 /** What may be told of a key. */
-export type KeyEntry = {
+export type KeySummary = {
   id: string
   name: string | null
   developer_name: string
@@ -32,7 +32,7 @@ export type KeyEntry = {
 const hour = 60 * 60 * 1000
 const day = 24 * hour
 /** How long a key lives unless told otherwise. */
-const lifetime = 365 * day
+const defaultKeyLifetime = 365 * day
 
 /**
  * Tells the caller that a key stands for, or throws `unauthorized` with the reason. Keeps the time of last use, at most once
@@ -55,7 +55,7 @@ export function authenticator(database: Database): (key: string) => Promise<Call
   }
 
   return async (key) => {
-    const id = keyId(key)
+    const id = parseKeyId(key)
     if (!id) throw unauthorized('This is not an API key: one looks like apps_… and has a checksum.')
     const row = await database.read(({ sql }) => sql('api_keys').where({ id }).first())
     if (!row || !isSameKey(key, row.sha256)) throw unauthorized('This API key is not known.')
@@ -64,16 +64,16 @@ export function authenticator(database: Database): (key: string) => Promise<Call
     if (state === 'revoked') throw unauthorized('This API key was revoked.')
     if (state === 'expired') throw unauthorized(`This API key expired at ${row.expires_at}.`)
     if (!row.last_used_at || Date.parse(row.last_used_at) <= now - hour)
-      void spentBy(undefined, () => recordUse(id, now))
+      void withTiming(undefined, () => recordUse(id, now))
     return { developerId: row.developer_id, keyId: id }
   }
 }
 
 const unauthorized = (message: string) => new ServiceError('unauthorized', message, { refusedKey: true })
 
-const refused = (message: string) => new Refusal(message)
-const noSuchDeveloper = (name: string) => refused(`there is no developer ${JSON.stringify(name.trim())}`)
-const nameTaken = (name: string) => refused(`there is already a developer ${JSON.stringify(name)}`)
+const operatorError = (message: string) => new OperatorError(message)
+const developerNotFound = (name: string) => operatorError(`there is no developer ${JSON.stringify(name.trim())}`)
+const nameTaken = (name: string) => operatorError(`there is already a developer ${JSON.stringify(name)}`)
 
 export const accountStore = (connection: Connection) => {
   const { sql } = connection
@@ -82,9 +82,9 @@ export const accountStore = (connection: Connection) => {
     sql('developers').where({ name: name.trim() }).first('id', 'name', 'former_name')
 
   /** Refuses where there is none of exactly this name. */
-  async function demandDeveloper(name: string): Promise<{ id: number; name: string }> {
+  async function requireDeveloper(name: string): Promise<{ id: number; name: string }> {
     const developer = await findDeveloper(name)
-    if (!developer) throw noSuchDeveloper(name)
+    if (!developer) throw developerNotFound(name)
     return developer
   }
 
@@ -105,21 +105,21 @@ export const accountStore = (connection: Connection) => {
   }
 
   return {
-    demandDeveloper,
+    requireDeveloper,
     accounts,
 
     /** The developer of exactly this name, made where there is none. Refuses to make one of a name that cannot be one. */
     async findOrAddDeveloper(text: string): Promise<Developer> {
       const known = await findDeveloper(text)
       if (known) return { id: known.id, name: known.name, isNew: false }
-      const name = developerNameFrom(text)
+      const name = parseDeveloperName(text)
       const now = new Date().toISOString()
       const added = await sql('developers')
         .insert({ name, created_at: now, changed_at: now })
         .onConflict('name')
         .ignore()
         .returning('id')
-      return { ...(await demandDeveloper(name)), isNew: added.length > 0 }
+      return { ...(await requireDeveloper(name)), isNew: added.length > 0 }
     },
 
     /** A page of the developers by name, and how many there are. */
@@ -130,52 +130,52 @@ export const accountStore = (connection: Connection) => {
     },
 
     /**
-     * Has search told of another name, too, by whoever tells it of an app. `taken` where the developer has the name already, and
+     * Has search told of another name, too, by whoever tells it of an app. `completed` where the developer has the name already, and
      * what is left of an earlier run is to be finished. Refuses where there is no such developer, or the name cannot be theirs.
      */
-    async beginRename(from: string, text: string): Promise<{ id: number; name: string; taken?: TakenName }> {
-      const name = developerNameFrom(text)
+    async beginRename(from: string, text: string): Promise<{ id: number; name: string; completed?: CompletedRename }> {
+      const name = parseDeveloperName(text)
       const [developer, holder] = [await findDeveloper(from), await findDeveloper(name)]
       if (holder && holder.former_name === from.trim()) {
-        return { id: holder.id, name, taken: { forgotten: holder.former_name } }
+        return { id: holder.id, name, completed: { obsoleteName: holder.former_name } }
       }
-      if (!developer) throw noSuchDeveloper(from)
+      if (!developer) throw developerNotFound(from)
       const { id } = developer
-      if (holder?.id === id) throw refused(`the developer is named ${JSON.stringify(name)} already`)
+      if (holder?.id === id) throw operatorError(`the developer is named ${JSON.stringify(name)} already`)
       if (holder && developer.former_name !== name) throw nameTaken(name)
-      if (holder) return { id, name, taken: { forgotten: name, refusal: nameTaken(name) } }
+      if (holder) return { id, name, completed: { obsoleteName: name, error: nameTaken(name) } }
       await sql('developers').where({ id }).update({ next_name: name })
       return { id, name }
     },
 
     /** From now on the developer has the name that search knows beside the old one; unless it has meanwhile become another's. */
-    async takeNextName(id: number, name: string, actor: Actor): Promise<TakenName> {
+    async takeNextName(id: number, name: string, actor: Actor): Promise<CompletedRename> {
       const before = await sql('developers').where({ id }).forUpdate().first('name', 'next_name', 'former_name')
       // Another run was quicker.
-      if (before?.name === name) return { forgotten: before.former_name ?? name }
-      if (before?.next_name !== name) throw refused('the developer is meanwhile being given another name')
+      if (before?.name === name) return { obsoleteName: before.former_name ?? name }
+      if (before?.next_name !== name) throw operatorError('the developer is meanwhile being given another name')
       const at = new Date().toISOString()
       const renaming = sql('developers')
         .where({ id })
         .update({ name, next_name: null, former_name: before.name, changed_at: at })
       try {
-        await connection.attempt(() => renaming, { 'developers.name': () => nameTaken(name) })
+        await connection.mapUniqueViolation(() => renaming, { 'developers.name': () => nameTaken(name) })
       } catch (error) {
-        if (!(error instanceof Refusal)) throw error
+        if (!(error instanceof OperatorError)) throw error
         await sql('developers').where({ id }).update({ next_name: null, former_name: name })
-        return { forgotten: name, refusal: error }
+        return { obsoleteName: name, error }
       }
       const change = { before: { name: before.name }, after: { name } }
       await auditStore(connection).record(
         [{ action: 'developer rename', at, subject: { developer_id: id }, ...change }],
         actor,
       )
-      return { forgotten: before.name }
+      return { obsoleteName: before.name }
     },
 
     /** When search has forgotten a name. */
-    async endRename(id: number, forgotten: string) {
-      await sql('developers').where({ id, former_name: forgotten }).update({ former_name: null })
+    async endRename(id: number, obsoleteName: string) {
+      await sql('developers').where({ id, former_name: obsoleteName }).update({ former_name: null })
     },
 
     /** The key itself is in the result and nowhere else. */
@@ -186,8 +186,8 @@ export const accountStore = (connection: Connection) => {
     ): Promise<IssuedKey> {
       const { id, key, sha256 } = generateKey()
       const now = Date.now()
-      const name = options.name === undefined ? null : keyNameFrom(options.name)
-      const expires_at = options.expiresAt ?? new Date(now + lifetime).toISOString()
+      const name = options.name === undefined ? null : parseKeyName(options.name)
+      const expires_at = options.expiresAt ?? new Date(now + defaultKeyLifetime).toISOString()
       const created_at = new Date(now).toISOString()
       await sql('api_keys').insert({ id, sha256, name, developer_id: developer.id, created_at, expires_at })
       await auditStore(connection).record(
@@ -209,7 +209,7 @@ export const accountStore = (connection: Connection) => {
       developerId: number | undefined,
       limit: number,
       offset: number,
-    ): Promise<{ keys: KeyEntry[]; total: number }> {
+    ): Promise<{ keys: KeySummary[]; total: number }> {
       const keys = sql('api_keys')
       if (developerId !== undefined) keys.where({ developer_id: developerId })
       const [all] = await keys.clone().count({ total: '*' })
@@ -238,8 +238,8 @@ export const accountStore = (connection: Connection) => {
         .where('api_keys.id', id)
         .forUpdate('api_keys')
         .first('api_keys.developer_id', 'developers.name as developer_name', 'api_keys.revoked_at')
-      if (!key) throw refused(`there is no key ${keyPrefix(id)}`)
-      if (key.revoked_at) throw refused(`the key ${keyPrefix(id)} was revoked at ${key.revoked_at} already`)
+      if (!key) throw operatorError(`there is no key ${keyPrefix(id)}`)
+      if (key.revoked_at) throw operatorError(`the key ${keyPrefix(id)} was revoked at ${key.revoked_at} already`)
       const revoked_at = new Date().toISOString()
       await sql('api_keys').where({ id }).update({ revoked_at })
       await auditStore(connection).record(

@@ -24,10 +24,10 @@ export type Action =
 export type Subject = { app_id: number; developer_id: number } | { developer_id: number } | { category_id: number }
 
 /** `before` and `after` hold the columns that differ. */
-export type AuditEntry = { action: Action; at: string; subject: Subject; before?: object; after: object }
+export type NewAuditEntry = { action: Action; at: string; subject: Subject; before?: object; after: object }
 
 /** An entry as it is read: who is an operator or a key, and names are those of now. */
-export type AuditLine = {
+export type AuditEntry = {
   id: number
   at: string
   action: Action
@@ -45,20 +45,20 @@ export type AuditLine = {
 
 export type AuditFilter = { appId?: number | undefined; developerId?: number | undefined; since?: string | undefined }
 
-export const auditStore = ({ sql, insertion }: Connection) => ({
+export const auditStore = ({ sql, prepareInsert }: Connection) => ({
   /** Says what changed, in the transaction that changes it. */
-  async record(entries: AuditEntry[], actor: Actor) {
-    await insertion('audit', rowsOf(entries, actor))()
+  async record(entries: NewAuditEntry[], actor: Actor) {
+    await prepareInsert('audit', toRows(entries, actor))()
   },
 
   /** The same, made ready. */
-  entry: (entries: AuditEntry[], actor: Actor): Statement => insertion('audit', rowsOf(entries, actor)),
+  prepareInsert: (entries: NewAuditEntry[], actor: Actor): Statement => prepareInsert('audit', toRows(entries, actor)),
 
   /** The newest entries, oldest first, and whether there are older ones. */
   async list(
     { appId, developerId, since }: AuditFilter,
     limit: number,
-  ): Promise<{ entries: AuditLine[]; hasOlder: boolean }> {
+  ): Promise<{ entries: AuditEntry[]; hasOlder: boolean }> {
     const query = sql('audit')
       .leftJoin('apps', 'apps.id', 'audit.app_id')
       .leftJoin('developers', 'developers.id', 'audit.developer_id')
@@ -84,25 +84,30 @@ export const auditStore = ({ sql, insertion }: Connection) => ({
       'audit.after',
     )
     const entries = rows.slice(0, limit).reverse()
-    return { entries: entries.map(parsed), hasOlder: rows.length > limit }
+    return { entries: entries.map(parseEntry), hasOlder: rows.length > limit }
   },
 })
 
-function rowsOf(entries: AuditEntry[], actor: Actor) {
-  const who = 'operator' in actor ? { operator: actor.operator, key_id: null } : { operator: null, key_id: actor.keyId }
-  const nothing = { app_id: null, developer_id: null, category_id: null }
+function toRows(entries: NewAuditEntry[], actor: Actor) {
+  const actorColumns =
+    'operator' in actor ? { operator: actor.operator, key_id: null } : { operator: null, key_id: actor.keyId }
+  const noSubject = { app_id: null, developer_id: null, category_id: null }
   return entries.map(({ action, at, subject, before, after }) => ({
     at,
     action,
-    ...nothing,
+    ...noSubject,
     ...subject,
-    ...who,
+    ...actorColumns,
     before: before === undefined ? null : JSON.stringify(before),
     after: JSON.stringify(after),
   }))
 }
 
-const parsed = ({ before, after, ...entry }: AuditLine & { before: string | null; after: string }): AuditLine => ({
+const parseEntry = ({
+  before,
+  after,
+  ...entry
+}: AuditEntry & { before: string | null; after: string }): AuditEntry => ({
   ...entry,
   before: before === null ? null : JSON.parse(before),
   after: JSON.parse(after),

@@ -1,15 +1,15 @@
 import type { AppSummary, Sort } from '../contract/contract.ts'
 import type { Database } from '../db/database.ts'
-import type { Connection, Order, SearchIndex } from '../db/dialect.ts'
-import { orderBy, sliceOf } from '../db/page-slice.ts'
+import type { Connection, SearchIndex, SortOrder } from '../db/dialect.ts'
+import { nearestSlice, orderBy } from '../db/page-slice.ts'
 import { listed } from '../db/tables.ts'
 import { nameKey, queryTerms, type Term } from '../search/terms.ts'
-import { isForgivable, wordsBeside } from '../search/typos.ts'
-import type { Json } from '../util/json.ts'
+import { isCorrectable, similarWords } from '../search/typos.ts'
+import type { SerializedJson } from '../util/json.ts'
 
 /** The public list: pages of the listed apps, in an order or by what a search finds. */
 
-export type AppFilter = Readonly<{
+export type AppListQuery = Readonly<{
   page: number
   limit: number
   /** Slug of a category. */
@@ -19,46 +19,50 @@ export type AppFilter = Readonly<{
 }>
 
 /** A page of the listed apps, and how many the filter lets through in all. */
-export type AppPage<Apps = AppSummary[] | Json<AppSummary[]>> = { apps: Apps; total: number; forgiven?: Forgiven }
-type ReadPage = AppPage<AppSummary[]>
+export type AppPage<Apps = AppSummary[] | SerializedJson<AppSummary[]>> = {
+  apps: Apps
+  total: number
+  correction?: Correction
+}
+type AppSummaryPage = AppPage<AppSummary[]>
 
 /** A word of the search that no listed app has, and what was taken for it, in the order of code points. */
-export type Forgiven = { word: string; for: string[] }
+export type Correction = { word: string; replacements: string[] }
 
 /** Each is an index, read backwards. */
-const orders: Record<Sort, Order> = {
+const orders: Record<Sort, SortOrder> = {
   latest: ['approved_at', 'id'],
   popular: ['total_downloads', 'id'],
   rating: ['weighted_rating', 'rating_count', 'id'],
 }
 
 /** Up to here a page is reached from the front, whatever there is behind it: passing so few ids costs less than a statement. */
-const near = 1000
+const maxShallowOffset = 1000
 
 /** All of a page is of one moment. */
 export function findApps(
   database: Database,
-  filter: AppFilter & { search: string },
+  filter: AppListQuery & { search: string },
   signal?: AbortSignal,
-): Promise<ReadPage>
-export function findApps(database: Database, filter: AppFilter, signal?: AbortSignal): Promise<AppPage>
+): Promise<AppSummaryPage>
+export function findApps(database: Database, filter: AppListQuery, signal?: AbortSignal): Promise<AppPage>
 export function findApps(
   database: Database,
-  { page, limit, category, search, sort }: AppFilter,
+  { page, limit, category, search, sort }: AppListQuery,
   signal?: AbortSignal,
 ): Promise<AppPage> {
   const offset = (page - 1) * limit
-  const dear = { isDear: true, signal }
+  const expensive = { isExpensive: true, signal }
   if (search)
-    return database.snapshot((connection) => foundPage(connection, search, category, sort, limit, offset), dear)
+    return database.snapshot((connection) => searchPage(connection, search, category, sort, limit, offset), expensive)
   const order = orders[sort ?? 'latest']
-  return offset <= near
-    ? database.read((connection) => nearPage(connection, category, order, limit, offset), { isBatched: true })
-    : database.snapshot((connection) => farPage(connection, category, order, limit, offset), dear)
+  return offset <= maxShallowOffset
+    ? database.read((connection) => shallowPage(connection, category, order, limit, offset), { isBatched: true })
+    : database.snapshot((connection) => deepPage(connection, category, order, limit, offset), expensive)
 }
 
 /** How many apps a filter's category lists, or all do; no row where there is no such category. Counts are kept, never counted. */
-const scopeOf = (category: string | undefined) =>
+const scopeQuery = (category: string | undefined) =>
   category
     ? 'select id, listed_apps as listed from categories where slug = ?'
     : 'select null as id, coalesce(sum(listed_apps), 0) as listed from categories'
@@ -66,7 +70,7 @@ const scopeOf = (category: string | undefined) =>
 type Scope = { id: number | null; listed: unknown }
 
 async function findScope({ select }: Connection, category: string | undefined) {
-  const [scope] = await select<Scope>(scopeOf(category), category ? [category] : [])
+  const [scope] = await select<Scope>(scopeQuery(category), category ? [category] : [])
   return scope && { categoryId: scope.id ?? undefined, listed: Number(scope.listed) }
 }
 
@@ -84,44 +88,44 @@ const summaryColumns: Record<keyof AppSummary, string> = {
 const columns = Object.entries(summaryColumns).map(([field, column]) => `${column} as ${field}`)
 
 /** Only the rows of the page join: skipping joined rows is what makes late pages slow. */
-const named = `
+const nameJoins = `
   join developers on developers.id = apps.developer_id
   join categories on categories.id = apps.category_id`
-const page = (ids: string) => `(${ids}) as page join apps on apps.id = page.id ${named}`
+const pageRows = (ids: string) => `(${ids}) as page join apps on apps.id = page.id ${nameJoins}`
 
 /** The page and the total by one statement. */
-async function nearPage(
-  { select, jsonRows, jsonOf }: Connection,
+async function shallowPage(
+  { select, jsonSubquery, rawJsonRows }: Connection,
   category: string | undefined,
-  order: Order,
+  order: SortOrder,
   limit: number,
   offset: number,
 ): Promise<AppPage> {
   const inCategory = category ? 'and apps.category_id = (select id from categories where slug = ?)' : ''
   const ids = `select apps.id from apps where ${listed} ${inCategory} ${orderBy(order, 'desc')} limit ? offset ?`
-  const apps = jsonRows(page(ids), summaryColumns, orderBy(order, 'desc'))
+  const apps = jsonSubquery(pageRows(ids), summaryColumns, orderBy(order, 'desc'))
   const [found] = await select<{ listed: unknown; apps: unknown }>(
-    `select ${apps} as apps, scope.listed from (${scopeOf(category)}) as scope`,
+    `select ${apps} as apps, scope.listed from (${scopeQuery(category)}) as scope`,
     category ? [category, limit, offset, category] : [limit, offset],
   )
-  return found ? { apps: jsonOf(found.apps), total: Number(found.listed) } : { apps: [], total: 0 }
+  return found ? { apps: rawJsonRows(found.apps), total: Number(found.listed) } : { apps: [], total: 0 }
 }
 
-async function farPage(
+async function deepPage(
   connection: Connection,
   category: string | undefined,
-  order: Order,
+  order: SortOrder,
   limit: number,
   offset: number,
-): Promise<ReadPage> {
+): Promise<AppSummaryPage> {
   const scope = await findScope(connection, category)
   if (!scope || offset >= scope.listed) return { apps: [], total: scope?.listed ?? 0 }
   const { categoryId, listed: total } = scope
-  const { direction, skip, take } = sliceOf(total, limit, offset)
+  const { direction, skip, take } = nearestSlice(total, limit, offset)
   const inCategory = categoryId === undefined ? '' : 'and apps.category_id = ?'
   const ids = `select apps.id from apps where ${listed} ${inCategory} ${orderBy(order, direction)} limit ? offset ?`
   const apps = await connection.select<AppSummary>(
-    `select ${columns} from ${page(ids)} ${orderBy(order, 'desc')}`,
+    `select ${columns} from ${pageRows(ids)} ${orderBy(order, 'desc')}`,
     categoryId === undefined ? [take, skip] : [categoryId, take, skip],
   )
   return { apps, total }
@@ -131,14 +135,14 @@ async function farPage(
  * The ids of a page of what a search finds, and how much that is in all. Where no sort is asked for, apps are ranked by how
  * well they match.
  */
-export async function foundIds(
+export async function findIds(
   connection: Connection,
   text: string,
   category: string | undefined,
   sort: Sort | undefined,
   limit: number,
   offset: number,
-  { terms, keys }: Asked = asked(text),
+  { terms, keys }: ParsedSearch = parseSearch(text),
 ): Promise<{ ids: number[]; total: number }> {
   const scope = category ? await findScope(connection, category) : { categoryId: undefined }
   if (terms.length === 0 || !scope) return { ids: [], total: 0 }
@@ -147,63 +151,61 @@ export async function foundIds(
   return connection.search.page({ terms, keys, categoryId }, order, sort === undefined, limit, offset)
 }
 
-type Asked = { terms: Term[]; keys: string[] }
-const asked = (text: string): Asked => ({ terms: queryTerms(text), keys: [nameKey(text)] })
+type ParsedSearch = { terms: Term[]; keys: string[] }
+const parseSearch = (text: string): ParsedSearch => ({ terms: queryTerms(text), keys: [nameKey(text)] })
 
 /** Where nothing is found, a typo is forgiven. */
-async function foundPage(
+async function searchPage(
   connection: Connection,
   text: string,
   category: string | undefined,
   sort: Sort | undefined,
   limit: number,
   offset: number,
-): Promise<ReadPage> {
-  const { terms, keys } = asked(text)
-  const { ids, total } = await foundIds(connection, text, category, sort, limit, offset, { terms, keys })
-  if (total > 0) return { apps: await summariesOf(connection, ids), total }
-  const forgiven = await forgive(connection, terms)
-  if (!forgiven) return { apps: [], total }
-  const { word, for: words } = forgiven
-  const instead = await foundIds(connection, text, category, sort, limit, offset, {
-    terms: terms.map((term) => (term.word === word ? anyWord(words) : term)),
+): Promise<AppSummaryPage> {
+  const { terms, keys } = parseSearch(text)
+  const { ids, total } = await findIds(connection, text, category, sort, limit, offset, { terms, keys })
+  if (total > 0) return { apps: await findSummaries(connection, ids), total }
+  const correction = await correctTypos(connection, terms)
+  if (!correction) return { apps: [], total }
+  const { word, replacements: words } = correction
+  const corrected = await findIds(connection, text, category, sort, limit, offset, {
+    terms: terms.map((term) => (term.word === word ? anyOfWords(words) : term)),
     keys: keys.flatMap((key) => words.map((one) => key.replace(word, one))),
   })
-  return { apps: await summariesOf(connection, instead.ids), total: instead.total, forgiven }
+  return { apps: await findSummaries(connection, corrected.ids), total: corrected.total, correction }
 }
 
 const byCodePoint = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b))
 
-const anyWord = (words: string[]): Term => ({ forms: words.map((word) => ({ tokens: [word], extent: 'whole' })) })
+const anyOfWords = (words: string[]): Term => ({ forms: words.map((word) => ({ tokens: [word], extent: 'whole' })) })
 
 /** The first term that no listed app has, where the listed apps have words beside it. */
-async function forgive({ search }: Connection, terms: Term[]): Promise<Forgiven | undefined> {
-  const word = await firstUnknown(search, terms)
+async function correctTypos({ search }: Connection, terms: Term[]): Promise<Correction | undefined> {
+  const word = await firstUnknownWord(search, terms)
   if (word === undefined) return undefined
   const letters = [...word]
-  const beginnings = letters.map((_, index) => letters.slice(0, index + 1).join(''))
-  const had = await search.has(beginnings.map((text) => ({ text, isBeginning: true })))
-  const words = wordsBeside(word, beginnings[had.indexOf(false)])
-  const has = await search.has(words.map((text) => ({ text, isBeginning: false })))
-  const standing = words.filter((_, index) => has[index]).toSorted(byCodePoint)
-  return standing.length === 0 ? undefined : { word, for: standing }
+  const prefixes = letters.map((_, index) => letters.slice(0, index + 1).join(''))
+  const had = await search.has(prefixes.map((text) => ({ text, isPrefix: true })))
+  const words = similarWords(word, prefixes[had.indexOf(false)])
+  const has = await search.has(words.map((text) => ({ text, isPrefix: false })))
+  const existingWords = words.filter((_, index) => has[index]).toSorted(byCodePoint)
+  return existingWords.length === 0 ? undefined : { word, replacements: existingWords }
 }
 
-async function firstUnknown(search: SearchIndex, terms: Term[]): Promise<string | undefined> {
-  for (const { word, forms } of terms.filter(isForgivable)) {
-    const words = forms.flatMap(({ tokens, extent }) =>
-      tokens.map((text) => ({ text, isBeginning: extent !== 'whole' })),
-    )
+async function firstUnknownWord(search: SearchIndex, terms: Term[]): Promise<string | undefined> {
+  for (const { word, forms } of terms.filter(isCorrectable)) {
+    const words = forms.flatMap(({ tokens, extent }) => tokens.map((text) => ({ text, isPrefix: extent !== 'whole' })))
     if (!(await search.has(words)).includes(true)) return word
   }
   return undefined
 }
 
 /** The apps of some ids, in their order. */
-async function summariesOf({ select }: Connection, ids: number[]): Promise<AppSummary[]> {
+async function findSummaries({ select }: Connection, ids: number[]): Promise<AppSummary[]> {
   if (ids.length === 0) return []
   const found = await select<AppSummary>(
-    `select ${columns} from apps ${named} where apps.id in (${ids.map(() => '?')})`,
+    `select ${columns} from apps ${nameJoins} where apps.id in (${ids.map(() => '?')})`,
     ids,
   )
   const apps = new Map(found.map((app) => [app.id, app]))

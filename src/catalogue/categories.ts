@@ -1,7 +1,7 @@
 import { type Actor, auditStore } from '../audit/store.ts'
 import type { Category } from '../contract/contract.ts'
-import { Refusal } from '../contract/errors.ts'
-import { categoryNameFrom, demandSlug, mostCategories } from '../contract/field-rules.ts'
+import { OperatorError } from '../contract/errors.ts'
+import { assertSlug, maxCategories, parseCategoryName } from '../contract/field-rules.ts'
 import type { Connection } from '../db/dialect.ts'
 import type { CategoryRow } from '../db/tables.ts'
 
@@ -12,7 +12,7 @@ export const categoryStore = (connection: Connection) => ({
   },
 
   /** By name, with how many apps are in each: those the public sees, and those in any state, deleted ones too. */
-  overview(): Promise<(Category & { listed_apps: number; all_apps: number })[]> {
+  listWithCounts(): Promise<(Category & { listed_apps: number; all_apps: number })[]> {
     const { sql } = connection
     const counts = sql('apps').groupBy('category_id').select('category_id').count({ all_apps: '*' }).as('counts')
     return sql('categories')
@@ -22,13 +22,13 @@ export const categoryStore = (connection: Connection) => ({
   },
 
   /** Refuses where there is none of this slug. */
-  async demandCategory(slug: string): Promise<Category> {
+  async requireCategory(slug: string): Promise<Category> {
     const category = await connection.sql('categories').where({ slug }).first('id', 'slug', 'name')
-    if (!category) throw noSuchCategory(slug)
+    if (!category) throw categoryNotFound(slug)
     return category
   },
 
-  async has(id: number): Promise<boolean> {
+  async exists(id: number): Promise<boolean> {
     return (await connection.sql('categories').where({ id }).first('id')) !== undefined
   },
 
@@ -39,19 +39,19 @@ export const categoryStore = (connection: Connection) => ({
     actor: Actor,
     { id, created_at }: { id?: number | undefined; created_at?: string | undefined } = {},
   ): Promise<Category> {
-    const name = categoryNameFrom(text)
-    demandSlug(slug)
+    const name = parseCategoryName(text)
+    assertSlug(slug)
     const { sql } = connection
     const [all] = await sql('categories').count({ count: '*' })
-    if (Number(all?.count) >= mostCategories) {
-      throw new Refusal(
-        `there are ${mostCategories} categories, and there can be no more; rename one that is not needed`,
+    if (Number(all?.count) >= maxCategories) {
+      throw new OperatorError(
+        `there are ${maxCategories} categories, and there can be no more; rename one that is not needed`,
       )
     }
     const now = new Date().toISOString()
-    const [newId = 0] = await connection.newIds('categories', [id])
+    const [newId = 0] = await connection.allocateIds('categories', [id])
     const row = { id: newId, slug, name, created_at: created_at ?? now, changed_at: now }
-    await connection.attempt(connection.insertion('categories', [row]), meanings(row))
+    await connection.mapUniqueViolation(connection.prepareInsert('categories', [row]), uniqueViolationErrors(row))
     const category = { id: newId, slug, name }
     await auditStore(connection).record(
       [
@@ -68,7 +68,7 @@ export const categoryStore = (connection: Connection) => ({
   },
 
   /** With what tells one from another, whatever they are called. */
-  allToChange(): Promise<Pick<CategoryRow, 'id' | 'slug' | 'name' | 'created_at'>[]> {
+  lockAll(): Promise<Pick<CategoryRow, 'id' | 'slug' | 'name' | 'created_at'>[]> {
     return connection.sql('categories').orderBy('id').forUpdate().select('id', 'slug', 'name', 'created_at')
   },
 
@@ -92,7 +92,7 @@ export const categoryStore = (connection: Connection) => ({
         action: 'category rename',
         at,
         subject: { category_id: before.id },
-        ...renaming(before, after),
+        ...changedNames(before, after),
       })),
       actor,
     )
@@ -102,18 +102,18 @@ export const categoryStore = (connection: Connection) => ({
   async rename(slug: string, changes: { name: string; slug?: string | undefined }, actor: Actor): Promise<Category> {
     const { sql } = connection
     const before = await sql('categories').where({ slug }).forUpdate().first('id', 'slug', 'name')
-    if (!before) throw noSuchCategory(slug)
-    const after = { slug: changes.slug ?? slug, name: categoryNameFrom(changes.name) }
-    demandSlug(after.slug)
-    const differing = renaming(before, after)
-    if (Object.keys(differing.after).length === 0) throw new Refusal(`the category ${slug} is named so already`)
+    if (!before) throw categoryNotFound(slug)
+    const after = { slug: changes.slug ?? slug, name: parseCategoryName(changes.name) }
+    assertSlug(after.slug)
+    const difference = changedNames(before, after)
+    if (Object.keys(difference.after).length === 0) throw new OperatorError(`the category ${slug} is named so already`)
     const changed_at = new Date().toISOString()
-    await connection.attempt(
+    await connection.mapUniqueViolation(
       () =>
         sql('categories')
           .where({ id: before.id })
           .update({ ...after, changed_at }),
-      meanings(after),
+      uniqueViolationErrors(after),
     )
     await auditStore(connection).record(
       [
@@ -121,7 +121,7 @@ export const categoryStore = (connection: Connection) => ({
           action: 'category rename',
           at: new Date().toISOString(),
           subject: { category_id: before.id },
-          ...differing,
+          ...difference,
         },
       ],
       actor,
@@ -130,18 +130,18 @@ export const categoryStore = (connection: Connection) => ({
   },
 })
 
-const noSuchCategory = (slug: string) => new Refusal(`there is no category with the slug ${slug}`)
+const categoryNotFound = (slug: string) => new OperatorError(`there is no category with the slug ${slug}`)
 
 type Names = { slug: string; name: string }
 
 /** As the audit has it: the columns that differ. */
-function renaming(before: Names, after: Names) {
+function changedNames(before: Names, after: Names) {
   const columns = (['slug', 'name'] as const).filter((column) => before[column] !== after[column])
   const pick = (row: Names) => Object.fromEntries(columns.map((column) => [column, row[column]]))
   return { before: pick(before), after: pick(after) }
 }
 
-function meanings({ slug, name }: { slug: string; name: string }) {
-  const another = (what: string) => () => new Refusal(`there is already a category with ${what}`)
-  return { 'categories.slug': another(`the slug ${slug}`), 'categories.name': another(`the name ${name}`) }
+function uniqueViolationErrors({ slug, name }: { slug: string; name: string }) {
+  const alreadyExists = (what: string) => () => new OperatorError(`there is already a category with ${what}`)
+  return { 'categories.slug': alreadyExists(`the slug ${slug}`), 'categories.name': alreadyExists(`the name ${name}`) }
 }

@@ -2,46 +2,48 @@ import type { App, AppChanges, Caller, Handlers } from '../contract/contract.ts'
 import { notFound, ServiceError } from '../contract/errors.ts'
 import type { Database } from '../db/database.ts'
 import type { Connection } from '../db/dialect.ts'
-import { etagOf, hasStrongTag, holds } from '../util/etag.ts'
-import { onlySet } from '../util/omit-nulls.ts'
-import { type Forgiven, findApps } from './app-list.ts'
+import { etagOf, hasStrongEtag, satisfiesIfMatch } from '../util/etag.ts'
+import { omitNulls } from '../util/omit-nulls.ts'
+import { type Correction, findApps } from './app-list.ts'
 import { categoryStore } from './categories.ts'
-import { canSee, demandOwner, statusAfterUpdate } from './policy.ts'
-import { type AppRowChanges, type AppStore, appStore, differs, type FoundApp } from './store.ts'
-import { unreviewedAfter } from './unreviewed-changes.ts'
+import { assertOwner, canSee, statusAfterUpdate } from './policy.ts'
+import { type AppRowChanges, type AppStore, type AppWithReviews, appStore, hasChanges } from './store.ts'
+import { mergeUnreviewed } from './unreviewed-changes.ts'
 
 /** The five operations. `baseUrl` is the public address that `Location` and `Link` begin with. */
 export const appHandlers = (database: Database, baseUrl: string): Handlers => ({
   async listApps({ query, signal }) {
-    const { apps, total, forgiven } = await findApps(database, query, signal)
+    const { apps, total, correction } = await findApps(database, query, signal)
     const pagination = {
       current_page: query.page,
       total_pages: Math.ceil(total / query.limit),
       per_page: query.limit,
     }
     const data = { apps, pagination }
-    const shown = forgiven ? `${forgivenText(forgiven)} ` : ''
+    const shown = correction ? `${correctionText(correction)} ` : ''
     const message = total === 0 ? 'No apps match.' : `${shown}Page ${query.page} of ${pagination.total_pages}.`
     // What stands for a word follows from more than the page.
     const headers = {
-      ETag: etagOf(forgiven ? { data, message } : data),
+      ETag: etagOf(correction ? { data, message } : data),
       Link: pageLinks(`${baseUrl}/apps`, query, pagination.total_pages),
     }
     return { status: 200, headers, body: { success: true, message, data } }
   },
 
   async getApp({ caller, path }) {
-    const seenBy = caller ?? 'anyone'
-    const app = await database.read((connection) => appStore(connection).find(path.id, { seenBy }), { isBatched: true })
+    const visibleTo = caller ?? 'anyone'
+    const app = await database.read((connection) => appStore(connection).find(path.id, { visibleTo }), {
+      isBatched: true,
+    })
     if (!app || !canSee(caller, app)) throw notFound()
-    const data = { app: detail(app) }
+    const data = { app: appDetail(app) }
     return { status: 200, headers: { ETag: etagOf(data) }, body: { success: true, message: 'App found.', data } }
   },
 
   async createApp({ caller, body, signal }) {
     const created = await database.write(
       async (connection) => {
-        await demandCategory(connection, body.category_id)
+        await assertCategoryExists(connection, body.category_id)
         const now = new Date().toISOString()
         const app = {
           developer_id: caller.developerId,
@@ -74,12 +76,12 @@ export const appHandlers = (database: Database, baseUrl: string): Handlers => ({
     const data = await database.write(
       async (connection) => {
         const apps = appStore(connection)
-        const app = await ownToChange(apps, path.id, caller, header['If-Match'])
-        if (body.category_id !== undefined) await demandCategory(connection, body.category_id)
+        const app = await lockOwnApp(apps, path.id, caller, header['If-Match'])
+        if (body.category_id !== undefined) await assertCategoryExists(connection, body.category_id)
         await apps.save('app update', app, rowChanges(app, body), caller)
         const updated = await apps.find(path.id)
         if (!updated) throw notFound()
-        return { app: detail(updated) }
+        return { app: appDetail(updated) }
       },
       { signal },
     )
@@ -90,7 +92,7 @@ export const appHandlers = (database: Database, baseUrl: string): Handlers => ({
     await database.write(
       async (connection) => {
         const apps = appStore(connection)
-        const app = await ownToChange(apps, path.id, caller, header['If-Match'])
+        const app = await lockOwnApp(apps, path.id, caller, header['If-Match'])
         await apps.save('app delete', app, { deleted_at: new Date().toISOString() }, caller)
       },
       { signal },
@@ -100,17 +102,17 @@ export const appHandlers = (database: Database, baseUrl: string): Handlers => ({
 })
 
 /** How many of the words that stand for another are named. */
-const namedWords = 3
+const maxNamedWords = 3
 
-function forgivenText({ word, for: words }: Forgiven): string {
-  const named = words.slice(0, namedWords).map((one) => `"${one}"`)
-  const more = words.length > namedWords ? ' and others' : ''
+function correctionText({ word, replacements: words }: Correction): string {
+  const named = words.slice(0, maxNamedWords).map((one) => `"${one}"`)
+  const more = words.length > maxNamedWords ? ' and others' : ''
   return `Nothing has "${word}"; showing ${named.join(', ')}${more}.`
 }
 
 /** The app as its page shows it; what is not set is left out. */
-const detail = (app: FoundApp): App =>
-  onlySet<App>({
+const appDetail = (app: AppWithReviews): App =>
+  omitNulls<App>({
     id: app.id,
     name: app.name,
     slug: app.slug,
@@ -134,7 +136,7 @@ const detail = (app: FoundApp): App =>
     reviews: app.reviews,
   })
 
-function rowChanges(app: FoundApp, { short_description, ...named }: AppChanges): AppRowChanges {
+function rowChanges(app: AppWithReviews, { short_description, ...named }: AppChanges): AppRowChanges {
   const status = statusAfterUpdate(app.status)
   const changes = {
     ...named,
@@ -144,17 +146,17 @@ function rowChanges(app: FoundApp, { short_description, ...named }: AppChanges):
   }
   // What has changed since an operator's decision waits for the next; an app that none was taken on waits already.
   const isNew = app.status === 'pending' && app.unreviewed_since === null
-  if (isNew || !differs(app, changes)) return changes
+  if (isNew || !hasChanges(app, changes)) return changes
   return {
     ...changes,
     unreviewed_since: app.unreviewed_since ?? new Date().toISOString(),
-    unreviewed_changes: unreviewedAfter(app, changes),
+    unreviewed_changes: mergeUnreviewed(app, changes),
   }
 }
 
-async function demandCategory(connection: Connection, id: number) {
+async function assertCategoryExists(connection: Connection, id: number) {
   const categories = categoryStore(connection)
-  if (await categories.has(id)) return
+  if (await categories.exists(id)) return
   throw new ServiceError('unknown_category', `There is no category ${id}; data.categories lists those there are.`, {
     errors: [{ in: 'body', field: '/category_id', message: 'must be the id of a category' }],
     categories: await categories.all(),
@@ -162,20 +164,25 @@ async function demandCategory(connection: Connection, id: number) {
 }
 
 /** The caller's own app, as it was when the caller read it, kept from others until the transaction ends. */
-async function ownToChange(apps: AppStore, id: number, caller: Caller, ifMatch: string | undefined): Promise<FoundApp> {
-  const app = await apps.find(id, { toChange: true, seenBy: caller })
+async function lockOwnApp(
+  apps: AppStore,
+  id: number,
+  caller: Caller,
+  ifMatch: string | undefined,
+): Promise<AppWithReviews> {
+  const app = await apps.find(id, { forUpdate: true, visibleTo: caller })
   if (!app) throw notFound()
-  demandOwner(caller, app)
-  demandUnchanged(app, ifMatch)
+  assertOwner(caller, app)
+  assertUnmodified(app, ifMatch)
   return app
 }
 
 /** If-Match speaks of what GET shows (RFC 9110, section 13.1.1). */
-function demandUnchanged(app: FoundApp, ifMatch: string | undefined) {
-  if (ifMatch === undefined || holds(ifMatch, etagOf({ app: detail(app) }))) return
+function assertUnmodified(app: AppWithReviews, ifMatch: string | undefined) {
+  if (ifMatch === undefined || satisfiesIfMatch(ifMatch, etagOf({ app: appDetail(app) }))) return
   throw new ServiceError(
     'precondition_failed',
-    hasStrongTag(ifMatch)
+    hasStrongEtag(ifMatch)
       ? 'The app has changed since you read it; read it again and repeat the change.'
       : 'If-Match must be an ETag as it was answered: in its quotes, without W/.',
   )

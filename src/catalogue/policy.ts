@@ -6,13 +6,13 @@ import type { AppStatus } from '../db/tables.ts'
 
 type Facts = { developer_id: number; status: AppStatus }
 
-const owns = (caller: Caller | undefined, app: Facts) => caller?.developerId === app.developer_id
+const isOwner = (caller: Caller | undefined, app: Facts) => caller?.developerId === app.developer_id
 
-export const canSee = (caller: Caller | undefined, app: Facts) => app.status === 'approved' || owns(caller, app)
+export const canSee = (caller: Caller | undefined, app: Facts) => app.status === 'approved' || isOwner(caller, app)
 
 /** Throws `not_found` where the caller may not even know of the app, `forbidden` where it is somebody else's. */
-export function demandOwner(caller: Caller, app: Facts) {
-  if (owns(caller, app)) return
+export function assertOwner(caller: Caller, app: Facts) {
+  if (isOwner(caller, app)) return
   if (!canSee(caller, app)) throw notFound()
   throw new ServiceError('forbidden', 'This app belongs to another developer; only its owner may change or delete it.')
 }

@@ -7,7 +7,7 @@ export type Ratings = { sum: number; count: number }
 
 export const noRatings: Ratings = { sum: 0, count: 0 }
 
-export const together = (one: Ratings, other: Ratings): Ratings => ({
+export const addRatings = (one: Ratings, other: Ratings): Ratings => ({
   sum: one.sum + other.sum,
   count: one.count + other.count,
 })
@@ -29,11 +29,11 @@ export const ratingColumns = ({
 })
 
 /** The ratings that every app is taken to have beside its own when apps are ordered by rating. The document names them, too. */
-const assumed: Ratings = { sum: 10 * 350, count: 10 }
+const priorRatings: Ratings = { sum: 10 * 350, count: 10 }
 
 /** The mean with the assumed ratings, in whole millionths; 0 of no ratings, which is less than any. Also in migration 0002. */
 function weightedRating(own: Ratings): number {
   if (own.count === 0) return 0
-  const { sum, count } = together(own, assumed)
+  const { sum, count } = addRatings(own, priorRatings)
   return Number((BigInt(sum) * 10_000n) / BigInt(count))
 }

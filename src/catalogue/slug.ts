@@ -1,25 +1,25 @@
 import { slugify } from 'transliteration'
-import { longestAppSlug } from '../contract/field-rules.ts'
+import { maxAppSlugLength } from '../contract/field-rules.ts'
 
 /** `[a-z0-9]+(-[a-z0-9]+)*`, as long as the document lets it be, from text in any script; `app` where nothing of it can be spelt. */
-export const slugOf = (name: string) => shorten(spelt(name), longestAppSlug) || 'app'
+export const toSlug = (name: string) => shorten(transliterate(name), maxAppSlugLength) || 'app'
 
 /** Most names are ASCII, which needs no transliteration: a tenth of the work. */
-const spelt = (name: string) =>
+const transliterate = (name: string) =>
   /^[ -~]*$/.test(name)
     ? (name.toLowerCase().match(/[a-z0-9]+/g) ?? []).join('-')
     : slugify(name.normalize('NFKC').replaceAll('ẞ', 'SS'), { allowedChars: 'a-zA-Z0-9' })
 
 /** The slug with a number behind it, cut so that both fit. */
-export function numbered(slug: string, number: number): string {
+export function numberedSlug(slug: string, number: number): string {
   const suffix = `-${number}`
-  return shorten(slug, longestAppSlug - suffix.length) + suffix
+  return shorten(slug, maxAppSlugLength - suffix.length) + suffix
 }
 
 /** Whether a slug is another with a number behind it. */
-export function isNumbered(slug: string, from: string): boolean {
+export function isNumberedSlug(slug: string, from: string): boolean {
   const number = /-(\d+)$/.exec(slug)?.[1]
-  return number !== undefined && numbered(from, Number(number)) === slug
+  return number !== undefined && numberedSlug(from, Number(number)) === slug
 }
 
 const shorten = (slug: string, length: number) => slug.slice(0, length).replace(/-$/, '')

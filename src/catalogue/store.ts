@@ -2,7 +2,7 @@ import { type Action, type Actor, auditStore } from '../audit/store.ts'
 import type { Caller } from '../contract/contract.ts'
 import { ServiceError } from '../contract/errors.ts'
 import type { Connection, Statement } from '../db/dialect.ts'
-import { pipelined } from '../db/pipeline.ts'
+import { runPipelined } from '../db/pipeline.ts'
 import {
   type AppRow,
   type AppStatus,
@@ -13,14 +13,14 @@ import {
   type ReviewRow,
   searchedColumns,
 } from '../db/tables.ts'
-import { type SearchDocument, searchDocument, searchedName } from '../search/document.ts'
-import { ratingColumns, ratingsOf, together } from './ratings.ts'
-import { freeSlugs } from './unique-slugs.ts'
+import { type SearchDocument, searchableName, toSearchDocument } from '../search/document.ts'
+import { addRatings, ratingColumns, ratingsOf } from './ratings.ts'
+import { uniqueSlugs } from './unique-slugs.ts'
 
 /** With the names that its ids stand for. */
 export type NamedAppRow = AppRow & { developer_name: string; category_name: string; category_slug: string }
 /** With its newest reviews. */
-export type FoundApp = NamedAppRow & { reviews: AppReview[] }
+export type AppWithReviews = NamedAppRow & { reviews: AppReview[] }
 export type AppReview = Omit<ReviewRow, 'app_id'>
 
 export const reviewColumns: Record<keyof AppReview, string> = {
@@ -38,8 +38,8 @@ export type StateCounts = Readonly<Record<AppStatus | 'deleted', number>>
 export const noApps: StateCounts = { pending: 0, approved: 0, rejected: 0, deleted: 0 }
 
 /** A row before it is in its table. What may be left out is made: an id and slug that are free, and what the table has by default. */
-export type NewAppRow = Omit<AppRow, 'package_key' | Made> & Partial<Pick<AppRow, Made>>
-type Made = 'id' | 'slug' | 'changed_at' | keyof typeof appDefaults
+export type NewAppRow = Omit<AppRow, 'package_key' | GeneratedColumn> & Partial<Pick<AppRow, GeneratedColumn>>
+type GeneratedColumn = 'id' | 'slug' | 'changed_at' | keyof typeof appDefaults
 
 /** What can change of an app once it is there; the rest follows from it. */
 export type AppRowChanges = Partial<Omit<AppRow, 'id' | 'slug' | 'package_key' | 'changed_at'>>
@@ -57,21 +57,21 @@ type AppChange = {
 type NewApp = { app: NewAppRow; at: string; document?: SearchDocument | undefined }
 
 /** Where an app stands among its developer's. */
-export type Place = Pick<AppRow, 'name' | 'id'>
+export type AppPosition = Pick<AppRow, 'name' | 'id'>
 
 /** How many apps are told to search at a time. */
-const batchSize = 100
+const reindexBatchSize = 100
 
-type FindOptions = { evenDeleted?: boolean; toChange?: boolean; seenBy?: Caller | 'anyone' }
+type FindOptions = { includeDeleted?: boolean; forUpdate?: boolean; visibleTo?: Caller | 'anyone' }
 
 /** What `canSee` of policy.ts says. */
-const seenByAnyone = "apps.status = 'approved'"
-const seenByOwner = `(${seenByAnyone} or apps.developer_id = ?)`
+const visibleToAnyone = "apps.status = 'approved'"
+const visibleToOwner = `(${visibleToAnyone} or apps.developer_id = ?)`
 
 export const appStore = (connection: Connection) => {
   const { sql, search } = connection
 
-  async function keepCounts(changes: AppChange[]) {
+  async function updateCounts(changes: AppChange[]) {
     const differences = new Map<number, number>()
     const count = (app: AppRow | undefined, difference: 1 | -1) => {
       if (!app || !isListed(app)) return
@@ -94,20 +94,20 @@ export const appStore = (connection: Connection) => {
   }
 
   /** Tells search of what it does not know yet. */
-  async function keepingIndex(changes: AppChange[]): Promise<(() => Statement)[]> {
-    const gone = changes.filter(({ before, after }) => before && isListed(before) && !isListed(after))
+  async function indexUpdates(changes: AppChange[]): Promise<(() => Statement)[]> {
+    const unlisted = changes.filter(({ before, after }) => before && isListed(before) && !isListed(after))
     const stale = changes.filter(
-      ({ before, after }) => isListed(after) && !(before && isListed(before) && isSearchedAlike(before, after)),
+      ({ before, after }) => isListed(after) && !(before && isListed(before) && hasSameSearchText(before, after)),
     )
     const names = await developerNames(stale.filter(({ document }) => !document).map(({ after }) => after.developer_id))
     return [
-      () => () => search.remove(gone.map(({ after }) => after.id)),
+      () => () => search.remove(unlisted.map(({ after }) => after.id)),
       () =>
-        search.entry(
+        search.prepareUpsert(
           stale.map(({ after, document }) => ({
             id: after.id,
             categoryId: after.category_id,
-            ...(document ?? searchDocument(after, names.get(after.developer_id) ?? '')),
+            ...(document ?? toSearchDocument(after, names.get(after.developer_id) ?? '')),
           })),
         ),
     ]
@@ -118,16 +118,16 @@ export const appStore = (connection: Connection) => {
     if (ids.length === 0) return new Map()
     // Shared, so that a name that is found here does not change before what is made of it is there.
     const rows = await sql('developers').whereIn('id', ids).forShare().select('id', 'name', 'next_name')
-    return new Map(rows.map((developer) => [developer.id, searchedName(developer)]))
+    return new Map(rows.map((developer) => [developer.id, searchableName(developer)]))
   }
 
   /** What follows from changes of apps, in the same transaction. */
-  async function following(action: Action, changes: AppChange[], actor: Actor): Promise<(() => Statement)[]> {
+  async function sideEffects(action: Action, changes: AppChange[], actor: Actor): Promise<(() => Statement)[]> {
     return [
-      ...(await keepingIndex(changes)),
-      () => () => keepCounts(changes),
+      ...(await indexUpdates(changes)),
+      () => () => updateCounts(changes),
       () =>
-        auditStore(connection).entry(
+        auditStore(connection).prepareInsert(
           changes.map(({ before, after, at }) => ({
             action,
             at,
@@ -140,28 +140,28 @@ export const appStore = (connection: Connection) => {
   }
 
   /**
-   * Puts apps into their table, and what `beside` makes of them behind them. Throws `package_name_taken`, and writes none then.
+   * Puts apps into their table, and what `insertRelated` makes of them behind them. Throws `package_name_taken`, and writes none then.
    * Where another transaction has meanwhile taken a slug that was found free, it is not free any more when it is looked for again.
    */
   async function insertAll(
     action: Action,
     apps: NewApp[],
     actor: Actor,
-    beside: (inserted: AppRow[]) => Statement = () => async () => {},
+    insertRelated: (inserted: AppRow[]) => Statement = () => async () => {},
   ): Promise<AppRow[]> {
-    const meanings = { ...packageNameTaken(apps[0]?.app.package_name), 'apps.slug': () => new SlugTaken() }
+    const uniqueViolationErrors = { ...packageNameTaken(apps[0]?.app.package_name), 'apps.slug': () => new SlugTaken() }
     for (let attempts = 1; ; attempts++) {
       const rows = await newRows(apps.map(({ app }) => app))
       const changes = rows.map((after, index) => ({ at: after.created_at, ...apps[index], after }))
-      const insertion = () => {
-        const insert = connection.insertion('apps', rows)
-        return () => connection.attempt(insert, meanings)
+      const insertApps = () => {
+        const insert = connection.prepareInsert('apps', rows)
+        return () => connection.mapUniqueViolation(insert, uniqueViolationErrors)
       }
       try {
-        await pipelined([insertion, ...(await following(action, changes, actor)), () => beside(rows)])
+        await runPipelined([insertApps, ...(await sideEffects(action, changes, actor)), () => insertRelated(rows)])
         return rows
       } catch (error) {
-        if (!(error instanceof SlugTaken) || attempts === mostAttempts) throw error
+        if (!(error instanceof SlugTaken) || attempts === maxAttempts) throw error
       }
     }
   }
@@ -170,8 +170,8 @@ export const appStore = (connection: Connection) => {
   async function newRows(apps: NewAppRow[]): Promise<AppRow[]> {
     const unnamed = apps.filter(({ slug }) => slug === undefined).map(({ name }) => name)
     const given = apps.flatMap(({ slug }) => slug ?? [])
-    const slugs = await freeSlugs(connection, unnamed, given)
-    const ids = await connection.newIds(
+    const slugs = await uniqueSlugs(connection, unnamed, given)
+    const ids = await connection.allocateIds(
       'apps',
       apps.map(({ id }) => id),
     )
@@ -194,27 +194,27 @@ export const appStore = (connection: Connection) => {
 
     /**
      * An app that is not deleted, unless told otherwise, whatever its status; with its newest 100 reviews. One that is to be
-     * changed is kept from others until the transaction ends. One that `seenBy` may not see is not read: that would take
+     * changed is kept from others until the transaction ends. One that `visibleTo` may not see is not read: that would take
      * longer than there being none, and so tell of it.
      */
     async find(
       id: number,
-      { evenDeleted = false, toChange = false, seenBy }: FindOptions = {},
-    ): Promise<FoundApp | undefined> {
-      const { select, lock, jsonRows, rowsOf } = connection
-      if (toChange) await lock('apps', 'id', [id])
-      const owner = seenBy === undefined || seenBy === 'anyone' ? [] : [seenBy.developerId]
+      { includeDeleted = false, forUpdate = false, visibleTo }: FindOptions = {},
+    ): Promise<AppWithReviews | undefined> {
+      const { select, lock, jsonSubquery, parseJsonRows } = connection
+      if (forUpdate) await lock('apps', 'id', [id])
+      const owner = visibleTo === undefined || visibleTo === 'anyone' ? [] : [visibleTo.developerId]
       const [row] = await select<NamedAppRow & { reviews: unknown }>(
         `select apps.*, developers.name as developer_name, categories.name as category_name,
-           categories.slug as category_slug, ${jsonRows(newestReviews, reviewColumns, newestFirst)} as reviews
+           categories.slug as category_slug, ${jsonSubquery(newestReviews, reviewColumns, newestFirst)} as reviews
          from apps
          join developers on developers.id = apps.developer_id
          join categories on categories.id = apps.category_id
-         where apps.id = ? ${evenDeleted ? '' : 'and apps.deleted_at is null'}
-         ${seenBy === undefined ? '' : `and ${seenBy === 'anyone' ? seenByAnyone : seenByOwner}`}`,
+         where apps.id = ? ${includeDeleted ? '' : 'and apps.deleted_at is null'}
+         ${visibleTo === undefined ? '' : `and ${visibleTo === 'anyone' ? visibleToAnyone : visibleToOwner}`}`,
         [id, ...owner],
       )
-      return row && { ...row, reviews: rowsOf(row.reviews) }
+      return row && { ...row, reviews: parseJsonRows(row.reviews) }
     },
 
     /** How many apps each of the developers has in each state; nothing of those who have none. */
@@ -235,25 +235,25 @@ export const appStore = (connection: Connection) => {
      * Tells search anew of a batch of what a developer has listed, behind the last of the batch before: for when the developer's
      * name changes. Returns how many apps that is, and the last; undefined where none is left.
      */
-    async indexAgain(developerId: number, behind: Place = { name: '', id: 0 }) {
+    async reindexBatch(developerId: number, after: AppPosition = { name: '', id: 0 }) {
       const names = await developerNames([developerId])
       // In the order of the index by developer, so that each batch is found without those before it.
       const apps = await sql('apps')
         .where({ developer_id: developerId })
         .whereRaw(listed)
-        .whereRaw('(apps.name, apps.id) > (?, ?)', [behind.name, behind.id])
+        .whereRaw('(apps.name, apps.id) > (?, ?)', [after.name, after.id])
         .orderBy(['apps.name', 'apps.id'])
-        .limit(batchSize)
+        .limit(reindexBatchSize)
         .forUpdate()
         .select('id', ...searchedColumns)
-      await search.entry(
+      await search.prepareUpsert(
         apps.map((app) => ({
           id: app.id,
           categoryId: app.category_id,
-          ...searchDocument(app, names.get(developerId) ?? ''),
+          ...toSearchDocument(app, names.get(developerId) ?? ''),
         })),
       )()
-      const last: Place | undefined = apps.length < batchSize ? undefined : apps.at(-1)
+      const last: AppPosition | undefined = apps.length < reindexBatchSize ? undefined : apps.at(-1)
       return { count: apps.length, last: last && { name: last.name, id: last.id } }
     },
 
@@ -268,8 +268,8 @@ export const appStore = (connection: Connection) => {
 
     /** Writes what really changes; nothing where nothing does. Throws `package_name_taken`. */
     async save(action: Action, before: AppRow, changes: AppRowChanges, actor: Actor) {
-      if (!differs(before, changes)) return
-      const at = laterThan(before.updated_at)
+      if (!hasChanges(before, changes)) return
+      const at = timestampAfter(before.updated_at)
       const after: AppRow = { ...before, updated_at: at, ...changes, changed_at: new Date().toISOString() }
       after.package_key = packageKey(after.package_name)
       const { package_key, updated_at, changed_at } = after
@@ -277,8 +277,8 @@ export const appStore = (connection: Connection) => {
         sql('apps')
           .where({ id: after.id })
           .update({ ...changes, package_key, updated_at, changed_at })
-      const attempt = () => connection.attempt(update, packageNameTaken(after.package_name))
-      await pipelined([() => attempt, ...(await following(action, [{ before, after, at }], actor))])
+      const attempt = () => connection.mapUniqueViolation(update, packageNameTaken(after.package_name))
+      await runPipelined([() => attempt, ...(await sideEffects(action, [{ before, after, at }], actor))])
     },
 
     /** Adds reviews, and to the ratings of their apps. */
@@ -290,10 +290,10 @@ export const appStore = (connection: Connection) => {
         .orderBy('id')
         .forUpdate()
         .select('id', 'review_count', 'rating_sum', 'rating_count')
-      await connection.insertion('reviews', reviews)()
+      await connection.prepareInsert('reviews', reviews)()
       for (const { id, review_count, rating_sum, rating_count } of rows) {
         const more = ratingsOf(added.get(id) ?? [])
-        const all = together({ sum: rating_sum, count: rating_count }, more)
+        const all = addRatings({ sum: rating_sum, count: rating_count }, more)
         await sql('apps')
           .where({ id })
           .update({
@@ -309,7 +309,7 @@ export const appStore = (connection: Connection) => {
 export type AppStore = ReturnType<typeof appStore>
 
 /** Whether a row would be another with the changes. */
-export const differs = (row: AppRow, changes: AppRowChanges) =>
+export const hasChanges = (row: AppRow, changes: AppRowChanges) =>
   Object.entries(changes).some(([column, value]) => row[column as keyof AppRow] !== value)
 
 /** The audited columns in which two states of an app differ. */
@@ -319,7 +319,7 @@ function auditedDifference(before: AppRow | undefined, after: AppRow) {
   return { ...(before && { before: pick(before) }), after: pick(after) }
 }
 
-const isSearchedAlike = (before: AppRow, after: AppRow) =>
+const hasSameSearchText = (before: AppRow, after: AppRow) =>
   searchedColumns.every((column) => before[column] === after[column])
 
 const packageNameTaken = (name: string | null | undefined) => ({
@@ -332,9 +332,9 @@ const packageNameTaken = (name: string | null | undefined) => ({
 class SlugTaken extends Error {}
 
 /** How often a free slug is looked for: each time but the last another transaction was quicker. */
-const mostAttempts = 100
+const maxAttempts = 100
 
 const packageKey = (name: string | null) => name?.toLowerCase() ?? null
 
 /** Now, or a millisecond after the time given where that is not past: each change of an app has a time, and so an ETag, of its own. */
-export const laterThan = (time: string) => new Date(Math.max(Date.now(), Date.parse(time) + 1)).toISOString()
+export const timestampAfter = (time: string) => new Date(Math.max(Date.now(), Date.parse(time) + 1)).toISOString()

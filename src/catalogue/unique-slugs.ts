@@ -1,37 +1,41 @@
 import type { Connection } from '../db/dialect.ts'
-import { numbered, slugOf } from './slug.ts'
+import { numberedSlug, toSlug } from './slug.ts'
 
-/** A slug for each name, shared by no app, not even a deleted one, nor by one of `given` or another of the names. */
-export async function freeSlugs(connection: Connection, names: string[], given: Iterable<string>): Promise<string[]> {
-  const wanted = names.map(slugOf)
-  const passed = new Set([...given, ...(await slugsThere(connection, wanted))])
+/** A slug for each name, shared by no app, not even a deleted one, nor by one of `reserved` or another of the names. */
+export async function uniqueSlugs(
+  connection: Connection,
+  names: string[],
+  reserved: Iterable<string>,
+): Promise<string[]> {
+  const wanted = names.map(toSlug)
+  const taken = new Set([...reserved, ...(await existingSlugs(connection, wanted))])
   const slugs = wanted.map((slug) => {
-    if (passed.has(slug)) return undefined
-    passed.add(slug)
+    if (taken.has(slug)) return undefined
+    taken.add(slug)
     return slug
   })
-  const clashing = wanted.filter((_, index) => slugs[index] === undefined)
-  const free = await numberedSlugs(connection, clashing, passed)
+  const conflicting = wanted.filter((_, index) => slugs[index] === undefined)
+  const free = await numberedSlugs(connection, conflicting, taken)
   return slugs.map((slug) => slug ?? free.shift() ?? '')
 }
 
-async function slugsThere({ sql }: Connection, slugs: string[]): Promise<string[]> {
+async function existingSlugs({ sql }: Connection, slugs: string[]): Promise<string[]> {
   return slugs.length === 0 ? [] : sql('apps').whereIn('slug', slugs).pluck('slug')
 }
 
-async function numberedSlugs(connection: Connection, clashing: string[], passed: Set<string>): Promise<string[]> {
-  if (clashing.length === 0) return []
-  const next = await reserveNumbers(connection, clashing)
-  const candidates = clashing.map((slug) => {
+async function numberedSlugs(connection: Connection, conflicting: string[], taken: Set<string>): Promise<string[]> {
+  if (conflicting.length === 0) return []
+  const next = await reserveNumbers(connection, conflicting)
+  const candidates = conflicting.map((slug) => {
     const number = next.get(slug) ?? 0
     next.set(slug, number + 1)
-    return numbered(slug, number)
+    return numberedSlug(slug, number)
   })
   // A name may itself end in a number, so one that is next may be an app's.
-  const used = new Set([...passed, ...(await slugsThere(connection, candidates))])
+  const used = new Set([...taken, ...(await existingSlugs(connection, candidates))])
   const slugs: string[] = []
   for (const [index, candidate] of candidates.entries()) {
-    const [free] = used.has(candidate) ? await numberedSlugs(connection, [clashing[index] ?? ''], used) : [candidate]
+    const [free] = used.has(candidate) ? await numberedSlugs(connection, [conflicting[index] ?? ''], used) : [candidate]
     used.add(free ?? '')
     slugs.push(free ?? '')
   }

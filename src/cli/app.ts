@@ -1,18 +1,18 @@
 import { Command, Option } from 'commander'
-import type { AppState, Sought } from '../moderation/app-filter.ts'
+import type { AppFilter, AppState } from '../moderation/app-filter.ts'
 import { type AppEntry, moderationStore } from '../moderation/store.ts'
 import {
-  filtered,
-  offsetOf,
-  operator,
+  currentOperator,
   type PageOptions,
-  paged,
+  pageOffset,
+  parsePositiveInteger,
   print,
   printJson,
   printPage,
   printTable,
-  wholeNumber,
   withDatabase,
+  withFilterOptions,
+  withPageOptions,
 } from './command.ts'
 import { age } from './time.ts'
 
@@ -22,7 +22,7 @@ export const appCommand = () =>
   new Command('app')
     .description('find apps in any state, bring them back, and hand them over')
     .addCommand(
-      paged(filtered(new Command('list')))
+      withPageOptions(withFilterOptions(new Command('list')))
         .description('list apps, newest first, whoever may see them')
         .addOption(new Option('--status <status>', 'in this state').choices(states))
         .option('--json', 'print one JSON object')
@@ -48,7 +48,7 @@ deleted_at is not null.`,
     .addCommand(
       new Command('restore')
         .description('bring a deleted app back in the status it had, at once')
-        .argument('<id>', 'id of the app', wholeNumber)
+        .argument('<id>', 'id of the app', parsePositiveInteger)
         .option('--json', 'print one JSON object')
         .addHelpText(
           'after',
@@ -63,7 +63,7 @@ JSON: {id, slug, status}.`,
     .addCommand(
       new Command('transfer')
         .description('hand an app over to another developer: only their keys change it from now on')
-        .argument('<id>', 'id of the app', wholeNumber)
+        .argument('<id>', 'id of the app', parsePositiveInteger)
         .requiredOption('--to <developer>', 'name of the developer, who must be there')
         .option('--json', 'print one JSON object')
         .addHelpText(
@@ -77,10 +77,10 @@ JSON: {id, slug, developer_name}.`,
         .action(transfer),
     )
 
-async function list(options: PageOptions & Sought & { status?: AppState }) {
+async function list(options: PageOptions & AppFilter & { status?: AppState }) {
   const { apps, total } = await withDatabase((database) =>
     database.snapshot((connection) =>
-      moderationStore(connection).list(options.status, options, options.limit, offsetOf(options)),
+      moderationStore(connection).list(options.status, options, options.limit, pageOffset(options)),
     ),
   )
   printPage('apps', { rows: apps, total }, options, printApps)
@@ -103,7 +103,7 @@ function printApps(apps: AppEntry[]) {
 
 async function restore(id: number, options: { json?: true }) {
   const restored = await withDatabase((database) =>
-    database.write((connection) => moderationStore(connection).restore(id, operator())),
+    database.write((connection) => moderationStore(connection).restore(id, currentOperator())),
   )
   if (options.json) return printJson(restored)
   print(`App ${id} (${restored.slug}) is back; it is ${restored.status}.`)
@@ -111,7 +111,7 @@ async function restore(id: number, options: { json?: true }) {
 
 async function transfer(id: number, options: { to: string; json?: true }) {
   const transferred = await withDatabase((database) =>
-    database.write((connection) => moderationStore(connection).transfer(id, options.to, operator())),
+    database.write((connection) => moderationStore(connection).transfer(id, options.to, currentOperator())),
   )
   if (options.json) return printJson(transferred)
   print(`App ${id} (${transferred.slug}) belongs to ${transferred.developer_name} now.`)

@@ -2,9 +2,9 @@ import { stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { Command } from 'commander'
 import { print, printJson, withDatabase } from './command.ts'
-import { grouped } from './terminal-text.ts'
-import { elapsed } from './time.ts'
-import { refuseTaken, writeNewFile } from './write-new-file.ts'
+import { formatCount } from './terminal-text.ts'
+import { elapsedSeconds } from './time.ts'
+import { assertMissing, writeNewFile } from './write-new-file.ts'
 
 export const backupCommand = () =>
   new Command('backup')
@@ -40,15 +40,15 @@ async function backup(file: string, options: { json?: true }) {
   const begin = performance.now()
   const target = resolve(file)
   // A log or journal of an older database would be taken for the backup's own as soon as somebody opens it.
-  for (const suffix of ['-wal', '-shm', '-journal']) await refuseTaken(target + suffix)
+  for (const suffix of ['-wal', '-shm', '-journal']) await assertMissing(target + suffix)
   const written = await withDatabase((database) =>
     writeNewFile(file, 'backup', async (copy) => {
       const { apps } = await database.copyTo(copy)
       return { bytes: (await stat(copy)).size, apps }
     }),
   )
-  const seconds = elapsed(begin)
+  const seconds = elapsedSeconds(begin)
   if (options.json) return printJson({ file: target, ...written, seconds })
   const megabytes = (written.bytes / 1e6).toLocaleString('en', { maximumFractionDigits: 1 })
-  print(`Backed up ${grouped(written.apps)} apps to ${file}: ${megabytes} MB, verified, in ${seconds} s.`)
+  print(`Backed up ${formatCount(written.apps)} apps to ${file}: ${megabytes} MB, verified, in ${seconds} s.`)
 }

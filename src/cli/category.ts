@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import { categoryStore } from '../catalogue/categories.ts'
-import { operator, print, printJson, printTable, withDatabase } from './command.ts'
+import { currentOperator, print, printJson, printTable, withDatabase } from './command.ts'
 
 const slugHelp = 'URL-style name, as the list is filtered by: lower-case letters, digits, hyphens'
 
@@ -59,7 +59,7 @@ JSON: {id, slug, name}.`,
 
 async function add(options: { slug: string; name: string; json?: true }) {
   const category = await withDatabase((database) =>
-    database.write((connection) => categoryStore(connection).add(options.slug, options.name, operator())),
+    database.write((connection) => categoryStore(connection).add(options.slug, options.name, currentOperator())),
   )
   if (options.json) return printJson(category)
   print(`Added category ${category.id}: ${category.name} (${category.slug}).`)
@@ -67,7 +67,7 @@ async function add(options: { slug: string; name: string; json?: true }) {
 
 async function list(options: { json?: true }) {
   const categories = await withDatabase((database) =>
-    database.read((connection) => categoryStore(connection).overview()),
+    database.read((connection) => categoryStore(connection).listWithCounts()),
   )
   if (options.json) return printJson(categories)
   printTable(
@@ -79,7 +79,7 @@ async function list(options: { json?: true }) {
 
 async function rename(slug: string, options: { name: string; slug?: string; json?: true }) {
   const category = await withDatabase((database) =>
-    database.write((connection) => categoryStore(connection).rename(slug, options, operator())),
+    database.write((connection) => categoryStore(connection).rename(slug, options, currentOperator())),
   )
   if (options.json) return printJson(category)
   print(`Category ${category.id} is ${category.name} (${category.slug}) now.`)

@@ -2,7 +2,7 @@ import { userInfo } from 'node:os'
 import { type Command, InvalidArgumentError } from 'commander'
 import { readConfig } from '../config.ts'
 import { type Database, openMigratedDatabase } from '../db/database.ts'
-import { safe, tableLines, terminalWidth } from './terminal-text.ts'
+import { sanitize, tableLines, terminalWidth } from './terminal-text.ts'
 
 /** What every command needs: the database, arguments that are checked, and something to print. */
 
@@ -18,7 +18,7 @@ export async function withDatabase<T>(work: (database: Database) => Promise<T>):
 }
 
 /** The account that runs the command, as the audit names it. */
-export function operator() {
+export function currentOperator() {
   try {
     return { operator: userInfo().username }
   } catch {
@@ -27,7 +27,7 @@ export function operator() {
   }
 }
 
-export function wholeNumber(text: string): number {
+export function parsePositiveInteger(text: string): number {
   const number = Number(text)
   if (!/^[1-9]\d*$/.test(text) || !Number.isSafeInteger(number)) {
     throw new InvalidArgumentError('It must be a whole number from 1.')
@@ -37,21 +37,21 @@ export function wholeNumber(text: string): number {
 
 /** Text for people: whoever named what stands in it does not move the cursor, nor turn the direction of reading. */
 export function print(text: string) {
-  process.stdout.write(`${safe(text)}\n`)
+  process.stdout.write(`${sanitize(text)}\n`)
 }
 
 /** For people, beside what a program reads from standard output. */
-export function note(text: string) {
-  process.stderr.write(`${safe(text)}\n`)
+export function printInfo(text: string) {
+  process.stderr.write(`${sanitize(text)}\n`)
 }
 
 /** How far something is, as a note every ten seconds: what is given between is passed over. */
-export function notesNowAndThen(): (text: () => string) => void {
+export function createProgressPrinter(): (text: () => string) => void {
   let last = performance.now()
   return (text) => {
     if (performance.now() - last < 10_000) return
     last = performance.now()
-    note(text())
+    printInfo(text())
   }
 }
 
@@ -59,22 +59,22 @@ export function printJson(value: unknown) {
   process.stdout.write(`${JSON.stringify(value, null, 2)}\n`)
 }
 
-export function printTable(head: string[], rows: (string | number)[][], shortened: string[] = []) {
-  print(tableLines(head, rows, shortened).join('\n'))
+export function printTable(head: string[], rows: (string | number)[][], shrinkable: string[] = []) {
+  print(tableLines(head, rows, shrinkable).join('\n'))
 }
 
 /** A table with lines of their own below its rows. */
 export function printDetailedTable(
   head: string[],
   rows: { cells: (string | number)[]; details: string[] }[],
-  shortened: string[] = [],
-  spare?: string,
+  shrinkable: string[] = [],
+  optionalColumn?: string,
 ) {
   const [headLine, ...lines] = tableLines(
     head,
     rows.map(({ cells }) => cells),
-    shortened,
-    spare,
+    shrinkable,
+    optionalColumn,
   )
   const detailed = lines.flatMap((line, index) => [
     line,
@@ -88,13 +88,13 @@ const indent = '    '
 export const detailWidth = () => terminalWidth() - indent.length
 
 /** One line of what went wrong; the command goes on, and has failed. */
-export function complain(message: string) {
-  note(`apps-service: ${message}`)
+export function printError(message: string) {
+  printInfo(`apps-service: ${message}`)
   process.exitCode = 1
 }
 
 /** Options that narrow a list of apps. */
-export const filtered = (command: Command) =>
+export const withFilterOptions = (command: Command) =>
   command
     .option('--developer <name>', 'of this developer')
     .option('--category <slug>', 'in this category')
@@ -102,35 +102,34 @@ export const filtered = (command: Command) =>
 
 export type PageOptions = { page: number; limit: number; json?: true }
 
-const maximumLimit = 1000
+const maxPageSize = 1000
 
-export const paged = (command: Command) =>
+export const withPageOptions = (command: Command) =>
   command
-    .option('--page <number>', 'which page', wholeNumber, 1)
-    .option('--limit <number>', `how many on a page, ${maximumLimit} at most`, limitFrom, 50)
+    .option('--page <number>', 'which page', parsePositiveInteger, 1)
+    .option('--limit <number>', `how many on a page, ${maxPageSize} at most`, parseLimit, 50)
 
-function limitFrom(text: string): number {
-  const limit = wholeNumber(text)
-  if (limit > maximumLimit) throw new InvalidArgumentError(`It must be ${maximumLimit} at most.`)
+function parseLimit(text: string): number {
+  const limit = parsePositiveInteger(text)
+  if (limit > maxPageSize) throw new InvalidArgumentError(`It must be ${maxPageSize} at most.`)
   return limit
 }
 
-export const offsetOf = ({ page, limit }: PageOptions) => (page - 1) * limit
+export const pageOffset = ({ page, limit }: PageOptions) => (page - 1) * limit
 
 /**
- * One page of a list; for people, where in the list it is goes beside what they asked for. What is `beside` the rows is for
- * programs.
+ * One page of a list; for people, where in the list it is goes beside what they asked for. `extra` is for programs.
  */
 export function printPage<Row>(
-  what: string,
-  { rows, total, beside }: { rows: Row[]; total: number; beside?: object },
+  name: string,
+  { rows, total, extra }: { rows: Row[]; total: number; extra?: object },
   { page, limit, json }: PageOptions,
   printRows: (rows: Row[]) => void,
 ) {
   const total_pages = Math.ceil(total / limit)
   const pagination = { current_page: page, total_pages, per_page: limit, total }
-  if (json) return printJson({ [what]: rows, ...beside, pagination })
-  if (total === 0) return note(`No ${what}.`)
+  if (json) return printJson({ [name]: rows, ...extra, pagination })
+  if (total === 0) return printInfo(`No ${name}.`)
   if (rows.length > 0) printRows(rows)
-  note(`Page ${page} of ${total_pages}, ${total} in all.`)
+  printInfo(`Page ${page} of ${total_pages}, ${total} in all.`)
 }

@@ -1,11 +1,11 @@
 import { Command } from 'commander'
 import { readConfig } from '../config.ts'
-import { Refusal } from '../contract/errors.ts'
+import { OperatorError } from '../contract/errors.ts'
 import { copyDatabase } from '../db/copy.ts'
-import { addressForms, isAddress } from '../db/database.ts'
-import { notesNowAndThen, print, printJson } from './command.ts'
-import { grouped } from './terminal-text.ts'
-import { elapsed } from './time.ts'
+import { isDatabaseUrl, urlFormats } from '../db/database.ts'
+import { createProgressPrinter, print, printJson } from './command.ts'
+import { formatCount } from './terminal-text.ts'
+import { elapsedSeconds } from './time.ts'
 
 export const copyCommand = () =>
   new Command('copy')
@@ -33,14 +33,15 @@ JSON: {to, rows, seconds}; rows is how many of each table.`,
 
 async function copy(options: { to: string; json?: true }) {
   const { databaseUrl, databaseOptions } = readConfig(process.env)
-  if (!isAddress(options.to)) throw new Refusal(`--to must be ${addressForms}`)
+  if (!isDatabaseUrl(options.to)) throw new OperatorError(`--to must be ${urlFormats}`)
   const begin = performance.now()
-  const noteProgress = notesNowAndThen()
-  const onProgress = (done: number, total: number) => noteProgress(() => `${grouped(done)} of ${grouped(total)} rows`)
+  const noteProgress = createProgressPrinter()
+  const onProgress = (done: number, total: number) =>
+    noteProgress(() => `${formatCount(done)} of ${formatCount(total)} rows`)
   const { name, counts } = await copyDatabase(databaseOptions.direct ?? databaseUrl, options.to, onProgress)
-  const seconds = elapsed(begin)
+  const seconds = elapsedSeconds(begin)
   if (options.json) return printJson({ to: name, rows: counts, seconds })
   const { apps, reviews, audit } = counts
-  const what = `${grouped(apps)} apps, ${grouped(reviews)} reviews and ${grouped(audit)} entries of the audit`
+  const what = `${formatCount(apps)} apps, ${formatCount(reviews)} reviews and ${formatCount(audit)} entries of the audit`
   print(`Copied all to ${name}: ${what}, in ${seconds} s. Set DATABASE_URL to it, and start the server.`)
 }

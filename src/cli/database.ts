@@ -5,7 +5,7 @@ import { appStore } from '../catalogue/store.ts'
 import { readConfig } from '../config.ts'
 import { openDatabase } from '../db/database.ts'
 import type { Connection } from '../db/dialect.ts'
-import { operator, print, withDatabase } from './command.ts'
+import { currentOperator, print, withDatabase } from './command.ts'
 
 export const migrateCommand = () =>
   new Command('migrate')
@@ -39,7 +39,7 @@ async function seed() {
     await database.seed(`${import.meta.dirname}/../../seeds`)
     const { key } = await database.write(async (connection) => {
       const accounts = accountStore(connection)
-      return accounts.issueKey(await accounts.findOrAddDeveloper('Demo Developer'), operator())
+      return accounts.issueKey(await accounts.findOrAddDeveloper('Demo Developer'), currentOperator())
     })
     print(`The demo catalogue is in. A key of Demo Developer, not shown again:
 

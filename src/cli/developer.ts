@@ -3,22 +3,22 @@ import { renameDeveloper } from '../accounts/rename-developer.ts'
 import { accountStore } from '../accounts/store.ts'
 import type { StateCounts } from '../catalogue/store.ts'
 import {
-  offsetOf,
-  operator,
+  currentOperator,
   type PageOptions,
-  paged,
+  pageOffset,
   print,
   printJson,
   printPage,
   printTable,
   withDatabase,
+  withPageOptions,
 } from './command.ts'
 
 export const developerCommand = () =>
   new Command('developer')
     .description('developers, to whom apps and keys belong')
     .addCommand(
-      paged(new Command('list'))
+      withPageOptions(new Command('list'))
         .description('list developers by name, with how many apps they have in each state')
         .option('--json', 'print one JSON object')
         .addHelpText(
@@ -56,7 +56,7 @@ JSON: {id, name, listed_apps}.`,
 
 async function list(options: PageOptions) {
   const { developers, total } = await withDatabase((database) =>
-    database.snapshot((connection) => accountStore(connection).developers(options.limit, offsetOf(options))),
+    database.snapshot((connection) => accountStore(connection).developers(options.limit, pageOffset(options))),
   )
   printPage('developers', { rows: developers, total }, options, (rows) =>
     printTable(
@@ -76,7 +76,7 @@ async function list(options: PageOptions) {
 }
 
 async function rename(name: string, options: { to: string; json?: true }) {
-  const renamed = await withDatabase((database) => renameDeveloper(database, name, options.to, operator()))
+  const renamed = await withDatabase((database) => renameDeveloper(database, name, options.to, currentOperator()))
   if (options.json) return printJson(renamed)
   print(`The developer is ${renamed.name} now, with ${renamed.listed_apps} listed apps.`)
 }

@@ -4,8 +4,8 @@ import { createGzip } from 'node:zlib'
 import { Command } from 'commander'
 import type { Database } from '../db/database.ts'
 import { exportCatalogue } from '../transfer/export.ts'
-import { note, withDatabase } from './command.ts'
-import { pastTime } from './time.ts'
+import { printInfo, withDatabase } from './command.ts'
+import { parsePastTime } from './time.ts'
 import { writeNewFile } from './write-new-file.ts'
 
 export const exportCommand = () =>
@@ -15,7 +15,7 @@ export const exportCommand = () =>
     .option(
       '--since <time>',
       'only what has changed since: what the export before printed for it, or a time such as 2027-01-31 or 12h',
-      pastTime,
+      parsePastTime,
     )
     .addHelpText(
       'after',
@@ -50,7 +50,7 @@ async function runExport(file: string, { since }: { since?: string }) {
       ? exportCatalogue(database, process.stdout, since)
       : writeNewFile(file, 'export', (path) => exportTo(path, database, since)),
   )
-  note(`${apps} apps and ${categories} categories exported. What changes from now on: --since ${next}`)
+  printInfo(`${apps} apps and ${categories} categories exported. What changes from now on: --since ${next}`)
 }
 
 async function exportTo(path: string, database: Database, since: string | undefined) {

@@ -6,14 +6,14 @@ import { setFlagsFromString } from 'node:v8'
 import { Presets, SingleBar } from 'cli-progress'
 import { Command } from 'commander'
 import type { Problem } from '../contract/contract.ts'
-import { Refusal } from '../contract/errors.ts'
+import { OperatorError } from '../contract/errors.ts'
 import type { Database } from '../db/database.ts'
-import { importCatalogue, type Summary } from '../transfer/import.ts'
+import { type ImportSummary, importCatalogue } from '../transfer/import.ts'
 import { lineSchema } from '../transfer/line.ts'
-import { Reasons, rejectOf } from '../transfer/rejects.ts'
-import { note, notesNowAndThen, operator, print, printJson, withDatabase } from './command.ts'
-import { grouped, safe } from './terminal-text.ts'
-import { elapsed } from './time.ts'
+import { ReasonCounts, toReject } from '../transfer/rejects.ts'
+import { createProgressPrinter, currentOperator, print, printInfo, printJson, withDatabase } from './command.ts'
+import { formatCount, sanitize } from './terminal-text.ts'
+import { elapsedSeconds } from './time.ts'
 
 type Options = { dryRun?: true; onlyNew?: true; json?: true; schema?: true; rejects?: string }
 
@@ -67,30 +67,31 @@ async function runImport(file: string | undefined, options: Options, command: Co
 
   const rejectsFile = options.rejects ?? (file === '-' ? 'stdin.rejects.ndjson' : `${file}.rejects.ndjson`)
   const input = file === '-' ? fstatSync(process.stdin.fd) : await statOf(file)
-  const rejects = new Rejects(rejectsFile, await flagsForRejects(rejectsFile, input))
+  const rejects = new RejectsFile(rejectsFile, await rejectsOpenFlags(rejectsFile, input))
   const source = file === '-' ? process.stdin : createReadStream(file, { highWaterMark: 64 * 1024 })
   const progress = showProgress(input.isFile() ? input.size : undefined)
   const begin = performance.now()
 
-  keepMemoryFlat()
-  const bring = (database: Database) =>
-    importCatalogue(database, pipeline(source, progress.counter, passErrors), {
-      actor: operator(),
+  limitHeapGrowth()
+  const importInto = (database: Database) =>
+    importCatalogue(database, pipeline(source, progress.counter, ignoreError), {
+      actor: currentOperator(),
       onlyNew: options.onlyNew === true,
       onReject: (...refused) => rejects.add(...refused),
       onProgress: progress.update,
     })
   const summary = await withDatabase((database) =>
-    options.dryRun ? database.rehearse(bring) : bring(database),
+    options.dryRun ? database.dryRun(importInto) : importInto(database),
   ).finally(async () => {
     progress.stop()
     await rejects.close()
   })
-  const isOfThisFile = file !== '-' && options.rejects === undefined
-  if (summary.rejected === 0 && !summary.broken && isOfThisFile && !options.dryRun) await rejects.removeFormer()
+  const isDefaultRejectsFile = file !== '-' && options.rejects === undefined
+  if (summary.rejected === 0 && !summary.readError && isDefaultRejectsFile && !options.dryRun)
+    await rejects.removePrevious()
 
-  const seconds = elapsed(begin)
-  const { broken, ...counts } = summary
+  const seconds = elapsedSeconds(begin)
+  const { readError, ...counts } = summary
   const reasons = rejects.reasons.all()
   if (options.json)
     printJson({
@@ -98,79 +99,80 @@ async function runImport(file: string | undefined, options: Options, command: Co
       seconds,
       ...(summary.rejected > 0 && { rejects: rejectsFile, reasons }),
     })
-  else print(sentenceOf(summary, seconds, options.dryRun === true))
+  else print(formatSummary(summary, seconds, options.dryRun === true))
   if (summary.rejected > 0) {
-    note(`${grouped(summary.rejected)} refused: see ${rejectsFile}, which import takes when it is mended`)
-    for (const { reason, count } of reasons.slice(0, mostReasons)) note(`  ${grouped(count)} × ${safe(reason)}`)
-    if (reasons.length > mostReasons) note(`  and ${reasons.length - mostReasons} more reasons`)
+    printInfo(`${formatCount(summary.rejected)} refused: see ${rejectsFile}, which import takes when it is mended`)
+    for (const { reason, count } of reasons.slice(0, maxReasons))
+      printInfo(`  ${formatCount(count)} × ${sanitize(reason)}`)
+    if (reasons.length > maxReasons) printInfo(`  and ${reasons.length - maxReasons} more reasons`)
     process.exitCode = 1
   }
-  if (broken) {
+  if (readError) {
     const where = file === '-' ? 'standard input' : file
     const message = `${where} breaks off after line ${summary.lines}, which is the last that was taken`
-    throw new Refusal(`${message}: ${broken.message}`)
+    throw new OperatorError(`${message}: ${readError.message}`)
   }
 }
 
 /** How many reasons are named. */
-const mostReasons = 10
+const maxReasons = 10
 
 /** Left to itself V8 lets garbage pile up while the machine has memory to spare: 400 MB, where an import needs half of it. */
-function keepMemoryFlat() {
+function limitHeapGrowth() {
   setFlagsFromString('--semi-space-growth-factor=1')
   setFlagsFromString('--heap-growing-percent=75')
 }
 
 async function statOf(file: string): Promise<Stats> {
   const found = await stat(file).catch(() => undefined)
-  if (!found || found.isDirectory()) throw new Refusal(`${file} is no file that can be read`)
+  if (!found || found.isDirectory()) throw new OperatorError(`${file} is no file that can be read`)
   return found
 }
 
-function sentenceOf(
-  { lines, created, other_slugs, updated, unchanged }: Summary,
+function formatSummary(
+  { lines, created, other_slugs, updated, unchanged }: ImportSummary,
   seconds: number,
   dryRun: boolean,
 ): string {
   const slugs = other_slugs > 0 ? ` (${other_slugs} with another slug: theirs is another developer's)` : ''
   const counts = `${created} created${slugs}, ${updated} updated, ${unchanged} unchanged`
-  return `${lines} lines in ${seconds.toFixed(1)} s (${perSecond(lines, seconds)}/s): ${counts}${dryRun ? '; nothing was written' : ''}.`
+  return `${lines} lines in ${seconds.toFixed(1)} s (${linesPerSecond(lines, seconds)}/s): ${counts}${dryRun ? '; nothing was written' : ''}.`
 }
 
 /** What is done in no time is done in a hundredth of a second. */
-const perSecond = (lines: number, seconds: number) => Math.round(lines / Math.max(seconds, 0.01))
+const linesPerSecond = (lines: number, seconds: number) => Math.round(lines / Math.max(seconds, 0.01))
 
 /**
  * Refuses to have rejects in the file that is read, and in any that has something else in it: that would be lost, a
  * database for one. A device or a pipe takes them. Tells how to open it.
  */
-async function flagsForRejects(path: string, source: Stats): Promise<'w' | 'wx'> {
+async function rejectsOpenFlags(path: string, source: Stats): Promise<'w' | 'wx'> {
   const folder = dirname(path)
-  const there = await stat(path).catch(() => undefined)
-  if (there === undefined) {
+  const existing = await stat(path).catch(() => undefined)
+  if (existing === undefined) {
     const isFolder = (await stat(folder).catch(() => undefined))?.isDirectory()
     if (isFolder) return 'wx'
-    throw new Refusal(`the rejects cannot go into ${path}: ${folder} is no folder`)
+    throw new OperatorError(`the rejects cannot go into ${path}: ${folder} is no folder`)
   }
-  if (there.isDirectory()) throw new Refusal(`the rejects cannot go into ${path}, which is a folder`)
-  if (!there.isFile()) return 'w'
-  if (there.dev === source.dev && there.ino === source.ino)
-    throw new Refusal('the rejects cannot go into the file itself; --rejects names another')
-  if (there.size > 0 && !(await hasRejects(path)))
-    throw new Refusal(`${path} is there already, and not of rejects; --rejects names another file`)
+  if (existing.isDirectory()) throw new OperatorError(`the rejects cannot go into ${path}, which is a folder`)
+  if (!existing.isFile()) return 'w'
+  if (existing.dev === source.dev && existing.ino === source.ino)
+    throw new OperatorError('the rejects cannot go into the file itself; --rejects names another')
+  if (existing.size > 0 && !(await isRejectsFile(path)))
+    throw new OperatorError(`${path} is there already, and not of rejects; --rejects names another file`)
   return 'w'
 }
 
 /** By its beginning, which stays when it is mended. */
-async function hasRejects(path: string): Promise<boolean> {
+async function isRejectsFile(path: string): Promise<boolean> {
   const file = await open(path)
   const { buffer, bytesRead } = await file.read(Buffer.alloc(64), 0, 64, 0).finally(() => file.close())
   return /^\{\s*"line"\s*:\s*\d+\s*,\s*"errors"/.test(buffer.toString('utf8', 0, bytesRead))
 }
 
 /** The file of refused lines; there only where there are any. One of an earlier run is replaced. */
-class Rejects {
-  readonly reasons = new Reasons()
+class RejectsFile {
+  readonly reasons = new ReasonCounts()
   readonly #path: string
   readonly #flags: 'w' | 'wx'
   #stream: WriteStream | undefined
@@ -183,16 +185,18 @@ class Rejects {
   async add(line: number, problems: Problem[], text: string | undefined) {
     this.reasons.add(problems)
     // What goes wrong with it reaches whoever writes.
-    this.#stream ??= createWriteStream(this.#path, { flags: this.#flags }).on('error', passErrors)
+    this.#stream ??= createWriteStream(this.#path, { flags: this.#flags }).on('error', ignoreError)
     const stream = this.#stream
-    const reject = rejectOf(line, problems, text)
+    const reject = toReject(line, problems, text)
     await new Promise<void>((resolve, fail) => {
-      stream.write(`${JSON.stringify(reject)}\n`, (error) => (error ? fail(this.#explained(error)) : resolve()))
+      stream.write(`${JSON.stringify(reject)}\n`, (error) => (error ? fail(this.#explainWriteError(error)) : resolve()))
     })
   }
 
-  #explained({ code, message }: NodeJS.ErrnoException) {
-    return new Refusal(`the rejects cannot go into ${this.#path} (${code ?? message}); --rejects names another file`)
+  #explainWriteError({ code, message }: NodeJS.ErrnoException) {
+    return new OperatorError(
+      `the rejects cannot go into ${this.#path} (${code ?? message}); --rejects names another file`,
+    )
   }
 
   async close() {
@@ -201,14 +205,14 @@ class Rejects {
   }
 
   /** Those of an earlier run, where this one has none. */
-  async removeFormer() {
+  async removePrevious() {
     const found = await lstat(this.#path).catch(() => undefined)
-    if (found?.isFile() && (await hasRejects(this.#path))) await rm(this.#path)
+    if (found?.isFile() && (await isRejectsFile(this.#path))) await rm(this.#path)
   }
 }
 
 /** pipeline destroys the last stream with the error, and so its reader has it. */
-const passErrors = () => {}
+const ignoreError = () => {}
 
 /** A bar with rate and time left on a terminal, a line every ten seconds elsewhere. `size` in bytes, where it is known. */
 function showProgress(size: number | undefined) {
@@ -220,16 +224,16 @@ function showProgress(size: number | undefined) {
     },
   })
   const begin = performance.now()
-  const rateOf = ({ lines }: Summary) => perSecond(lines, elapsed(begin))
+  const rateOf = ({ lines }: ImportSummary) => linesPerSecond(lines, elapsedSeconds(begin))
   if (process.stderr.isTTY && size !== undefined) {
     const format = '{bar} {percentage}% | {lines} lines | {rate}/s | {eta_formatted} left'
     const bar = new SingleBar({ format, stream: process.stderr, barsize: 24, etaBuffer: 100 }, Presets.shades_classic)
     bar.start(size, 0, { lines: 0, rate: 0 })
-    const update = (summary: Summary) => bar.update(bytes, { lines: summary.lines, rate: rateOf(summary) })
+    const update = (summary: ImportSummary) => bar.update(bytes, { lines: summary.lines, rate: rateOf(summary) })
     return { counter, update, stop: () => bar.stop() }
   }
-  const noteProgress = notesNowAndThen()
-  const update = (summary: Summary) =>
+  const noteProgress = createProgressPrinter()
+  const update = (summary: ImportSummary) =>
     noteProgress(() => {
       const share = size ? `, ${Math.round((bytes / size) * 100)}%` : ''
       return `${summary.lines} lines${share}, ${rateOf(summary)}/s`

@@ -1,19 +1,19 @@
 import { Command } from 'commander'
-import { keyIdFrom, keyPrefix } from '../accounts/keys.ts'
+import { keyPrefix, parseKeyIdOrPrefix } from '../accounts/keys.ts'
 import { accountStore } from '../accounts/store.ts'
 import {
-  note,
-  offsetOf,
-  operator,
+  currentOperator,
   type PageOptions,
-  paged,
+  pageOffset,
   print,
+  printInfo,
   printJson,
   printPage,
   printTable,
   withDatabase,
+  withPageOptions,
 } from './command.ts'
-import { age, day, futureTime } from './time.ts'
+import { age, formatDate, parseFutureTime } from './time.ts'
 
 export const keyCommand = () =>
   new Command('key')
@@ -22,7 +22,7 @@ export const keyCommand = () =>
       new Command('issue')
         .description('issue a key and print it, this once; the developer is made where there is none of that name')
         .requiredOption('--developer <name>', 'name of the developer, as the catalogue shows it')
-        .option('--expires <time>', 'when it ends: 90d, 12h, 2027-01-31 (default: 365d)', futureTime)
+        .option('--expires <time>', 'when it ends: 90d, 12h, 2027-01-31 (default: 365d)', parseFutureTime)
         .option('--name <text>', 'what it is for, as key list shows it')
         .option('--json', 'print one JSON object')
         .addHelpText(
@@ -39,7 +39,7 @@ JSON: {id, key, name, developer_name, expires_at}; name may be null.`,
         .action(issue),
     )
     .addCommand(
-      paged(new Command('list'))
+      withPageOptions(new Command('list'))
         .description('list keys by developer, oldest first: never their secret part')
         .option('--developer <name>', 'those of this developer')
         .option('--json', 'print one JSON object')
@@ -79,12 +79,12 @@ async function issue({ developer: developerName, expires, name, json }: IssueOpt
     database.write(async (connection) => {
       const accounts = accountStore(connection)
       const developer = await accounts.findOrAddDeveloper(developerName)
-      return { developer, issued: await accounts.issueKey(developer, operator(), { name, expiresAt: expires }) }
+      return { developer, issued: await accounts.issueKey(developer, currentOperator(), { name, expiresAt: expires }) }
     }),
   )
   if (json) return printJson(issued)
   const owner = `${developer.isNew ? 'the new developer ' : ''}${developer.name}`
-  note(`Key of ${owner}, until ${issued.expires_at}. It is not shown again:`)
+  printInfo(`Key of ${owner}, until ${issued.expires_at}. It is not shown again:`)
   print(issued.key)
 }
 
@@ -92,8 +92,8 @@ async function list(options: PageOptions & { developer?: string }) {
   const { keys, total } = await withDatabase((database) =>
     database.snapshot(async (connection) => {
       const accounts = accountStore(connection)
-      const developer = options.developer === undefined ? undefined : await accounts.demandDeveloper(options.developer)
-      return accounts.keys(developer?.id, options.limit, offsetOf(options))
+      const developer = options.developer === undefined ? undefined : await accounts.requireDeveloper(options.developer)
+      return accounts.keys(developer?.id, options.limit, pageOffset(options))
     }),
   )
   printPage('keys', { rows: keys, total }, options, (rows) =>
@@ -103,8 +103,8 @@ async function list(options: PageOptions & { developer?: string }) {
         keyPrefix(key.id),
         key.developer_name,
         key.name ?? '',
-        day(key.created_at),
-        day(key.expires_at),
+        formatDate(key.created_at),
+        formatDate(key.expires_at),
         key.last_used_at === null ? 'never' : age(key.last_used_at),
         key.state,
       ]),
@@ -114,11 +114,11 @@ async function list(options: PageOptions & { developer?: string }) {
 }
 
 async function revoke(text: string, options: { json?: true }, command: Command) {
-  const id = keyIdFrom(text)
+  const id = parseKeyIdOrPrefix(text)
   // Not said again: it may be a secret with a slip in it.
   if (id === undefined) return command.error('error: that is neither a key nor the id of one')
   const revoked = await withDatabase((database) =>
-    database.write((connection) => accountStore(connection).revoke(id, operator())),
+    database.write((connection) => accountStore(connection).revoke(id, currentOperator())),
   )
   if (options.json) return printJson(revoked)
   print(`The key ${keyPrefix(id)} of ${revoked.developer_name} is revoked.`)

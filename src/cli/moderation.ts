@@ -1,37 +1,43 @@
 import { text } from 'node:stream/consumers'
 import { Command } from 'commander'
 import type { Decision } from '../catalogue/policy.ts'
-import { Refusal, ServiceError } from '../contract/errors.ts'
-import { reasonFrom } from '../contract/field-rules.ts'
-import type { OwnersColumn } from '../db/tables.ts'
-import type { Sought } from '../moderation/app-filter.ts'
-import { type Change, type Dossier, moderationStore, type Outcome, type QueueEntry } from '../moderation/store.ts'
+import { OperatorError, ServiceError } from '../contract/errors.ts'
+import { parseReason } from '../contract/field-rules.ts'
+import type { OwnerColumn } from '../db/tables.ts'
+import type { AppFilter } from '../moderation/app-filter.ts'
+import {
+  type AppReviewDetails,
+  type Change,
+  type DecisionResult,
+  moderationStore,
+  type QueueEntry,
+} from '../moderation/store.ts'
 import { printHistory } from './audit.ts'
 import {
-  complain,
+  currentOperator,
   detailWidth,
-  filtered,
-  note,
-  offsetOf,
-  operator,
   type PageOptions,
-  paged,
+  pageOffset,
+  parsePositiveInteger,
   print,
   printDetailedTable,
+  printError,
+  printInfo,
   printJson,
   printPage,
-  wholeNumber,
   withDatabase,
+  withFilterOptions,
+  withPageOptions,
 } from './command.ts'
 import { countsText } from './developer.ts'
-import { cut, difference, oneLine, safe, terminalWidth } from './terminal-text.ts'
-import { age, pastTime, secondsSince } from './time.ts'
+import { formatDifference, sanitize, terminalWidth, toSingleLine, truncate } from './terminal-text.ts'
+import { age, parsePastTime, secondsSince } from './time.ts'
 
 export const moderationCommand = () =>
   new Command('moderation')
     .description('decide which apps the catalogue shows')
     .addCommand(
-      paged(filtered(new Command('queue')))
+      withPageOptions(withFilterOptions(new Command('queue')))
         .description('list what waits for a decision, longest first: pending apps, or approved ones with changes')
         .option('--changed', 'approved apps that their owners have changed since, with what has changed')
         .option('--json', 'print one JSON object')
@@ -56,7 +62,7 @@ whole. as_of is what approve and reject take as --as-of, null without apps.`,
     .addCommand(
       new Command('show')
         .description('show all that decisions on apps may need, with their history')
-        .argument('<ids...>', `ids of apps, deleted or not; ${fromInput}`, addId)
+        .argument('<ids...>', `ids of apps, deleted or not; ${stdinHelp}`, collectId)
         .option('--json', 'print one JSON object, or an array of several')
         .addHelpText(
           'after',
@@ -90,7 +96,7 @@ ${historyLimit} entries as in audit}.`,
         .requiredOption('--reason <text>', 'why; the owner reads it')
         .addHelpText('after', decisionHelp('reject 42 --reason "The link is dead."', 'reject - --reason Spam'))
         .action((ids: Id[], options: DecideOptions, command: Command) => {
-          demandReason(options.reason ?? '', command)
+          assertReason(options.reason ?? '', command)
           return decide('reject', ids, options, command)
         }),
     )
@@ -101,13 +107,13 @@ type DecideOptions = { reason?: string; asOf?: string; json?: true }
 
 const historyLimit = 100
 
-const fromInput = '- reads them from standard input, one a line'
-const addId = (id: string, ids: Id[] = []): Id[] => [...ids, id === '-' ? id : wholeNumber(id)]
+const stdinHelp = '- reads them from standard input, one a line'
+const collectId = (id: string, ids: Id[] = []): Id[] => [...ids, id === '-' ? id : parsePositiveInteger(id)]
 
 const decisionCommand = (decision: Decision) =>
   new Command(decision)
-    .argument('<ids...>', `ids of apps; ${fromInput}`, addId)
-    .option('--as-of <time>', 'refuse apps that were updated after this time: when you looked', pastTime)
+    .argument('<ids...>', `ids of apps; ${stdinHelp}`, collectId)
+    .option('--as-of <time>', 'refuse apps that were updated after this time: when you looked', parsePastTime)
     .option('--json', 'print a JSON array')
 
 const decisionHelp = (...examples: string[]) => `
@@ -119,11 +125,11 @@ ${examples.map((example) => `  npx apps-service moderation ${example}`).join('\n
 
 JSON: an array in the order of the ids: {id, slug, status}, or {id, error}.`
 
-async function queue(options: PageOptions & Sought & { changed?: true }) {
+async function queue(options: PageOptions & AppFilter & { changed?: true }) {
   const name = options.changed ? 'changed' : 'pending'
   const { apps, total } = await withDatabase((database) =>
     database.snapshot((connection) =>
-      moderationStore(connection).queue(name, options, options.limit, offsetOf(options)),
+      moderationStore(connection).queue(name, options, options.limit, pageOffset(options)),
     ),
   )
   const rows = apps.map(({ changes, ...app }) => ({
@@ -132,9 +138,9 @@ async function queue(options: PageOptions & Sought & { changed?: true }) {
     changes,
   }))
   const as_of = newestUpdate(apps)
-  printPage('apps', { rows, total, beside: { as_of } }, options, (entries) => {
+  printPage('apps', { rows, total, extra: { as_of } }, options, (entries) => {
     printQueue(entries, options.changed === true)
-    note(`As of ${as_of}, which approve and reject take as --as-of.`)
+    printInfo(`As of ${as_of}, which approve and reject take as --as-of.`)
   })
 }
 
@@ -161,37 +167,37 @@ function changeLines(changes: Change[]): string[] {
   return changes.map(({ field, before, after }) => {
     const label = `${field}: `
     const width = Math.floor((detailWidth() - label.length - ' → '.length) / 2)
-    return label + difference(before ?? nothing, after ?? nothing, width)
+    return label + formatDifference(before ?? noValue, after ?? noValue, width)
   })
 }
 
-const nothing = '(none)'
+const noValue = '(none)'
 
 async function show(given: Id[], options: { json?: true }, command: Command) {
-  const ids = await idsOf(given, command)
-  const dossiers: (Dossier | Refused)[] = []
+  const ids = await expandIds(given, command)
+  const results: (AppReviewDetails | FailedApp)[] = []
   await withDatabase(async (database) => {
     for (const id of ids) {
-      const dossier = await orRefused(
+      const details = await orFailed(
         id,
-        database.snapshot((connection) => moderationStore(connection).dossier(id, historyLimit)),
+        database.snapshot((connection) => moderationStore(connection).reviewDetails(id, historyLimit)),
       )
-      dossiers.push(dossier)
-      if ('error' in dossier) complain(dossier.error)
+      results.push(details)
+      if ('error' in details) printError(details.error)
       else if (!options.json) {
-        if (dossiers.length > 1) print(`\n${'─'.repeat(terminalWidth())}\n`)
-        printDossier(dossier)
+        if (results.length > 1) print(`\n${'─'.repeat(terminalWidth())}\n`)
+        printDetails(details)
       }
     }
   })
   if (!options.json) return
-  const values = dossiers.map((dossier) => ('error' in dossier ? dossier : dossierJson(dossier)))
+  const values = results.map((details) => ('error' in details ? details : detailsJson(details)))
   const [only] = values
   if (given.length > 1 || given[0] === '-') printJson(values)
   else if (only && !('error' in only)) printJson(only)
 }
 
-function dossierJson({ app, developer, changes, history }: Dossier) {
+function detailsJson({ app, developer, changes, history }: AppReviewDetails) {
   const { developer_id, developer_name, category_id, category_slug, category_name, package_key, reviews, ...kept } = app
   const { changed_at, unreviewed_changes, rating_sum, weighted_rating, other_rating_sum, other_rating_count, ...own } =
     kept
@@ -199,20 +205,20 @@ function dossierJson({ app, developer, changes, history }: Dossier) {
   return { ...own, category, developer, changes, history }
 }
 
-type Fact = [label: string, value: string | null]
+type LabelledValue = [label: string, value: string | null]
 
-function printDossier({ app, developer, changes, history, hasOlderHistory }: Dossier) {
+function printDetails({ app, developer, changes, history, hasOlderHistory }: AppReviewDetails) {
   const {
     short_description,
     ...own
-  }: Record<Exclude<OwnersColumn, 'description'>, Fact> = {
+  }: Record<Exclude<OwnerColumn, 'description'>, LabelledValue> = {
     name: ['Name', app.name],
     version: ['Version', app.version],
     package_name: ['Package name', app.package_name],
     category_id: ['Category', `${app.category_name} (${app.category_slug})`],
     short_description: ['In short', app.short_description],
   }
-  const facts: Fact[] = [
+  const rows: LabelledValue[] = [
     ['App', `${app.id} (${app.slug})`],
     ['Status', app.status + (app.deleted_at ? `, deleted at ${app.deleted_at}` : '')],
     ['Reason', app.rejection_reason],
@@ -227,44 +233,44 @@ function printDossier({ app, developer, changes, history, hasOlderHistory }: Dos
     ['Updated', app.updated_at],
     short_description,
   ]
-  for (const [label, value] of facts) if (value !== null) print(`${label.padEnd(16)}${oneLine(value)}`)
-  print(`\n${safe(app.description)}`)
+  for (const [label, value] of rows) if (value !== null) print(`${label.padEnd(16)}${toSingleLine(value)}`)
+  print(`\n${sanitize(app.description)}`)
   if (changes.length > 0) print('\nChanged since the last decision')
   for (const { field, before, after } of changes) {
-    print(`\n  ${field}\n${prefixed('  - ', before)}\n${prefixed('  + ', after)}`)
+    print(`\n  ${field}\n${prefixLines('  - ', before)}\n${prefixLines('  + ', after)}`)
   }
   print('\nHistory\n')
   printHistory(history)
-  if (hasOlderHistory) note(`The newest ${historyLimit} entries; audit --app ${app.id} --limit shows more.`)
+  if (hasOlderHistory) printInfo(`The newest ${historyLimit} entries; audit --app ${app.id} --limit shows more.`)
 }
 
-const prefixed = (prefix: string, text: string | null) =>
-  safe(text ?? nothing)
+const prefixLines = (prefix: string, text: string | null) =>
+  sanitize(text ?? noValue)
     .split('\n')
     .map((line) => prefix + line)
     .join('\n')
 
 /** What is wrong with the reason is wrong with the command, whatever the apps are. */
-function demandReason(reason: string, command: Command) {
+function assertReason(reason: string, command: Command) {
   try {
-    reasonFrom(reason)
+    parseReason(reason)
   } catch (error) {
-    if (error instanceof Refusal) command.error(`error: ${error.message}`)
+    if (error instanceof OperatorError) command.error(`error: ${error.message}`)
     throw error
   }
 }
 
 async function decide(decision: Decision, given: Id[], options: DecideOptions, command: Command) {
-  const results: (Outcome | Refused)[] = []
-  const ids = await idsOf(given, command)
+  const results: (DecisionResult | FailedApp)[] = []
+  const ids = await expandIds(given, command)
   await withDatabase(async (database) => {
     for (const id of ids) {
-      const result = await orRefused(
+      const result = await orFailed(
         id,
-        database.write((connection) => moderationStore(connection).decide(decision, id, operator(), options)),
+        database.write((connection) => moderationStore(connection).decide(decision, id, currentOperator(), options)),
       )
       results.push(result)
-      if ('error' in result) complain(result.error)
+      if ('error' in result) printError(result.error)
       else if (!options.json) print(`App ${result.id} (${result.slug}) is ${result.status} now.`)
     }
   })
@@ -272,31 +278,33 @@ async function decide(decision: Decision, given: Id[], options: DecideOptions, c
 }
 
 /** An app that could not be shown or decided on; the others are. */
-type Refused = { id: number; error: string }
+type FailedApp = { id: number; error: string }
 
-const orRefused = <T>(id: number, done: Promise<T>): Promise<T | Refused> =>
+const orFailed = <T>(id: number, done: Promise<T>): Promise<T | FailedApp> =>
   done.catch((error: unknown) => {
-    if (error instanceof Refusal || error instanceof ServiceError) return { id, error: error.message }
+    if (error instanceof OperatorError || error instanceof ServiceError) return { id, error: error.message }
     throw error
   })
 
 /** Each once, in order. */
-async function idsOf(given: Id[], command: Command): Promise<Set<number>> {
-  const listed = given.includes('-') ? await idsFromInput(command) : []
+async function expandIds(given: Id[], command: Command): Promise<Set<number>> {
+  const listed = given.includes('-') ? await readIdsFromStdin(command) : []
   return new Set(given.flatMap((id) => (id === '-' ? listed : id)))
 }
 
 /** How many bad lines are named. */
-const namedLines = 10
+const maxNamedLines = 10
 
 /** Nothing is done where a line is not an id: the list may be another one than was meant. */
-async function idsFromInput(command: Command): Promise<number[]> {
+async function readIdsFromStdin(command: Command): Promise<number[]> {
   const lines = (await text(process.stdin)).split('\n').map((line, index) => ({ number: index + 1, text: line.trim() }))
   const filled = lines.filter((line) => line.text !== '')
   const bad = filled.filter((line) => !/^[1-9]\d{0,14}$/.test(line.text))
   if (bad.length > 0) {
-    const named = bad.slice(0, namedLines).map((line) => `line ${line.number} (${cut(oneLine(line.text), 40)})`)
-    const more = bad.length > namedLines ? ` and ${bad.length - namedLines} more` : ''
+    const named = bad
+      .slice(0, maxNamedLines)
+      .map((line) => `line ${line.number} (${truncate(toSingleLine(line.text), 40)})`)
+    const more = bad.length > maxNamedLines ? ` and ${bad.length - maxNamedLines} more` : ''
     command.error(`error: standard input has lines that are not ids: ${named.join(', ')}${more}`)
   }
   return filled.map((line) => Number(line.text))

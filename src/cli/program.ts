@@ -1,8 +1,8 @@
 import { Command, CommanderError } from 'commander'
 import service from '../../package.json' with { type: 'json' }
 import { ConfigError } from '../config.ts'
-import { Refusal, ServiceError } from '../contract/errors.ts'
-import { complain } from './command.ts'
+import { OperatorError, ServiceError } from '../contract/errors.ts'
+import { printError } from './command.ts'
 
 /** Each loads what it needs alone: most of the time that a command takes is loading. In the order in which help names them. */
 const commands: Record<string, () => Promise<Command>> = {
@@ -26,7 +26,7 @@ const commands: Record<string, () => Promise<Command>> = {
 export async function run(argv: string[]) {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     // A reader that has seen enough, as head has, needs no word about it.
-    if (error.code !== 'EPIPE') complain(messageOf(error))
+    if (error.code !== 'EPIPE') printError(messageOf(error))
     process.exit(1)
   })
   const program = await programFor(argv[2] ?? '')
@@ -41,7 +41,7 @@ export async function run(argv: string[]) {
   } catch (error) {
     // commander has printed its own message, or the help that was asked for.
     if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2
-    else complain(messageOf(error))
+    else printError(messageOf(error))
   }
 }
 
@@ -56,7 +56,8 @@ export async function programFor(name: string): Promise<Command> {
 }
 
 function messageOf(error: unknown): string {
-  if (error instanceof Refusal || error instanceof ServiceError || error instanceof ConfigError) return error.message
+  if (error instanceof OperatorError || error instanceof ServiceError || error instanceof ConfigError)
+    return error.message
   const message = error instanceof Error ? error.message : String(error)
   return message.split('\n', 1).join()
 }

@@ -4,10 +4,10 @@ import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
 import { ServiceError } from '../contract/errors.ts'
 import { newestMigration } from '../db/database.ts'
-import type { Responder } from '../http/api.ts'
+import type { ServiceBackend } from '../http/api.ts'
 
 /** Listens where the environment says, announces it, and returns after SIGTERM or SIGINT with the requests in flight answered. */
-export async function serveUntilSignal(config: Config, responder: Responder, announcement: string) {
+export async function serveUntilSignal(config: Config, backend: ServiceBackend, announcement: string) {
   // Loaded here, since no other command needs them and they take longer to load than most commands to run.
   const { createListener } = await import('../http/app.ts')
   const { readDocument, readPage } = await import('../http/docs.ts')
@@ -21,7 +21,7 @@ export async function serveUntilSignal(config: Config, responder: Responder, ann
   let draining = false
   const listener = await createListener({
     config,
-    responder,
+    backend,
     document,
     docsPage,
     logger,
@@ -29,21 +29,26 @@ export async function serveUntilSignal(config: Config, responder: Responder, ann
     isDraining: () => draining,
   })
   const stopMetrics =
-    metrics && (await metrics.listen(config).catch(rethrow('METRICS_PORT', config.host, config.metricsPort)))
-  const { port, drain } = await listen(listener, config, logger).catch(rethrow('PORT', config.host, config.port))
+    metrics && (await metrics.listen(config).catch(rethrowListenError('METRICS_PORT', config.host, config.metricsPort)))
+  const { port, drain } = await listen(listener, config, logger).catch(
+    rethrowListenError('PORT', config.host, config.port),
+  )
   if (docsPage === undefined)
     logger.warn('generated/docs.html is missing, so there is no /docs; run: make generated/docs.html')
   logger.info({ host: config.host, port, baseUrl: config.baseUrl }, announcement)
   // What was loaded has made the space of what lives shortly 32 MB. It would double twice under load, for 4 % more answers.
   setFlagsFromString('--semi-space-growth-factor=1')
 
-  const end = new AbortController()
-  void lookAfter(responder, logger, end.signal)
+  const stop = new AbortController()
+  void maintainRegularly(backend, logger, stop.signal)
 
-  const reason = await Promise.race([signal(), ...(process.env.npm_execpath === undefined ? [] : [endOfNpm()])])
+  const reason = await Promise.race([
+    waitForSignal(),
+    ...(process.env.npm_execpath === undefined ? [] : [waitForNpmExit()]),
+  ])
   logger.info(`${reason}: finishing the requests in flight`)
   draining = true
-  end.abort()
+  stop.abort()
   // Whatever hangs, a database under another process's lock for one, the process ends in time.
   setTimeout(() => {
     logger.error('not all could be finished in time')
@@ -55,14 +60,14 @@ export async function serveUntilSignal(config: Config, responder: Responder, ann
 }
 
 /** Milliseconds. */
-const minute = 60_000
+const maintenanceInterval = 60_000
 
-async function lookAfter({ upkeep }: Responder, logger: Logger, signal: AbortSignal) {
-  while (upkeep && !signal.aborted) {
-    await upkeep(signal).catch((error) =>
+async function maintainRegularly({ maintain }: ServiceBackend, logger: Logger, signal: AbortSignal) {
+  while (maintain && !signal.aborted) {
+    await maintain(signal).catch((error) =>
       logger.warn({ err: error }, 'searches may be slow: what they need could not be made'),
     )
-    await delay(minute, undefined, { signal }).catch(() => {})
+    await delay(maintenanceInterval, undefined, { signal }).catch(() => {})
   }
 }
 
@@ -71,27 +76,27 @@ async function createMetrics(version: string) {
   return new Metrics({ version, schema: await newestMigration() })
 }
 
-const rethrow = (variable: string, host: string, port: number) => (error: NodeJS.ErrnoException) => {
-  throw new ServiceError('unavailable', `cannot listen on ${host}:${port}: ${reasonOf(error, variable)}`)
+const rethrowListenError = (variable: string, host: string, port: number) => (error: NodeJS.ErrnoException) => {
+  throw new ServiceError('unavailable', `cannot listen on ${host}:${port}: ${listenErrorReason(error, variable)}`)
 }
 
 /** The first to come. Those that follow are heard, too: without a listener one would end the process at once. */
-function signal(): Promise<string> {
+function waitForSignal(): Promise<string> {
   return new Promise((resolve) => {
     for (const name of ['SIGTERM', 'SIGINT']) process.on(name, resolve)
   })
 }
 
 /** Before anything is announced: whoever hears that may end npm at once. */
-const parent = process.ppid
+const parentPid = process.ppid
 
 /** A signal to npx ends npm alone and not what it has started, which would go on, and hold the port. */
-async function endOfNpm(): Promise<string> {
-  while (process.ppid === parent) await delay(250, undefined, { ref: false })
+async function waitForNpmExit(): Promise<string> {
+  while (process.ppid === parentPid) await delay(250, undefined, { ref: false })
   return 'npm has ended'
 }
 
-function reasonOf({ code, message }: NodeJS.ErrnoException, variable: string): string {
+function listenErrorReason({ code, message }: NodeJS.ErrnoException, variable: string): string {
   switch (code) {
     case 'EADDRINUSE':
       return `the port is taken; set ${variable} to another`

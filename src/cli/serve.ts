@@ -4,8 +4,8 @@ import { appHandlers } from '../catalogue/handlers.ts'
 import { readConfig } from '../config.ts'
 import { ServiceError } from '../contract/errors.ts'
 import type { Database } from '../db/database.ts'
-import type { Responder } from '../http/api.ts'
-import { answerBy } from '../http/request.ts'
+import type { ServiceBackend } from '../http/api.ts'
+import { dispatchTo } from '../http/request.ts'
 import { withDatabase } from './command.ts'
 import { serveUntilSignal } from './run-server.ts'
 
@@ -18,20 +18,20 @@ export const serveCommand = () =>
 async function serve() {
   const config = readConfig(process.env)
   await withDatabase((database) =>
-    serveUntilSignal(config, catalogue(database, config.baseUrl), `serving ${config.baseUrl}/apps`),
+    serveUntilSignal(config, catalogueBackend(database, config.baseUrl), `serving ${config.baseUrl}/apps`),
   )
 }
 
 /** Answers from the database. */
-export const catalogue = (database: Database, baseUrl: string): Responder => ({
+export const catalogueBackend = (database: Database, baseUrl: string): ServiceBackend => ({
   authenticate: authenticator(database),
-  respond: answerBy(appHandlers(database, baseUrl)),
-  version: database.version,
+  handle: dispatchTo(appHandlers(database, baseUrl)),
+  dataVersion: database.dataVersion,
   usage: database.usage,
-  upkeep: database.upkeep,
-  async demandReady() {
-    const ailment = await database.ailment()
-    if (ailment !== undefined) throw new ServiceError('unavailable', `The database ${ailment}.`)
+  maintain: database.maintain,
+  async assertReady() {
+    const healthError = await database.checkHealth()
+    if (healthError !== undefined) throw new ServiceError('unavailable', `The database ${healthError}.`)
     const age = await database.schemaAge().catch(() => undefined)
     if (age !== 'current') throw new ServiceError('unavailable', 'The database does not answer or is not migrated.')
   },

@@ -3,29 +3,29 @@ import ms, { type StringValue } from 'ms'
 
 /** Times as operators write and read them. A time without an offset is in UTC, as all that is printed. */
 
-const forms = 'a time such as 2027-01-31 or 2027-01-31T09:30:00Z, or a duration such as 90d or 12h'
+const expectedFormats = 'a time such as 2027-01-31 or 2027-01-31T09:30:00Z, or a duration such as 90d or 12h'
 
 /** A time, or as long ago as `12h` or `90d` say. */
-export const pastTime = (text: string): string => timeFrom(text, -1)
+export const parsePastTime = (text: string): string => parseTimeOrDuration(text, -1)
 
 /** A time still to come, or as long from now as `12h` or `90d` say. */
-export function futureTime(text: string): string {
-  const time = timeFrom(text, 1)
+export function parseFutureTime(text: string): string {
+  const time = parseTimeOrDuration(text, 1)
   if (Date.parse(time) <= Date.now()) throw new InvalidArgumentError('It must be in the future.')
   return time
 }
 
-function timeFrom(text: string, direction: 1 | -1): string {
+function parseTimeOrDuration(text: string, direction: 1 | -1): string {
   const isDuration = /^\d+(\.\d+)? ?[a-z]+$/i.test(text)
-  const date = new Date(isDuration ? Date.now() + direction * ms(text as StringValue) : timeOf(text))
+  const date = new Date(isDuration ? Date.now() + direction * ms(text as StringValue) : parseTime(text))
   // A year of more than four digits has a sign before it, and text with one does not sort by time.
   if (Number.isNaN(date.getTime()) || !/^\d{4}-/.test(date.toISOString())) {
-    throw new InvalidArgumentError(`It must be ${forms}.`)
+    throw new InvalidArgumentError(`It must be ${expectedFormats}.`)
   }
   return date.toISOString()
 }
 
-function timeOf(text: string): number {
+function parseTime(text: string): number {
   const match = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?)(Z|[+-]\d{2}:\d{2})?)?$/.exec(text)
   const [, day = '', time = '00:00', offset = 'Z'] = match ?? []
   const start = Date.parse(day)
@@ -40,9 +40,9 @@ export const age = (time: string) => ms(Math.max(0, Date.now() - Date.parse(time
 export const secondsSince = (time: string) => Math.max(0, Math.floor((Date.now() - Date.parse(time)) / 1000))
 
 /** Seconds since a time by `performance.now()`, to the hundredth. */
-export const elapsed = (begin: number) => Math.round((performance.now() - begin) / 10) / 100
+export const elapsedSeconds = (begin: number) => Math.round((performance.now() - begin) / 10) / 100
 
-export const day = (time: string) => time.slice(0, 10)
+export const formatDate = (time: string) => time.slice(0, 10)
 
 /** To the minute, as people read it. */
-export const minute = (time: string) => time.slice(0, 16).replace('T', ' ')
+export const formatMinute = (time: string) => time.slice(0, 16).replace('T', ' ')

@@ -1,5 +1,5 @@
 import type { components, KeyedOperationId, operations } from '../../generated/server.d.ts'
-import type { Json } from '../util/json.ts'
+import type { SerializedJson } from '../util/json.ts'
 
 /** The document in types: what each operation's handler is given and what it must return. Nothing here names an operation. */
 
@@ -65,18 +65,18 @@ type OwnHeaders<T> = T extends { headers: infer H }
   : never
 
 /** A list in an answer's data may be there as JSON already. */
-type Sendable<Body> = Body extends { data: infer Data }
-  ? Omit<Body, 'data'> & { data: { [Name in keyof Data]: Data[Name] | JsonOfList<Data[Name]> } }
+type WithSerializedLists<Body> = Body extends { data: infer Data }
+  ? Omit<Body, 'data'> & { data: { [Name in keyof Data]: Data[Name] | SerializedList<Data[Name]> } }
   : Body
-type JsonOfList<Value> = Value extends readonly unknown[] ? Json<Value> : never
+type SerializedList<Value> = Value extends readonly unknown[] ? SerializedJson<Value> : never
 
 /** A success as the document declares it; everything else is thrown. */
-export type Reply<Id extends OperationId> = {
+export type SuccessResponse<Id extends OperationId> = {
   [Status in SuccessStatus<Id>]: {
     status: Status
     headers: OwnHeaders<Responses<Id>[Status]>
-    body: Sendable<JsonOf<Responses<Id>[Status]>>
+    body: WithSerializedLists<JsonOf<Responses<Id>[Status]>>
   }
 }[SuccessStatus<Id>]
 
-export type Handlers = { [Id in OperationId]: (input: Input<Id>) => Promise<Reply<Id>> }
+export type Handlers = { [Id in OperationId]: (input: Input<Id>) => Promise<SuccessResponse<Id>> }

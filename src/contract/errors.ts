@@ -11,7 +11,7 @@ export type ErrorDetails = {
   /** Only with `rate_limited`: seconds. */
   retryAfter?: number
   /** Only with `unavailable`: it is meant so, and nothing has failed that the log should tell of. */
-  isMeant?: true
+  isExpected?: true
 }
 
 /**
@@ -34,8 +34,8 @@ export class ServiceError extends Error {
  * What the state of things does not allow an operator to do, in a line that says why. The command line prints it; over HTTP,
  * where nothing throws it, it would be an error of the inside.
  */
-export class Refusal extends Error {
-  override readonly name = 'Refusal'
+export class OperatorError extends Error {
+  override readonly name = 'OperatorError'
 }
 
 export const notFound = () => new ServiceError('not_found', 'There is nothing here.')

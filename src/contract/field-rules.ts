@@ -1,6 +1,6 @@
 import document from '../../generated/openapi.json' with { type: 'json' }
-import { Refusal } from './errors.ts'
-import { textFault } from './validation.ts'
+import { OperatorError } from './errors.ts'
+import { invalidTextReason } from './validation.ts'
 
 /**
  * What operators write, held to the rules that the document has for the same of callers: lengths as answers show it,
@@ -11,47 +11,47 @@ const { App, AppSlug, CategoryName, CategorySlug, DeveloperName, Review, Unknown
   document.components.schemas
 const { NewAppDescription, NewAppName } = document.components.schemas
 
-type Rule = { minLength: number; maxLength: number; pattern: string; 'x-pattern-message': string }
+type TextRule = { minLength: number; maxLength: number; pattern: string; 'x-pattern-message': string }
 
-const charactersOf = ({ pattern, 'x-pattern-message': message }: Omit<Rule, 'minLength' | 'maxLength'>) => ({
+const patternOf = ({ pattern, 'x-pattern-message': message }: Omit<TextRule, 'minLength' | 'maxLength'>) => ({
   pattern,
   'x-pattern-message': message,
 })
-export const developerNameRule = { ...DeveloperName, ...charactersOf(NewAppName) }
-export const categoryNameRule = { ...CategoryName, ...charactersOf(NewAppName) }
-export const reviewerNameRule = { ...Review.properties.reviewer_name, ...charactersOf(NewAppName) }
+export const developerNameRule = { ...DeveloperName, ...patternOf(NewAppName) }
+export const categoryNameRule = { ...CategoryName, ...patternOf(NewAppName) }
+export const reviewerNameRule = { ...Review.properties.reviewer_name, ...patternOf(NewAppName) }
 /** What a rejected app's owner is told. */
-export const reasonRule = { ...App.properties.rejection_reason, ...charactersOf(NewAppDescription) }
+export const reasonRule = { ...App.properties.rejection_reason, ...patternOf(NewAppDescription) }
 
-/** Throws a Refusal that says what the text should have been. */
-export const developerNameFrom = (text: string) => textFrom(text, developerNameRule, 'a developer name')
-export const categoryNameFrom = (text: string) => textFrom(text, categoryNameRule, 'a category name')
-export const reasonFrom = (text: string) => textFrom(text, reasonRule, 'a reason')
+/** Throws an OperatorError that says what the text should have been. */
+export const parseDeveloperName = (text: string) => parseText(text, developerNameRule, 'a developer name')
+export const parseCategoryName = (text: string) => parseText(text, categoryNameRule, 'a category name')
+export const parseReason = (text: string) => parseText(text, reasonRule, 'a reason')
 
 /** No caller writes it; it is as long as the name beside it. */
-export const keyNameFrom = (text: string) => textFrom(text, developerNameRule, 'the name of a key')
+export const parseKeyName = (text: string) => parseText(text, developerNameRule, 'the name of a key')
 
 /** White space around it does not go: whoever writes it means each character. */
-export function demandSlug(slug: string) {
-  if (isBy(CategorySlug, slug)) return
-  throw new Refusal(`the slug ${CategorySlug['x-pattern-message']}, not ${JSON.stringify(slug)}`)
+export function assertSlug(slug: string) {
+  if (matchesRule(CategorySlug, slug)) return
+  throw new OperatorError(`the slug ${CategorySlug['x-pattern-message']}, not ${JSON.stringify(slug)}`)
 }
 
-export const longestAppSlug = AppSlug.maxLength
+export const maxAppSlugLength = AppSlug.maxLength
 
 /** How many an answer has room for. */
-export const mostCategories = UnknownCategoryError.properties.categories.maxItems
+export const maxCategories = UnknownCategoryError.properties.categories.maxItems
 
-function textFrom(text: string, rule: Rule, what: string): string {
+function parseText(text: string, rule: TextRule, what: string): string {
   const trimmed = text.trim()
-  if (isBy(rule, trimmed)) return trimmed
+  if (matchesRule(rule, trimmed)) return trimmed
   const { minLength, maxLength } = rule
-  throw new Refusal(`${what} has ${minLength} to ${maxLength} characters, and ${rule['x-pattern-message']}`)
+  throw new OperatorError(`${what} has ${minLength} to ${maxLength} characters, and ${rule['x-pattern-message']}`)
 }
 
 /** Lengths count code points, as JSON Schema does. */
-function isBy({ minLength, maxLength, pattern }: Omit<Rule, 'x-pattern-message'>, text: string): boolean {
+function matchesRule({ minLength, maxLength, pattern }: Omit<TextRule, 'x-pattern-message'>, text: string): boolean {
   const length = [...text].length
   const isMatch = new RegExp(pattern, 'u').test(text)
-  return length >= minLength && length <= maxLength && isMatch && textFault(text) === undefined
+  return length >= minLength && length <= maxLength && isMatch && invalidTextReason(text) === undefined
 }

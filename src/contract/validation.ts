@@ -3,7 +3,7 @@ import type { Problem } from './contract.ts'
 
 /** What ajv found in a request (with `verbose`), one problem a place, in words for the person who sent it. */
 export function requestProblems(errors: ErrorObject[]): Problem[] {
-  return ajvProblems(errors, ([part = '', ...segments]) => ({ place: parts[part] ?? 'body', segments }))
+  return ajvProblems(errors, ([part = '', ...segments]) => ({ place: requestParts[part] ?? 'body', segments }))
 }
 
 /** The same of an object that stands for itself. */
@@ -14,12 +14,12 @@ type Locate = (path: string[]) => { place: Problem['in']; segments: string[] }
 
 function ajvProblems(errors: ErrorObject[], locate: Locate): Problem[] {
   // These say no more than those of the schemas within them.
-  const telling = errors.filter(({ keyword }) => !['allOf', 'anyOf', 'if'].includes(keyword))
-  return firstOfEachField(telling.map((error) => problemOf(error, locate)))
+  const relevant = errors.filter(({ keyword }) => !['allOf', 'anyOf', 'if'].includes(keyword))
+  return firstProblemPerField(relevant.map((error) => problemOf(error, locate)))
 }
 
 /** A place that is wrong in several ways is named once, by what was said of it first. */
-export function firstOfEachField(problems: Problem[]): Problem[] {
+export function firstProblemPerField(problems: Problem[]): Problem[] {
   const fields = new Map<string, Problem>()
   for (const problem of problems) {
     const key = `${problem.in} ${problem.field}`
@@ -28,27 +28,32 @@ export function firstOfEachField(problems: Problem[]): Problem[] {
   return [...fields.values()]
 }
 
-const parts: Record<string, Problem['in']> = { path: 'path', query: 'query', header: 'header', requestBody: 'body' }
+const requestParts: Record<string, Problem['in']> = {
+  path: 'path',
+  query: 'query',
+  header: 'header',
+  requestBody: 'body',
+}
 
 function problemOf(error: ErrorObject, locate: Locate): Problem {
-  const path = error.instancePath.split('/').slice(1).map(unescaped)
+  const path = error.instancePath.split('/').slice(1).map(unescapePointer)
   const within = error.params.missingProperty ?? error.params.additionalProperty
   if (within !== undefined) path.push(String(within))
   const { place, segments } = locate(path)
-  const field = place === 'body' ? segments.map((segment) => `/${escaped(segment)}`).join('') : segments.join('/')
-  return { in: place, field: fitting(field), message: messageOf(error, place) }
+  const field = place === 'body' ? segments.map((segment) => `/${escapePointer(segment)}`).join('') : segments.join('/')
+  return { in: place, field: truncateField(field), message: messageOf(error, place) }
 }
 
 /** Texts that are wrong in a way that no pattern tells. */
-export function unpatterned(value: unknown): Problem[] {
+export function textProblems(value: unknown): Problem[] {
   const problems: Problem[] = []
   // Where the value is that is looked at. Put into words for what is wrong alone: most never is.
   const names: string[] = []
   const look = (value: unknown) => {
     if (typeof value === 'string') {
-      const message = textFault(value)
+      const message = invalidTextReason(value)
       if (message === undefined) return
-      const field = names.reduce((field, name) => fitting(`${field}/${escaped(name)}`), '')
+      const field = names.reduce((field, name) => truncateField(`${field}/${escapePointer(name)}`), '')
       problems.push({ in: 'body', field, message })
     }
     // No schema has anything so deep, and what a stranger nests must not fill the stack.
@@ -64,9 +69,10 @@ export function unpatterned(value: unknown): Problem[] {
 }
 
 /** What no pattern that every client's engine reads alike can forbid: it would have to speak of what is beyond 16 bits. */
-export function textFault(text: string): string | undefined {
+export function invalidTextReason(text: string): string | undefined {
   if (!text.isWellFormed()) return 'must be well-formed Unicode'
-  if (hidden.test(text) && hidden.test(text.replace(flags, ' '))) return 'must have no invisible characters'
+  if (invisibleCharacters.test(text) && invisibleCharacters.test(text.replace(flagEmoji, ' ')))
+    return 'must have no invisible characters'
   return undefined
 }
 
@@ -74,20 +80,21 @@ export function textFault(text: string): string | undefined {
  * Shorthand and musical format controls, tags, and whatever else of plane 14 is never shown (Default_Ignorable_Code_Point in
  * https://www.unicode.org/Public/UCD/latest/ucd/DerivedCoreProperties.txt); a variation selector only where it selects nothing.
  */
-const hidden =
+const invisibleCharacters =
   /[\u{1BCA0}-\u{1BCA3}\u{1D173}-\u{1D17A}\u{E0000}-\u{E00FF}\u{E01F0}-\u{E0FFF}]|(?<!\p{Ideographic})[\u{E0100}-\u{E01EF}]/u
 
 /** Flags of parts of countries are spelled in tags (https://www.unicode.org/reports/tr51/, section 2.9). */
-const flags = /\p{RGI_Emoji_Tag_Sequence}/gv
+const flagEmoji = /\p{RGI_Emoji_Tag_Sequence}/gv
 
 /** RFC 6901, section 3. */
-const escaped = (name: string) => name.replaceAll('~', '~0').replaceAll('/', '~1')
-const unescaped = (segment: string) => segment.replaceAll('~1', '/').replaceAll('~0', '~')
+const escapePointer = (name: string) => name.replaceAll('~', '~0').replaceAll('/', '~1')
+const unescapePointer = (segment: string) => segment.replaceAll('~1', '/').replaceAll('~0', '~')
 
-const longestField = 200
+const maxFieldLength = 200
 
 /** As much of it as the contract has room for: whoever sent the request chose its names. No character is over two units. */
-const fitting = (field: string) => [...field.slice(0, 2 * longestField).toWellFormed()].slice(0, longestField).join('')
+const truncateField = (field: string) =>
+  [...field.slice(0, 2 * maxFieldLength).toWellFormed()].slice(0, maxFieldLength).join('')
 
 function messageOf({ keyword, params, parentSchema, message }: ErrorObject, place: Problem['in']): string {
   switch (keyword) {
@@ -100,7 +107,7 @@ function messageOf({ keyword, params, parentSchema, message }: ErrorObject, plac
     case 'type':
       return place !== 'body' && params.type === 'string'
         ? 'must be given once'
-        : `must be ${[params.type].flat().map(article).join(' or ')}`
+        : `must be ${[params.type].flat().map(withArticle).join(' or ')}`
     case 'enum':
       return `must be one of ${params.allowedValues.join(', ')}`
     case 'minLength':
@@ -120,33 +127,34 @@ function messageOf({ keyword, params, parentSchema, message }: ErrorObject, plac
   }
 }
 
-const article = (type: string) => (type === 'null' ? type : /^[aeiou]/.test(type) ? `an ${type}` : `a ${type}`)
+const withArticle = (type: string) => (type === 'null' ? type : /^[aeiou]/.test(type) ? `an ${type}` : `a ${type}`)
 
 /** Whether a JSON text has more texts, brackets and signs than so many. */
-export function hasMoreTokens(json: string, most: number): boolean {
+export function hasMoreTokensThan(json: string, limit: number): boolean {
   let count = 0
-  for (let begin = 0; begin < json.length; begin = endOfPart(json, begin)) {
+  for (let begin = 0; begin < json.length; begin = endOfToken(json, begin)) {
     if ('"{}[]:,'.includes(json.charAt(begin))) count++
-    if (count > most) return true
+    if (count > limit) return true
   }
   return false
 }
 
 /** The first field that the outermost object has twice (RFC 8259, section 4 calls what follows unpredictable). */
-export function repeatedField(json: string): Problem | undefined {
+export function duplicateField(json: string): Problem | undefined {
   const names = new Set<string>()
   let depth = 0
   // Of the last part that is no space and no comma: before a colon that is a name.
   let nameBegin = 0
   let nameEnd = 0
   for (let begin = 0, end = 0; begin < json.length; begin = end) {
-    end = endOfPart(json, begin)
+    end = endOfToken(json, begin)
     const sign = json.charAt(begin)
     if (sign === '{' || sign === '[') depth++
     else if (sign === '}' || sign === ']') depth--
     else if (sign === ':' && depth === 1) {
-      const name = decoded(json.slice(nameBegin, nameEnd))
-      if (names.has(name)) return { in: 'body', field: fitting(`/${escaped(name)}`), message: 'must be there once' }
+      const name = parseString(json.slice(nameBegin, nameEnd))
+      if (names.has(name))
+        return { in: 'body', field: truncateField(`/${escapePointer(name)}`), message: 'must be there once' }
       names.add(name)
     }
     if ('"{}[]:'.includes(sign)) {
@@ -158,7 +166,7 @@ export function repeatedField(json: string): Problem | undefined {
 }
 
 /** Behind a text, or a character beside texts. */
-const endOfPart = (json: string, begin: number) => (json.charAt(begin) === '"' ? endOfString(json, begin) : begin + 1)
+const endOfToken = (json: string, begin: number) => (json.charAt(begin) === '"' ? endOfString(json, begin) : begin + 1)
 
 /** Behind the quote that ends the string that begins there; the end of the text, where none does. */
 function endOfString(json: string, begin: number): number {
@@ -171,7 +179,7 @@ function endOfString(json: string, begin: number): number {
 }
 
 /** A string of JSON; whatever else stands before a colon is the parser's to refuse. */
-function decoded(token: string): string {
+function parseString(token: string): string {
   try {
     return String(JSON.parse(token))
   } catch {

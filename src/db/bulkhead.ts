@@ -1,116 +1,116 @@
 import { ServiceError } from '../contract/errors.ts'
-import { spending } from '../util/timing.ts'
+import { measure } from '../util/timing.ts'
 
-/** What a lane has room for. */
-export type LaneBounds = Readonly<{
+/** What a bulkhead has room for. */
+export type BulkheadLimits = Readonly<{
   /** How much is done in it at once. */
-  width: number
+  concurrency: number
   /** How much may wait. */
-  length: number
+  queueLimit: number
   /** Milliseconds that anything waits. */
-  patience: number
+  queueTimeout: number
 }>
 
-type Waiting = { begin: () => void; leave: (error: Error) => void; until: number }
+type QueuedTask = { start: () => void; fail: (error: Error) => void; deadline: number }
 
 /**
- * Work of a kind that is done so much at once, in the order in which it came: other kinds have lanes of their own, which it
+ * Work of a kind that is done so much at once, in the order in which it came: other kinds have bulkheads of their own, which it
  * cannot take. What finds too much waiting, or waits too long, throws `unavailable`; what nobody wants any more leaves.
  */
-export class Lane {
-  readonly #bounds: LaneBounds
+export class Bulkhead {
+  readonly #limits: BulkheadLimits
   #running = 0
   /** The first has waited longest. */
-  readonly #waiting = new Set<Waiting>()
+  readonly #queue = new Set<QueuedTask>()
   #timer: NodeJS.Timeout | undefined
-  #refused = 0
+  #rejected = 0
 
-  constructor(bounds: LaneBounds) {
-    this.#bounds = bounds
+  constructor(limits: BulkheadLimits) {
+    this.#limits = limits
   }
 
-  get waiting(): number {
-    return this.#waiting.size
+  get queued(): number {
+    return this.#queue.size
   }
 
   /** How much was sent away since the beginning. */
-  get refused(): number {
-    return this.#refused
+  get rejected(): number {
+    return this.#rejected
   }
 
   async run<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
-    if (signal?.aborted) throw unwanted()
-    if (this.#running < this.#bounds.width) this.#running++
-    else await spending('waiting', () => this.#turn(signal))
+    if (signal?.aborted) throw abandoned()
+    if (this.#running < this.#limits.concurrency) this.#running++
+    else await measure('waiting', () => this.#waitForSlot(signal))
     try {
       return await work()
     } finally {
-      this.#handOn()
+      this.#releaseSlot()
     }
   }
 
   /** Resolves when it is this work's turn: whoever has finished hands its place on. */
-  async #turn(signal: AbortSignal | undefined): Promise<void> {
-    if (this.#waiting.size >= this.#bounds.length) throw this.#overloaded()
+  async #waitForSlot(signal: AbortSignal | undefined): Promise<void> {
+    if (this.#queue.size >= this.#limits.queueLimit) throw this.#overloaded()
     const { promise, resolve, reject } = Promise.withResolvers<void>()
-    const waiting: Waiting = {
-      begin: () => {
-        this.#remove(waiting)
-        signal?.removeEventListener('abort', abandon)
+    const queued: QueuedTask = {
+      start: () => {
+        this.#remove(queued)
+        signal?.removeEventListener('abort', onAbort)
         resolve()
       },
-      leave: (error) => {
-        this.#remove(waiting)
-        signal?.removeEventListener('abort', abandon)
+      fail: (error) => {
+        this.#remove(queued)
+        signal?.removeEventListener('abort', onAbort)
         reject(error)
       },
       // Not by the clock of the day, which may be set back.
-      until: performance.now() + this.#bounds.patience,
+      deadline: performance.now() + this.#limits.queueTimeout,
     }
-    const abandon = () => waiting.leave(unwanted())
-    signal?.addEventListener('abort', abandon)
-    this.#waiting.add(waiting)
-    this.#timer ??= this.#timeFor(waiting)
+    const onAbort = () => queued.fail(abandoned())
+    signal?.addEventListener('abort', onAbort)
+    this.#queue.add(queued)
+    this.#timer ??= this.#startTimer(queued)
     return promise
   }
 
-  #handOn() {
-    const [next] = this.#waiting
-    if (next) next.begin()
+  #releaseSlot() {
+    const [next] = this.#queue
+    if (next) next.start()
     else this.#running--
   }
 
-  #remove(waiting: Waiting) {
-    this.#waiting.delete(waiting)
-    if (this.#waiting.size > 0) return
+  #remove(queued: QueuedTask) {
+    this.#queue.delete(queued)
+    if (this.#queue.size > 0) return
     clearTimeout(this.#timer)
     this.#timer = undefined
   }
 
   /** One timer for all: nothing runs out before what has waited longest. */
-  #timeFor({ until }: Waiting): NodeJS.Timeout {
-    return setTimeout(() => this.#sendAway(), Math.max(1, until - performance.now()))
+  #startTimer({ deadline }: QueuedTask): NodeJS.Timeout {
+    return setTimeout(() => this.#rejectExpired(), Math.max(1, deadline - performance.now()))
   }
 
-  #sendAway() {
+  #rejectExpired() {
     // A timer may come a fraction of a millisecond early.
     const now = performance.now() + 1
-    for (const waiting of [...this.#waiting].slice(0, atOnce)) {
-      if (waiting.until <= now) waiting.leave(this.#overloaded())
+    for (const queued of [...this.#queue].slice(0, maxRejectionsPerTick)) {
+      if (queued.deadline <= now) queued.fail(this.#overloaded())
     }
-    const [next] = this.#waiting
-    this.#timer = next && this.#timeFor(next)
+    const [next] = this.#queue
+    this.#timer = next && this.#startTimer(next)
   }
 
   #overloaded(): ServiceError {
-    this.#refused++
+    this.#rejected++
     const message = 'The service has more to do than it can do now; try again shortly.'
-    return new ServiceError('unavailable', message, { isMeant: true })
+    return new ServiceError('unavailable', message, { isExpected: true })
   }
 }
 
 /** How much is sent away in one turn of the event loop: what has come at once would else be answered, and come again, at once. */
-const atOnce = 10
+const maxRejectionsPerTick = 10
 
 /** It reaches nobody. */
-const unwanted = () => new ServiceError('unavailable', 'Nobody waits for this any more.', { isMeant: true })
+const abandoned = () => new ServiceError('unavailable', 'Nobody waits for this any more.', { isExpected: true })

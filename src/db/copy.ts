@@ -1,12 +1,12 @@
 import type { Knex } from 'knex'
-import { Refusal } from '../contract/errors.ts'
-import { searchDocument, searchedName } from '../search/document.ts'
-import { ageOf, demandCurrent, demandUsable, engineOf, openMigrated } from './database.ts'
+import { OperatorError } from '../contract/errors.ts'
+import { searchableName, toSearchDocument } from '../search/document.ts'
+import { assertCanOpen, assertSchemaCurrent, openEngine, openMigrated, readSchemaAge } from './database.ts'
 import type { Connection, NewRow, Statement } from './dialect.ts'
 import { type AppRow, isListed } from './tables.ts'
 
 /** All that there is, each table after those that it refers to, and the column by which it is walked through. */
-const tables = {
+const keyColumns = {
   developers: 'id',
   api_keys: 'id',
   categories: 'id',
@@ -16,14 +16,14 @@ const tables = {
   audit: 'id',
 } as const
 
-type Table = keyof typeof tables
-const tableNames = Object.keys(tables) as Table[]
+type Table = keyof typeof keyColumns
+const tableNames = Object.keys(keyColumns) as Table[]
 
 /** Those whose ids the engine gives. */
-const numbered: readonly Table[] = ['developers', 'categories', 'apps', 'reviews', 'audit']
+const tablesWithIds: readonly Table[] = ['developers', 'categories', 'apps', 'reviews', 'audit']
 
 /** How many rows there are of each table. */
-export type Counts = Record<Table, number>
+export type RowCounts = Record<Table, number>
 
 type Row = Record<string, string | number | null>
 
@@ -39,18 +39,18 @@ export async function copyDatabase(
   from: string,
   to: string,
   onProgress: (done: number, total: number) => void,
-): Promise<{ name: string; counts: Counts }> {
-  const [source, other] = [engineOf(from), engineOf(to)]
+): Promise<{ name: string; counts: RowCounts }> {
+  const [source, other] = [openEngine(from), openEngine(to)]
   const { name } = other
-  if (source.name === name) throw new Refusal(`${name} is the database itself; --to has to name another`)
+  if (source.name === name) throw new OperatorError(`${name} is the database itself; --to has to name another`)
   const target = await openMigrated(other)
   try {
-    await demandUsable(source)
-    const counts = await source.still(async (sql) => {
-      demandCurrent(source, await ageOf(sql))
+    await assertCanOpen(source)
+    const counts = await source.withExclusiveLock(async (sql) => {
+      assertSchemaCurrent(source, await readSchemaAge(sql))
       return target.write((connection) => copyRows(source.connectionOf(sql), connection, onProgress))
     })
-    await target.settle()
+    await target.optimize()
     return { name, counts }
   } finally {
     await Promise.all([source.close(), target.close()])
@@ -59,30 +59,30 @@ export async function copyDatabase(
 
 async function copyRows(source: Connection, target: Connection, onProgress: (done: number, total: number) => void) {
   const counts = await countsOf(source.sql)
-  const there = await countsOf(target.sql)
-  const taken = tableNames.filter((table) => there[table] > 0)
-  if (taken.length > 0) throw new Refusal(`what it is copied to is not empty: it has ${taken.join(', ')}`)
+  const existing = await countsOf(target.sql)
+  const nonEmpty = tableNames.filter((table) => existing[table] > 0)
+  if (nonEmpty.length > 0) throw new OperatorError(`what it is copied to is not empty: it has ${nonEmpty.join(', ')}`)
   const total = sumOf(counts)
   let done = 0
-  await target.filling(async () => {
+  await target.bulkLoad(async () => {
     for (const table of tableNames) {
       // Each batch is read, and made ready, while the one before it is written.
       let written = Promise.resolve()
       for await (const rows of batchesOf(source.sql, table)) {
-        const statements = [insertion(target, table, rows)]
-        if (table === 'apps') statements.push(await entry(source, target, rows as AppRow[]))
+        const statements = [prepareRows(target, table, rows)]
+        if (table === 'apps') statements.push(await prepareIndexing(source, target, rows as AppRow[]))
         await written
         written = write(statements, rows.length)
         // Awaited above and below: until then a failure is nobody's.
         written.catch(() => {})
       }
       await written
-      if (numbered.includes(table)) await target.giveIdsBehind(table, await source.lastId(table))
+      if (tablesWithIds.includes(table)) await target.advanceIdsTo(table, await source.lastId(table))
     }
   })
   const arrived = await countsOf(target.sql)
-  const short = tableNames.filter((table) => arrived[table] !== counts[table])
-  if (short.length > 0) throw new Error(`not all rows have arrived of ${short.join(', ')}`)
+  const incomplete = tableNames.filter((table) => arrived[table] !== counts[table])
+  if (incomplete.length > 0) throw new Error(`not all rows have arrived of ${incomplete.join(', ')}`)
   return counts
 
   async function write(statements: Statement[], rows: number) {
@@ -92,19 +92,19 @@ async function copyRows(source: Connection, target: Connection, onProgress: (don
   }
 }
 
-async function countsOf(sql: Knex): Promise<Counts> {
-  const counts: Partial<Counts> = {}
+async function countsOf(sql: Knex): Promise<RowCounts> {
+  const counts: Partial<RowCounts> = {}
   for (const table of tableNames) {
     const [row] = await sql(table as string).count({ count: '*' })
     counts[table] = Number(row?.count)
   }
-  return counts as Counts
+  return counts as RowCounts
 }
 
-const sumOf = (counts: Counts) => Object.values(counts).reduce((sum, count) => sum + count, 0)
+const sumOf = (counts: RowCounts) => Object.values(counts).reduce((sum, count) => sum + count, 0)
 
 async function* batchesOf(sql: Knex, table: Table): AsyncGenerator<Row[]> {
-  const key = tables[table]
+  const key = keyColumns[table]
   let last: string | number | undefined
   do {
     const rest = last === undefined ? sql<Row>(table) : sql<Row>(table).where(key, '>', last)
@@ -114,25 +114,25 @@ async function* batchesOf(sql: Knex, table: Table): AsyncGenerator<Row[]> {
   } while (last !== undefined)
 }
 
-function insertion({ sql, insertion }: Connection, table: Table, rows: Row[]): Statement {
-  if (numbered.includes(table)) return insertion(table, rows as NewRow[])
+function prepareRows({ sql, prepareInsert }: Connection, table: Table, rows: Row[]): Statement {
+  if (tablesWithIds.includes(table)) return prepareInsert(table, rows as NewRow[])
   return async () => {
     for (const row of rows) await sql<Row>(table).insert(row)
   }
 }
 
 /** As the store of apps tells search. */
-async function entry({ sql }: Connection, { search }: Connection, apps: AppRow[]): Promise<Statement> {
-  const shown = apps.filter(isListed)
+async function prepareIndexing({ sql }: Connection, { search }: Connection, apps: AppRow[]): Promise<Statement> {
+  const listedApps = apps.filter(isListed)
   const developers = await sql('developers')
-    .whereIn('id', [...new Set(shown.map(({ developer_id }) => developer_id))])
+    .whereIn('id', [...new Set(listedApps.map(({ developer_id }) => developer_id))])
     .select('id', 'name', 'next_name')
-  const names = new Map(developers.map((developer) => [developer.id, searchedName(developer)]))
-  return search.entry(
-    shown.map((app) => ({
+  const names = new Map(developers.map((developer) => [developer.id, searchableName(developer)]))
+  return search.prepareUpsert(
+    listedApps.map((app) => ({
       id: app.id,
       categoryId: app.category_id,
-      ...searchDocument(app, names.get(app.developer_id) ?? ''),
+      ...toSearchDocument(app, names.get(app.developer_id) ?? ''),
     })),
   )
 }

@@ -1,11 +1,11 @@
 import type { Knex } from 'knex'
 import type { SearchDocument } from '../search/document.ts'
 import type { Term } from '../search/terms.ts'
-import type { Json } from '../util/json.ts'
+import type { SerializedJson } from '../util/json.ts'
 import type { AppRow } from './tables.ts'
 
 /** What is said of a database in which migrations are missing. */
-export const unmigrated = 'is not migrated to this version; run npx apps-service migrate'
+export const notMigrated = 'is not migrated to this version; run npx apps-service migrate'
 
 /**
  * All that differs between database engines, a line a difference. A new engine is a folder beside sqlite/ that exports a
@@ -13,13 +13,13 @@ export const unmigrated = 'is not migrated to this version; run npx apps-service
  */
 export type Dialect = Readonly<{
   /** How DATABASE_URL names a database of this engine, in words. */
-  addressForm: string
+  urlFormat: string
   /** Whether a DATABASE_URL names one. */
-  accepts: (address: string) => boolean
+  acceptsUrl: (url: string) => boolean
   /** Whether a pooler may stand before a database of it: DATABASE_DIRECT_URL leads past that. */
-  hasPoolers: boolean
+  supportsPooler: boolean
   /** Touches nothing yet: the first statement does. */
-  open: (address: string, options?: ServerOptions) => Engine
+  open: (url: string, options?: ServerOptions) => Engine
 }>
 
 /** What an engine takes into account whose database is a server's. */
@@ -31,7 +31,7 @@ export type ServerOptions = {
 }
 
 /** How many connections a process has to a database that is a server's, unless told otherwise. */
-export const usualPool = 12
+export const defaultPoolSize = 12
 
 /**
  * One database of an engine. Text compares, and so is ordered, by code point: an engine that does otherwise by itself gives
@@ -41,18 +41,18 @@ export type Engine = Readonly<{
   /** The database as messages name it: without a password. */
   name: string
   /** Why it cannot be opened, told without touching it, as "does not exist; …"; undefined where nothing is known against it. */
-  hindrance: () => Promise<string | undefined>
+  findOpenError: () => Promise<string | undefined>
   /** The same where nothing was known against it, and yet it could not be read. */
-  unreadable: string
-  /** Makes the place for a database that is not there yet. Throws a Refusal where there is one that is not this program's. */
-  makePlace: () => Promise<void>
+  unreadableMessage: string
+  /** Makes the place for a database that is not there yet. Throws an OperatorError where there is one that is not this program's. */
+  prepareStorage: () => Promise<void>
   /** Throws where what was written is not in the database that its address names: it was replaced, or is gone. */
-  demandInPlace: () => void
+  assertInPlace: () => void
   /**
    * Why the database cannot be worked with now, as "is damaged"; undefined where nothing is known against it. Harms nothing,
    * and waits for no other statement.
    */
-  ailment: () => Promise<string | undefined>
+  checkHealth: () => Promise<string | undefined>
 
   /** Cannot write. A statement sees one moment of the data, and the next one a later moment. */
   reader: Knex
@@ -60,8 +60,8 @@ export type Engine = Readonly<{
   snapshot: Knex.TransactionConfig
   /** Its transactions are safe on disk when they have committed. */
   writer: Knex
-  /** How much of each kind is done at once: the reader has connections for all that is cheap and dear, the writer for what writes. */
-  widths: Readonly<{ cheap: number; dear: number; write: number }>
+  /** How much of each kind is done at once: the reader has connections for all that is cheap and expensive, the writer for what writes. */
+  concurrency: Readonly<{ cheap: number; expensive: number; write: number }>
   /** What a store works with, through the reader, the writer, or a transaction of one. */
   connectionOf: (sql: Knex) => Connection
   /** A transaction of the writer's, for migrations: while another process is at some, whatever becomes of it, it waits. */
@@ -77,39 +77,39 @@ export type Engine = Readonly<{
    */
   isConflict?: (error: unknown) => boolean
   /** What the engine itself says in an error of its own, for operators; undefined of other errors. */
-  reasonOf: (error: unknown) => string | undefined
+  describeError: (error: unknown) => string | undefined
 
   /**
    * A time: what transactions have written before it, by a clock that agrees with this process's, is there for all who read
    * from now on. Later than that, one may be under way that says of what it wrote when it wrote it, and not yet be seen.
    */
-  horizon: () => Promise<Date>
+  committedBefore: () => Promise<Date>
   /** What version the data has: another text after every commit, by whatever process, and never one that was there before. */
-  version: () => Promise<string>
+  dataVersion: () => Promise<string>
   /**
    * Writes the database, as it is when this begins, into a new file while others go on writing, checks that it is whole, and
-   * has it looked into. Throws a Refusal where there is no room, the copy is damaged, or the engine has no such thing.
+   * has it looked into. Throws an OperatorError where there is no room, the copy is damaged, or the engine has no such thing.
    */
   copyTo: <T>(file: string, inspect: (copy: Knex) => Promise<T>) => Promise<T>
   /**
    * Gives work an engine whose database is this one's as it is now. Others go on writing, nobody sees what is done there, and
-   * nothing of it remains: a copy, or a transaction that is rolled back. Throws a Refusal where there is no room for it.
+   * nothing of it remains: a copy, or a transaction that is rolled back. Throws an OperatorError where there is no room for it.
    */
-  rehearse: <T>(work: (engine: Engine) => Promise<T>) => Promise<T>
+  dryRun: <T>(work: (engine: Engine) => Promise<T>) => Promise<T>
   /**
-   * Gives work the database while nobody writes it, nor can until the work ends. Throws a Refusal where somebody has it open
+   * Gives work the database while nobody writes it, nor can until the work ends. Throws an OperatorError where somebody has it open
    * who might write it, as far as the engine can know.
    */
-  still: <T>(work: (sql: Knex) => Promise<T>) => Promise<T>
+  withExclusiveLock: <T>(work: (sql: Knex) => Promise<T>) => Promise<T>
   /** Brings what is in a log into the database itself, which a commit would else have to wait for. Others may write meanwhile. */
   checkpoint: () => Promise<void>
   /** What the engine is the better for after much was written. */
-  settle: () => Promise<void>
+  optimize: () => Promise<void>
   /**
    * What keeps reading quick, where any of it is due: a server looks after it from time to time, and is not kept from its own work by
    * it. What is cut short is begun again another time.
    */
-  upkeep: (signal?: AbortSignal) => Promise<void>
+  maintain: (signal?: AbortSignal) => Promise<void>
   close: () => Promise<void>
 }>
 
@@ -126,29 +126,29 @@ export type Connection = Readonly<{
    * In a transaction, which then inserts rows with these ids: those that are wanted, and in the place of each undefined one that
    * is free, and none of the others. No later row is given one of them.
    */
-  newIds: (table: string, wanted: (number | undefined)[]) => Promise<number[]>
+  allocateIds: (table: string, requested: (number | undefined)[]) => Promise<number[]>
   /**
    * In a transaction. Rows that all have the same columns, but for `id`: a row without one is given one, which no other of the
    * rows names, and no later row is given an id that one of these names. Many rows may be several statements; of these none is
    * taken back where a later one fails.
    */
-  insertion: (table: string, rows: NewRow[]) => Statement
+  prepareInsert: (table: string, rows: NewRow[]) => Statement
   /** The id behind which the next row of a table gets its own. */
   lastId: (table: string) => Promise<number>
   /** In a transaction. Has a table, whose ids are no greater, give the next one behind an id. */
-  giveIdsBehind: (table: string, id: number) => Promise<void>
+  advanceIdsTo: (table: string, id: number) => Promise<void>
   /**
    * In a transaction, whose work fills tables that are empty: an engine may keep others from them, and make their indexes when
    * all rows are there.
    */
-  filling: <T>(work: () => Promise<T>) => Promise<T>
+  bulkLoad: <T>(work: () => Promise<T>) => Promise<T>
   /**
    * A subquery whose value is the rows that it finds, in an order: what belongs together comes in one statement, and costs less
-   * than its values one by one. Columns are expressions by name; `rowsOf` reads the value, and `jsonOf` takes it unread.
+   * than its values one by one. Columns are expressions by name; `parseJsonRows` reads the value, and `rawJsonRows` takes it unread.
    */
-  jsonRows: (from: string, columns: Readonly<Record<string, string>>, order: string) => string
-  rowsOf: <Row>(column: unknown) => Row[]
-  jsonOf: <Row>(column: unknown) => Json<Row[]>
+  jsonSubquery: (from: string, columns: Readonly<Record<string, string>>, order: string) => string
+  parseJsonRows: <Row>(column: unknown) => Row[]
+  rawJsonRows: <Row>(column: unknown) => SerializedJson<Row[]>
   /**
    * In a transaction. Keeps the rows of a table that have one of the values from others, before they are read to be changed,
    * with what is joined to them: a `select` that joins and locks at once can find what never was together. One that reads a
@@ -156,22 +156,22 @@ export type Connection = Readonly<{
    */
   lock: (table: string, columns: string | readonly string[], values: readonly Values[]) => Promise<void>
   /**
-   * Runs a statement that a unique constraint may refuse, and throws what `meanings` says of the violated `table.column`.
+   * Runs a statement that a unique constraint may refuse, and throws what `errors` says of the violated `table.column`.
    * The transaction goes on as if the statement had not been there.
    */
-  attempt: <T>(statement: () => PromiseLike<T>, meanings: Record<string, () => Error>) => Promise<T>
+  mapUniqueViolation: <T>(statement: () => PromiseLike<T>, errors: Record<string, () => Error>) => Promise<T>
 }>
 
 /** Of one column, or of several. */
 type Values = string | number | readonly (string | number)[]
 
-/** What is made ready at once, and runs when it is called: see `pipelined` in pipeline.ts. */
+/** What is made ready at once, and runs when it is called: see `runPipelined` in pipeline.ts. */
 export type Statement = () => Promise<unknown>
 
 export type NewRow = { id?: number | undefined } & Record<string, string | number | null | undefined>
 
 /** All terms are asked for, each by any of its forms. */
-export type SearchQuestion = {
+export type SearchQuery = {
   terms: readonly Term[]
   /** What a document's `keys` may be for the search to equal one. */
   keys: readonly string[]
@@ -179,12 +179,12 @@ export type SearchQuestion = {
 }
 
 /** Columns that all descend, the last of which is unique. There is an index of the listed apps in this order. */
-export type Order = readonly (keyof AppRow)[]
+export type SortOrder = readonly (keyof AppRow)[]
 
 /** The full-text index. It holds the listed apps alone, and what a transaction tells it holds with that transaction. */
 export type SearchIndex = Readonly<{
   /** Takes the place of what was told of the same apps before. */
-  entry: (documents: (SearchDocument & { id: number; categoryId: number })[]) => Statement
+  prepareUpsert: (documents: (SearchDocument & { id: number; categoryId: number })[]) => Statement
   remove: (ids: number[]) => Promise<void>
   /**
    * The ids of a page of what a question finds, and how much that is in all. Where it is ranked, apps come in these ranks,
@@ -200,14 +200,14 @@ export type SearchIndex = Readonly<{
    * found may be remembered as long as the index, as this connection sees it, is what it was.
    */
   page: (
-    question: SearchQuestion,
-    order: Order,
+    query: SearchQuery,
+    order: SortOrder,
     isRanked: boolean,
     limit: number,
     offset: number,
   ) => Promise<{ ids: number[]; total: number }>
   /** For each word, or beginning of one, whether any app has it: whether it would be found alone. */
-  has: (words: readonly { text: string; isBeginning: boolean }[]) => Promise<boolean[]>
+  has: (words: readonly { text: string; isPrefix: boolean }[]) => Promise<boolean[]>
 }>
 
 /** What is called takes the migration's own transaction. */
@@ -217,7 +217,7 @@ export type SchemaHelpers = Readonly<{
   /** The full-text index of this version, empty, in the place of any that is there. */
   createSearchIndex: (sql: Knex) => Promise<SearchIndex>
   /** What the index has since it was first made, of what it holds: no document is told it again. */
-  improveSearchIndex: (sql: Knex) => Promise<void>
+  upgradeSearchIndex: (sql: Knex) => Promise<void>
   /** Makes a table refuse to change or forget its rows. */
   makeAppendOnly: (sql: Knex, table: string) => Promise<void>
 }>

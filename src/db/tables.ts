@@ -1,5 +1,5 @@
 import type { App, AppChanges } from '../contract/contract.ts'
-import type { SearchedTexts } from '../search/document.ts'
+import type { SearchableTexts } from '../search/document.ts'
 
 /** The rows of each table as the driver returns them; `Generated` columns may be left out of an insert. */
 
@@ -66,55 +66,55 @@ type Column = keyof AppRow
  * it is the owner's to make. In the order in which operators read of changes.
  */
 const appColumns = {
-  name: { isAudited: true, isSearched: true, isOwners: true },
-  short_description: { isAudited: true, isSearched: true, isOwners: true },
-  description: { isAudited: true, isSearched: true, isOwners: true },
-  version: { isAudited: true, isSearched: false, isOwners: true },
-  package_name: { isAudited: true, isSearched: true, isOwners: true },
-  category_id: { isAudited: true, isSearched: true, isOwners: true },
-  status: { isAudited: true, isSearched: false, isOwners: false },
-  rejection_reason: { isAudited: true, isSearched: false, isOwners: false },
-  deleted_at: { isAudited: true, isSearched: false, isOwners: false },
-  developer_id: { isAudited: true, isSearched: true, isOwners: false },
-  approved_at: { isAudited: true, isSearched: false, isOwners: false },
-  total_downloads: { isAudited: true, isSearched: false, isOwners: false },
-  average_rating: { isAudited: true, isSearched: false, isOwners: false },
-  other_rating_sum: { isAudited: false, isSearched: false, isOwners: false },
-  other_rating_count: { isAudited: true, isSearched: false, isOwners: false },
-  id: { isAudited: false, isSearched: false, isOwners: false },
-  unreviewed_since: { isAudited: false, isSearched: false, isOwners: false },
-  unreviewed_changes: { isAudited: false, isSearched: false, isOwners: false },
-  created_at: { isAudited: false, isSearched: false, isOwners: false },
-  updated_at: { isAudited: false, isSearched: false, isOwners: false },
-  changed_at: { isAudited: false, isSearched: false, isOwners: false },
-  review_count: { isAudited: false, isSearched: false, isOwners: false },
-  rating_sum: { isAudited: false, isSearched: false, isOwners: false },
-  rating_count: { isAudited: false, isSearched: false, isOwners: false },
-  weighted_rating: { isAudited: false, isSearched: false, isOwners: false },
-  slug: { isAudited: false, isSearched: false, isOwners: false },
-  package_key: { isAudited: false, isSearched: false, isOwners: false },
+  name: { isAudited: true, isSearched: true, isOwnerEditable: true },
+  short_description: { isAudited: true, isSearched: true, isOwnerEditable: true },
+  description: { isAudited: true, isSearched: true, isOwnerEditable: true },
+  version: { isAudited: true, isSearched: false, isOwnerEditable: true },
+  package_name: { isAudited: true, isSearched: true, isOwnerEditable: true },
+  category_id: { isAudited: true, isSearched: true, isOwnerEditable: true },
+  status: { isAudited: true, isSearched: false, isOwnerEditable: false },
+  rejection_reason: { isAudited: true, isSearched: false, isOwnerEditable: false },
+  deleted_at: { isAudited: true, isSearched: false, isOwnerEditable: false },
+  developer_id: { isAudited: true, isSearched: true, isOwnerEditable: false },
+  approved_at: { isAudited: true, isSearched: false, isOwnerEditable: false },
+  total_downloads: { isAudited: true, isSearched: false, isOwnerEditable: false },
+  average_rating: { isAudited: true, isSearched: false, isOwnerEditable: false },
+  other_rating_sum: { isAudited: false, isSearched: false, isOwnerEditable: false },
+  other_rating_count: { isAudited: true, isSearched: false, isOwnerEditable: false },
+  id: { isAudited: false, isSearched: false, isOwnerEditable: false },
+  unreviewed_since: { isAudited: false, isSearched: false, isOwnerEditable: false },
+  unreviewed_changes: { isAudited: false, isSearched: false, isOwnerEditable: false },
+  created_at: { isAudited: false, isSearched: false, isOwnerEditable: false },
+  updated_at: { isAudited: false, isSearched: false, isOwnerEditable: false },
+  changed_at: { isAudited: false, isSearched: false, isOwnerEditable: false },
+  review_count: { isAudited: false, isSearched: false, isOwnerEditable: false },
+  rating_sum: { isAudited: false, isSearched: false, isOwnerEditable: false },
+  rating_count: { isAudited: false, isSearched: false, isOwnerEditable: false },
+  weighted_rating: { isAudited: false, isSearched: false, isOwnerEditable: false },
+  slug: { isAudited: false, isSearched: false, isOwnerEditable: false },
+  package_key: { isAudited: false, isSearched: false, isOwnerEditable: false },
 } as const satisfies {
   // What an owner may change is the contract's to say; so is that the audit keeps it. What is searched, the search document's.
   [C in Column | keyof AppChanges]: C extends Column
     ? C extends keyof AppChanges
-      ? { isAudited: true; isSearched: IsSearched<C>; isOwners: true }
-      : { isAudited: boolean; isSearched: IsSearched<C>; isOwners: false }
+      ? { isAudited: true; isSearched: IsSearched<C>; isOwnerEditable: true }
+      : { isAudited: boolean; isSearched: IsSearched<C>; isOwnerEditable: false }
     : never
 }
 
 /** A category is searched by itself, and for a developer its name. */
-type IsSearched<C extends Column> = C extends keyof SearchedTexts | 'category_id' | 'developer_id' ? true : false
+type IsSearched<C extends Column> = C extends keyof SearchableTexts | 'category_id' | 'developer_id' ? true : false
 
-type Meaning = keyof (typeof appColumns)[Column]
-type ColumnWith<M extends Meaning> = { [C in Column]: (typeof appColumns)[C][M] extends true ? C : never }[Column]
+type ColumnFlag = keyof (typeof appColumns)[Column]
+type ColumnWith<M extends ColumnFlag> = { [C in Column]: (typeof appColumns)[C][M] extends true ? C : never }[Column]
 
-const columnsWith = <M extends Meaning>(meaning: M) =>
-  (Object.keys(appColumns) as Column[]).filter((column): column is ColumnWith<M> => appColumns[column][meaning])
+const columnsWith = <M extends ColumnFlag>(flag: M) =>
+  (Object.keys(appColumns) as Column[]).filter((column): column is ColumnWith<M> => appColumns[column][flag])
 
 export const auditedColumns = columnsWith('isAudited')
 export const searchedColumns = columnsWith('isSearched')
-export const ownersColumns = columnsWith('isOwners')
-export type OwnersColumn = ColumnWith<'isOwners'>
+export const ownerColumns = columnsWith('isOwnerEditable')
+export type OwnerColumn = ColumnWith<'isOwnerEditable'>
 
 /** Whether everyone sees an app. */
 export const isListed = ({ status, deleted_at }: Pick<AppRow, 'status' | 'deleted_at'>) =>

@@ -4,5 +4,5 @@
  * (https://sqlite.org/src/file/src/main.c, sqliteDefaultBusyCallback). In milliseconds. Much shorter ones would cost more,
  * since every commit writes each page that it touched.
  */
-export const turn = 1000
-export const pause = 110
+export const maxTransactionTime = 1000
+export const pauseBetweenTransactions = 110

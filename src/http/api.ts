@@ -3,13 +3,13 @@ import type { Request, RequestHandler, Response } from 'express'
 import { type Context, type Document, OpenAPIBackend, type Operation, type ParsedRequest } from 'openapi-backend'
 import type { Caller } from '../contract/contract.ts'
 import { invalidRequest, notFound, ServiceError } from '../contract/errors.ts'
-import { matches } from '../util/etag.ts'
-import { jsonOf } from '../util/json.ts'
+import { matchesIfNoneMatch } from '../util/etag.ts'
+import { serialize } from '../util/json.ts'
 import { readBody } from './body.ts'
-import type { Notes } from './log.ts'
-import type { Limits } from './rate-limits.ts'
+import type { RequestLogContext } from './log.ts'
+import type { RateLimits } from './rate-limits.ts'
 import { methodNotAllowed, sendOptions } from './read-only-route.ts'
-import { acceptsJson, headOf, problemsOf, type RequestHead, unnoticedProblems, withBody } from './request.ts'
+import { acceptsJson, findExtraProblems, mergeProblems, parseHead, type RequestHead, withBody } from './request.ts'
 
 type Envelope = { success: boolean; message: string; data: object }
 
@@ -22,26 +22,32 @@ export type Usage = Readonly<{
 }>
 
 /** What answers requests: the catalogue, or a mock of it. */
-export type Responder = {
+export type ServiceBackend = {
   /** The caller whose key it is; throws `unauthorized`. */
   authenticate: (key: string) => Promise<Caller>
   /**
    * Answers a request that is authenticated and valid. What http/ adds to every answer is not among the headers; a status
    * without a body has none. The signal is aborted when the caller is gone.
    */
-  respond: (context: Context, signal: AbortSignal) => Promise<{ status: number; headers: object; body?: Envelope }>
+  handle: (context: Context, signal: AbortSignal) => Promise<{ status: number; headers: object; body?: Envelope }>
   /** Throws `unavailable` while it cannot answer. */
-  demandReady: () => Promise<void>
+  assertReady: () => Promise<void>
   /** What version the data has that answers come from. Where it is not told, no answer is kept. */
-  version?: () => Promise<string>
+  dataVersion?: () => Promise<string>
   /** How busy the database is. */
   usage?: () => Usage
   /** What is due from time to time, so that it goes on answering quickly. */
-  upkeep?: (signal: AbortSignal) => Promise<void>
+  maintain?: (signal: AbortSignal) => Promise<void>
 }
 
 /** Called with each answer of 200 to a read: its headers, but for those of the body, are set. True where it has sent it. */
-export type OnRead = (request: Request, response: Response, etag: string, content: Buffer, notes: Notes) => boolean
+export type OnRead = (
+  request: Request,
+  response: Response,
+  etag: string,
+  content: Buffer,
+  logContext: RequestLogContext,
+) => boolean
 
 /**
  * openapi-backend as router, validator and register of what answers each operation. Every request is held against the document
@@ -50,54 +56,56 @@ export type OnRead = (request: Request, response: Response, etag: string, conten
  */
 export async function createApi(
   document: Document,
-  { authenticate, respond }: Responder,
-  limits: Limits,
+  { authenticate, handle }: ServiceBackend,
+  limits: RateLimits,
   onRead?: OnRead,
 ): Promise<RequestHandler> {
-  const api = await loaded(document)
-  for (const { operationId = '' } of api.getOperations()) api.register(operationId, respond)
+  const api = await loadDocument(document)
+  for (const { operationId = '' } of api.getOperations()) api.register(operationId, handle)
 
   return async (request, response) => {
-    const head = headOf(request)
+    const head = parseHead(request)
     const operation = api.matchOperation(head)
-    const { notes } = response.locals
+    const { logContext } = response.locals
     if (!operation) {
       const allow = allowedMethods(api, head)
       if (allow.length === 0) throw notFound()
       if (head.method !== 'OPTIONS') throw methodNotAllowed(allow)
       return sendOptions(response, allow)
     }
-    notes.operation = operation.operationId
-    notes.route = request.baseUrl + operation.path
+    logContext.operation = operation.operationId
+    logContext.route = request.baseUrl + operation.path
     const isRead = head.method === 'GET'
-    if (isRead) limits.holdRead(request, response)
+    if (isRead) limits.limitRead(request, response)
     if (!acceptsJson(request.headers.accept)) throw notAcceptable()
     const { authorization } = request.headers
-    const caller = await limits.guardKey(request, response, () => callerOf(operation, authorization))
-    notes.caller = caller
-    if (!isRead && caller) limits.holdWrite(caller, response)
+    const caller = await limits.limitRefusedKeys(request, response, () => findCaller(operation, authorization))
+    logContext.caller = caller
+    if (!isRead && caller) limits.limitWrite(caller, response)
     const raw = operation.requestBody ? withBody(head, await readBody(request, response)) : head
     const parsed = api.router.parseRequest(raw, operation)
-    const unnoticed = unnoticedProblems(operation, parsed)
+    const extraProblems = findExtraProblems(operation, parsed)
     const validation = api.validateRequest(raw, operation)
-    const problems = problemsOf(operation, unnoticed, validation.errors ?? [])
+    const problems = mergeProblems(operation, extraProblems, validation.errors ?? [])
     if (problems.length > 0) throw invalidRequest(problems)
 
     const valid = { ...parsed, ...validation.coerced }
     const context = { api, operation, request: valid, validation, security: { apiKey: caller }, response: undefined }
     const reply = await api.handlers[operation.operationId ?? '']?.(context, request.signal)
-    const isShown = isRead && reply.status < 400
+    const isSuccessfulRead = isRead && reply.status < 400
     response.statusCode = reply.status
-    response.setHeaders(new Map(Object.entries({ ...(isShown ? readCaching(request) : uncached), ...reply.headers })))
+    response.setHeaders(
+      new Map(Object.entries({ ...(isSuccessfulRead ? readCacheHeaders(request) : noStore), ...reply.headers })),
+    )
     if (reply.body === undefined) return response.end()
-    const content = envelopeOf(reply.body)
-    const etag = isShown ? String(reply.headers.ETag) : undefined
-    if (etag !== undefined && onRead?.(request, response, etag, content, notes)) return
+    const content = serializeEnvelope(reply.body)
+    const etag = isSuccessfulRead ? String(reply.headers.ETag) : undefined
+    if (etag !== undefined && onRead?.(request, response, etag, content, logContext)) return
     sendJson(request, response, etag, content)
   }
 
   /** Whose key it is; undefined where there is none, and the document demands none. */
-  async function callerOf({ security = [] }: Operation, authorization: string | undefined) {
+  async function findCaller({ security = [] }: Operation, authorization: string | undefined) {
     const takesKey = security.some((requirement) => 'apiKey' in requirement)
     const caller = takesKey && authorization !== undefined ? await authenticate(bearerToken(authorization)) : undefined
     const isMet = (requirement: object) =>
@@ -109,7 +117,7 @@ export async function createApi(
   }
 }
 
-async function loaded(document: Document): Promise<OpenAPIBackend> {
+async function loadDocument(document: Document): Promise<OpenAPIBackend> {
   const api = new OpenAPIBackend({
     definition: document,
     strict: true,
@@ -124,7 +132,7 @@ async function loaded(document: Document): Promise<OpenAPIBackend> {
   api.validator.preCompileRequestValidators()
   // The router flattens the whole document and builds each path's pattern again at each request; neither changes.
   const operations = api.getOperations()
-  const routes = operations.map((operation) => ({ operation, pattern: patternOf(operation.path) }))
+  const routes = operations.map((operation) => ({ operation, pattern: compilePathTemplate(operation.path) }))
   api.router.getOperations = () => operations
   api.matchOperation = ({ method, path }) =>
     routes.find(({ operation, pattern }) => operation.method === method.toLowerCase() && pattern.test(path))?.operation
@@ -142,13 +150,13 @@ async function loaded(document: Document): Promise<OpenAPIBackend> {
 }
 
 /** Of paths such as `/apps/{id}`; none of them is met by what meets another. */
-const patternOf = (path: string) =>
+const compilePathTemplate = (path: string) =>
   new RegExp(`^${path.replaceAll(/[^{}/\w]/g, '\\$&').replaceAll(/\{\w+\}/g, '[^/]+')}$`)
 
 /** Not by Express, which would look through the headers for what is known here, and copy the text. */
 function sendJson(request: Request, response: Response, etag: string | undefined, content: Buffer) {
   const ifNoneMatch = request.headers['if-none-match']
-  if (etag !== undefined && ifNoneMatch !== undefined && matches(ifNoneMatch, etag)) {
+  if (etag !== undefined && ifNoneMatch !== undefined && matchesIfNoneMatch(ifNoneMatch, etag)) {
     response.writeHead(304).end()
     return
   }
@@ -157,15 +165,19 @@ function sendJson(request: Request, response: Response, etag: string | undefined
   response.end(request.method === 'HEAD' ? undefined : content)
 }
 
-const envelopeOf = ({ success, message, data }: Envelope) =>
-  Buffer.concat([Buffer.from(`{"success":${success},"message":${JSON.stringify(message)},"data":`), jsonOf(data), end])
+const serializeEnvelope = ({ success, message, data }: Envelope) =>
+  Buffer.concat([
+    Buffer.from(`{"success":${success},"message":${JSON.stringify(message)},"data":`),
+    serialize(data),
+    envelopeEnd,
+  ])
 
-const end = Buffer.from('}')
+const envelopeEnd = Buffer.from('}')
 
-const uncached = { 'Cache-Control': 'no-store' }
+const noStore = { 'Cache-Control': 'no-store' }
 
 /** Revalidated at each use, and never shared between callers. */
-const readCaching = (request: Request) => ({
+const readCacheHeaders = (request: Request) => ({
   'Cache-Control': request.headers.authorization === undefined ? 'public, no-cache' : 'private, no-cache',
   Vary: 'Authorization, Accept-Encoding',
 })

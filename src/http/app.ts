@@ -4,21 +4,21 @@ import type { Document } from 'openapi-backend'
 import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
 import { invalidRequest, notFound, ServiceError } from '../contract/errors.ts'
-import { createApi, type OnRead, type Responder } from './api.ts'
-import { warningOfProxy } from './client-network.ts'
-import { publicReads } from './cors.ts'
+import { createApi, type OnRead, type ServiceBackend } from './api.ts'
+import { warnAboutProxy } from './client-network.ts'
+import { corsForReads } from './cors.ts'
 import { docsRouter } from './docs.ts'
-import { errorAnswer } from './error-response.ts'
-import { accessLog, noting, type OnAnswered } from './log.ts'
+import { toErrorResponse } from './error-response.ts'
+import { accessLog, type OnResponse, requestLogging } from './log.ts'
 import type { Metrics, Sample } from './metrics.ts'
-import { Limits, type LimitsConfig } from './rate-limits.ts'
-import { getOnly } from './read-only-route.ts'
-import { authorizationsIn, hostsIn } from './request.ts'
-import { KeptAnswers } from './response-cache.ts'
+import { RateLimits, type RateLimitsConfig } from './rate-limits.ts'
+import { readOnlyRoute } from './read-only-route.ts'
+import { countAuthorizations, countHosts } from './request.ts'
+import { ResponseCache } from './response-cache.ts'
 
 export type ListenerOptions = {
-  config: Pick<Config, 'baseUrl' | 'prefix' | 'contact' | 'cacheSize'> & LimitsConfig
-  responder: Responder
+  config: Pick<Config, 'baseUrl' | 'prefix' | 'contact' | 'cacheSize'> & RateLimitsConfig
+  backend: ServiceBackend
   document: Document
   /** The Redoc page; without it there is no /docs. */
   docsPage?: string | undefined
@@ -30,34 +30,46 @@ export type ListenerOptions = {
 
 /** The whole HTTP surface, not yet listening: what answered before is kept, the rest takes the way through Express. */
 export async function createListener(options: ListenerOptions): Promise<RequestListener> {
-  const { config, responder, logger, metrics, isDraining } = options
+  const { config, backend, logger, metrics, isDraining } = options
   const { prefix, cacheSize, trustProxy } = config
-  const { version } = responder
-  const limits = new Limits(config)
+  const { dataVersion } = backend
+  const rateLimits = new RateLimits(config)
   const log = accessLog(logger)
-  const onAnswered: OnAnswered = metrics
-    ? (...answered) => {
-        log(...answered)
-        metrics.onAnswered(...answered)
+  const onResponse: OnResponse = metrics
+    ? (...args) => {
+        log(...args)
+        metrics.onResponse(...args)
       }
     : log
-  if (metrics) expose(metrics, responder, limits)
-  const warning = (listener: RequestListener) => warningOfProxy(listener, trustProxy, logger)
-  if (!version || cacheSize === 0) return warning(await createExpressApp(options, limits, onAnswered))
-  const kept = new KeptAnswers({ prefix, maxSize: cacheSize, version, limits, onAnswered, isDraining })
-  metrics?.counter('apps_kept_answers_total', 'Reads that may be answered by what is kept.', ['result'], () =>
-    Object.entries(kept.counts).map(([result, count]) => [{ result }, count]),
+  if (metrics) exposeMetrics(metrics, backend, rateLimits)
+  const withProxyWarning = (listener: RequestListener) => warnAboutProxy(listener, trustProxy, logger)
+  if (!dataVersion || cacheSize === 0) return withProxyWarning(await createExpressApp(options, rateLimits, onResponse))
+  const cache = new ResponseCache({
+    prefix,
+    maxSize: cacheSize,
+    dataVersion,
+    limits: rateLimits,
+    onResponse,
+    isDraining,
+  })
+  metrics?.counter(
+    'apps_kept_answers_total',
+    'Reads that may be cached, by whether the response cache answered.',
+    ['result'],
+    () => Object.entries(cache.counts).map(([result, count]) => [{ result }, count]),
   )
   metrics?.counter('apps_data_versions_total', 'Versions of the data that reads have met.', [], () => [
-    [{}, kept.versions],
+    [{}, cache.versions],
   ])
-  return warning(kept.before(await createExpressApp(options, limits, onAnswered, (...answer) => kept.take(...answer))))
+  return withProxyWarning(
+    cache.wrap(await createExpressApp(options, rateLimits, onResponse, (...answer) => cache.store(...answer))),
+  )
 }
 
 /** What is told beside the requests. The place for whatever else has a queue. */
-function expose(metrics: Metrics, { usage }: Responder, limits: Limits) {
+function exposeMetrics(metrics: Metrics, { usage }: ServiceBackend, rateLimits: RateLimits) {
   metrics.counter('apps_limited_requests_total', 'Requests that a limit has refused.', ['limit'], () =>
-    Object.entries(limits.refused).map(([limit, count]) => [{ limit }, count]),
+    Object.entries(rateLimits.refused).map(([limit, count]) => [{ limit }, count]),
   )
   if (!usage) return
   metrics.gauge(
@@ -80,16 +92,19 @@ function expose(metrics: Metrics, { usage }: Responder, limits: Limits) {
     ['db_client_connection_pool_name'],
     () => usage().pools.map(({ name, waiting }) => [{ db_client_connection_pool_name: name }, waiting]),
   )
-  metrics.counter('apps_shed_requests_total', 'Work that the database had no room for in time.', ['lane'], () =>
-    Object.entries(usage().shed).map(([lane, count]) => [{ lane }, count]),
+  metrics.counter(
+    'apps_shed_requests_total',
+    'Work rejected because a bulkhead was full or its queue timed out.',
+    ['lane'],
+    () => Object.entries(usage().shed).map(([lane, count]) => [{ lane }, count]),
   )
   metrics.counter('apps_database_writes_total', 'Transactions that were written.', [], () => [[{}, usage().writes]])
 }
 
 async function createExpressApp(
-  { config, responder, document, docsPage, isDraining }: ListenerOptions,
-  limits: Limits,
-  onAnswered: OnAnswered,
+  { config, backend, document, docsPage, isDraining }: ListenerOptions,
+  rateLimits: RateLimits,
+  onResponse: OnResponse,
   onRead?: OnRead,
 ): Promise<Express> {
   const { baseUrl, prefix } = config
@@ -101,8 +116,8 @@ async function createExpressApp(
   app.set('strict routing', true)
   app.set('case sensitive routing', true)
 
-  app.use(noting(onAnswered))
-  app.use(publicReads)
+  app.use(requestLogging(onResponse))
+  app.use(corsForReads)
   app.use((_request, response, next) => {
     if (isDraining()) response.set('Connection', 'close')
     next()
@@ -112,36 +127,36 @@ async function createExpressApp(
     delete request.headers['cache-control']
     next()
   })
-  const headers = headersOfAll(baseUrl)
+  const headers = securityHeaders(baseUrl)
   app.use((_request, response, next) => {
     response.set(headers)
     next()
   })
   app.use((request, _response, next) => {
     // RFC 9112, section 3.2. Node would answer this by itself, outside the envelope.
-    const hosts = hostsIn(request.rawHeaders)
+    const hosts = countHosts(request.rawHeaders)
     const isRight = hosts === 1 || (hosts === 0 && request.httpVersion === '1.0')
     const wrong = [
       ...(isRight ? [] : ['Host']),
       // Another reader of the same request might take the other.
-      ...(authorizationsIn(request.rawHeaders) > 1 ? ['Authorization'] : []),
+      ...(countAuthorizations(request.rawHeaders) > 1 ? ['Authorization'] : []),
     ]
     const problems = wrong.map((field) => ({ in: 'header' as const, field, message: 'must be given once' }))
     next(problems.length === 0 ? undefined : invalidRequest(problems))
   })
 
-  getOnly(app, '/healthz', (_request, response) => {
+  readOnlyRoute(app, '/healthz', (_request, response) => {
     response.set('Cache-Control', 'no-store').json({ success: true, message: 'The process is alive.', data: {} })
   })
-  getOnly(app, '/readyz', async (_request, response) => {
-    if (isDraining()) throw new ServiceError('unavailable', 'The service is shutting down.', { isMeant: true })
-    await responder.demandReady()
+  readOnlyRoute(app, '/readyz', async (_request, response) => {
+    if (isDraining()) throw new ServiceError('unavailable', 'The service is shutting down.', { isExpected: true })
+    await backend.assertReady()
     response.set('Cache-Control', 'no-store').json({ success: true, message: 'The service is ready.', data: {} })
   })
 
   const service = Router()
   service.use(docsRouter(document, docsPage, config))
-  service.use(await createApi(document, responder, limits, onRead))
+  service.use(await createApi(document, backend, rateLimits, onRead))
   app.use(prefix || '/', service)
 
   app.use(() => {
@@ -152,7 +167,7 @@ async function createExpressApp(
 }
 
 /** What JSON needs of the headers that keep browsers from misuse; a page has more. */
-const headersOfAll = (baseUrl: string) => ({
+const securityHeaders = (baseUrl: string) => ({
   'X-Content-Type-Options': 'nosniff',
   'Cross-Origin-Resource-Policy': 'cross-origin',
   'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
@@ -162,9 +177,9 @@ const headersOfAll = (baseUrl: string) => ({
 })
 
 const sendError: ErrorRequestHandler = (error, _request, response, next) => {
-  const { status, headers, body } = errorAnswer(error)
-  const isMeant = error instanceof ServiceError && error.details.isMeant
-  if (status >= 500 && !isMeant) response.locals.notes.error = error
+  const { status, headers, body } = toErrorResponse(error)
+  const isExpected = error instanceof ServiceError && error.details.isExpected
+  if (status >= 500 && !isExpected) response.locals.logContext.error = error
   if (response.headersSent) return next(error)
   response.status(status).set(headers).json(body)
 }

@@ -3,37 +3,41 @@ import type { IncomingMessage } from 'node:http'
 import { promisify } from 'node:util'
 import express, { type Request, type Response } from 'express'
 import { type ErrorDetails, invalidRequest, ServiceError } from '../contract/errors.ts'
-import { hasMoreTokens, repeatedField } from '../contract/validation.ts'
+import { duplicateField, hasMoreTokensThan } from '../contract/validation.ts'
 
 /** Bytes. */
-const limit = 256 * 1024
+const maxBytes = 256 * 1024
 /** Up to here a body that is too large is read to its end, so that its sender hears why; beyond, the connection is cut. */
-const patience = 16 * limit
+const maxDrainedBytes = 16 * maxBytes
 
 /** No body that the document has needs forty; of what has so many, the event loop would be busy with naming what is wrong. */
-const mostTokens = 1000
-const tooMuch = { in: 'body' as const, field: '', message: `must have at most ${mostTokens} names, values and signs` }
+const maxTokens = 1000
+const tooManyTokens = {
+  in: 'body' as const,
+  field: '',
+  message: `must have at most ${maxTokens} names, values and signs`,
+}
 
 /** The one charset of JSON (RFC 8259, section 8.1), as it is written in a Content-Type. */
 const utf8 = /^utf-8$/i
 
 /** Requests whose body ended before it began; body-parser makes `{}` of that. */
-const empty = new WeakSet<IncomingMessage>()
+const emptyBodies = new WeakSet<IncomingMessage>()
 
 const parse = promisify(
   express.json({
-    limit,
+    limit: maxBytes,
     // Values other than objects are the schema's to refuse, with the other problems.
     strict: false,
     // Decoding would put U+FFFD where it is not UTF-8, and so change what was sent.
     verify: (request, _response, bytes, encoding) => {
       // What body-parser decodes by, whatever isUtf8Declared made of the header.
       if (!utf8.test(encoding)) throw unsupportedMediaType()
-      if (bytes.length === 0) empty.add(request)
+      if (bytes.length === 0) emptyBodies.add(request)
       if (!isUtf8(bytes)) throw malformed('The body is not valid UTF-8.')
       const json = bytes.toString()
-      if (hasMoreTokens(json, mostTokens)) throw invalidRequest([tooMuch])
-      const repeated = repeatedField(json)
+      if (hasMoreTokensThan(json, maxTokens)) throw invalidRequest([tooManyTokens])
+      const repeated = duplicateField(json)
       if (repeated) throw malformed('The body has a field twice; see data.errors.', { errors: [repeated] })
     },
   }),
@@ -47,13 +51,13 @@ export async function readBody(request: Request, response: Response): Promise<un
   const { 'content-length': length, 'transfer-encoding': encoding, expect } = request.headers
   if (encoding === undefined && !Number(length)) return undefined
   if (!request.is('application/json') || !isUtf8Declared(request)) throw unsupportedMediaType()
-  if (Number(length) > patience) throw tooLarge(response)
+  if (Number(length) > maxDrainedBytes) throw tooLarge(response)
   // RFC 9110, section 10.1.1: only now is the body wanted.
   if (expect?.toLowerCase() === '100-continue') response.writeContinue()
-  await Promise.race([parse(request, response), outOfPatience(request, response)]).catch((error: unknown) => {
-    throw translate(error)
+  await Promise.race([parse(request, response), rejectOversized(request, response)]).catch((error: unknown) => {
+    throw translateError(error)
   })
-  return empty.has(request) ? undefined : trimmed(request.body)
+  return emptyBodies.has(request) ? undefined : trimFields(request.body)
 }
 
 /** body-parser would look at the charset when it has read the body, and refuse its size first. */
@@ -63,12 +67,12 @@ const isUtf8Declared = ({ headers }: Request) =>
   )
 
 /** Rejects when more has come than is worth waiting for; body-parser would read on to the end before it says so. */
-function outOfPatience(request: Request, response: Response): Promise<never> {
+function rejectOversized(request: Request, response: Response): Promise<never> {
   let length = 0
   return new Promise((_resolve, reject) => {
     request.on('data', (chunk: Buffer) => {
       length += chunk.length
-      if (length > patience) reject(tooLarge(response))
+      if (length > maxDrainedBytes) reject(tooLarge(response))
     })
   })
 }
@@ -78,7 +82,7 @@ function tooLarge(response: Response): ServiceError {
   return payloadTooLarge()
 }
 
-function trimmed(body: unknown): unknown {
+function trimFields(body: unknown): unknown {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) return body
   return Object.fromEntries(
     Object.entries(body).map(([name, value]) => [name, typeof value === 'string' ? value.trim() : value]),
@@ -86,7 +90,7 @@ function trimmed(body: unknown): unknown {
 }
 
 /** body-parser tells its errors by `type` (https://github.com/expressjs/body-parser#errors), zlib's by none. */
-function translate(error: unknown): unknown {
+function translateError(error: unknown): unknown {
   if (error instanceof ServiceError || !(error instanceof Error)) return error
   switch ('type' in error && error.type) {
     case 'entity.too.large':

@@ -7,11 +7,11 @@ export type ConnectionLimits = {
   /** Requests of one connection that wait while another of its is answered. */
   waiting: number
   /** Requests of all connections that Node has parsed and nobody has begun: each takes some 3 KB. */
-  unbegun: number
+  queued: number
   /** Bytes of answers, over all connections, that their readers have not taken. */
-  unsent: number
+  unsentBytes: number
   /** Milliseconds in which a reader has to take something of an answer. */
-  stalled: number
+  stallTimeout: number
 }
 
 /**
@@ -24,8 +24,8 @@ export class Connections {
   readonly #listener: RequestListener
   readonly #connections = new Map<Socket, Connection>()
   /** Those whose reader has not taken all of an answer that is ready. */
-  readonly #slow = new Set<Connection>()
-  #unbegun = 0
+  readonly #slowReaders = new Set<Connection>()
+  #queued = 0
   #isDraining = false
 
   constructor(listener: RequestListener, limits: ConnectionLimits) {
@@ -34,19 +34,19 @@ export class Connections {
   }
 
   readonly listener: RequestListener = (request, response) => {
-    const connection = this.#of(request.socket)
-    if (connection.current) this.#wait(connection, request, response)
+    const connection = this.#connectionOf(request.socket)
+    if (connection.current) this.#enqueue(connection, request, response)
     else this.#begin(connection, request, response)
   }
 
   /** Does what ends a connection when the answers before it are sent: at once, where the request under way is what it is about. */
-  end(socket: Socket, lastWords: () => void) {
-    const connection = this.#of(socket)
+  end(socket: Socket, finish: () => void) {
+    const connection = this.#connectionOf(socket)
     connection.isFull = true
     // Its body is what came wrong, or not at all.
     if (connection.waiting.at(-1)?.request.complete === false) connection.waiting.pop()
-    if (connection.current?.req.complete) connection.lastWords = lastWords
-    else lastWords()
+    if (connection.current?.req.complete) connection.finish = finish
+    else finish()
   }
 
   /** From now on each connection closes with the answer that is under way; where that has not begun, it says so. */
@@ -57,7 +57,7 @@ export class Connections {
     }
   }
 
-  #of(socket: Socket): Connection {
+  #connectionOf(socket: Socket): Connection {
     const known = this.#connections.get(socket)
     if (known) return known
     const connection: Connection = new Connection(
@@ -68,8 +68,8 @@ export class Connections {
     this.#connections.set(socket, connection)
     socket.once('close', () => {
       this.#connections.delete(socket)
-      this.#slow.delete(connection)
-      this.#unbegun -= connection.unbegun
+      this.#slowReaders.delete(connection)
+      this.#queued -= connection.queued
     })
     return connection
   }
@@ -82,13 +82,13 @@ export class Connections {
     this.#listener(request, response)
   }
 
-  #wait(connection: Connection, request: IncomingMessage, response: ServerResponse) {
+  #enqueue(connection: Connection, request: IncomingMessage, response: ServerResponse) {
     const { socket, waiting } = connection
     // Of a chunk that was being parsed when the socket was cut.
     if (socket.destroyed) return
-    connection.unbegun++
-    this.#unbegun++
-    if (this.#unbegun > this.#limits.unbegun) socket.destroy()
+    connection.queued++
+    this.#queued++
+    if (this.#queued > this.#limits.queued) socket.destroy()
     else if (waiting.length < this.#limits.waiting && !connection.isFull) waiting.push({ request, response })
     else {
       connection.isFull = true
@@ -99,17 +99,17 @@ export class Connections {
 
   /** An answer has gone, or its socket has closed. */
   #next(connection: Connection) {
-    const { socket, waiting, lastWords } = connection
+    const { socket, waiting, finish } = connection
     connection.current = undefined
     // Of an idle connection Node has set it.
-    if (this.#slow.delete(connection) && waiting.length > 0) socket.setTimeout(0)
+    if (this.#slowReaders.delete(connection) && waiting.length > 0) socket.setTimeout(0)
     if (!socket.writable) return
     if (this.#isDraining) return socket.destroySoon()
     const next = waiting.shift()
-    if (!next) return lastWords?.()
-    connection.unbegun--
-    this.#unbegun--
-    if (connection.isFull && waiting.length === 0 && !lastWords) next.response.setHeader('Connection', 'close')
+    if (!next) return finish?.()
+    connection.queued--
+    this.#queued--
+    if (connection.isFull && waiting.length === 0 && !finish) next.response.setHeader('Connection', 'close')
     this.#begin(connection, next.request, next.response)
   }
 
@@ -118,16 +118,16 @@ export class Connections {
     const { socket } = connection
     if (socket.writableLength === 0) return
     // Node ends it where not a byte has gone meanwhile.
-    socket.setTimeout(this.#limits.stalled)
-    connection.since = performance.now()
-    connection.left = leftOf(socket)
-    this.#slow.add(connection)
-    while (this.#slow.size > 0 && this.#unsent() > this.#limits.unsent) this.#cutSlowest()
+    socket.setTimeout(this.#limits.stallTimeout)
+    connection.stalledSince = performance.now()
+    connection.remainingBytes = unsentBytesIn(socket)
+    this.#slowReaders.add(connection)
+    while (this.#slowReaders.size > 0 && this.#unsentBytes() > this.#limits.unsentBytes) this.#cutSlowest()
   }
 
-  #unsent(): number {
+  #unsentBytes(): number {
     let unsent = 0
-    for (const { socket } of this.#slow) unsent += socket.writableLength
+    for (const { socket } of this.#slowReaders) unsent += socket.writableLength
     return unsent
   }
 
@@ -135,8 +135,8 @@ export class Connections {
     const now = performance.now()
     let slowest: Connection | undefined
     let lowest = Number.POSITIVE_INFINITY
-    for (const connection of this.#slow) {
-      const rate = (connection.left - leftOf(connection.socket)) / (now - connection.since + 1)
+    for (const connection of this.#slowReaders) {
+      const rate = (connection.remainingBytes - unsentBytesIn(connection.socket)) / (now - connection.stalledSince + 1)
       // Of equals the one that has been at it longest: the set has it first.
       if (rate < lowest) {
         slowest = connection
@@ -144,7 +144,7 @@ export class Connections {
       }
     }
     if (!slowest) return
-    this.#slow.delete(slowest)
+    this.#slowReaders.delete(slowest)
     slowest.socket.destroy()
   }
 }
@@ -158,13 +158,13 @@ class Connection {
   current: ServerResponse | undefined
   readonly waiting: { request: IncomingMessage; response: ServerResponse }[] = []
   /** How many requests it holds that are not begun, those that never will be among them: Node lets go of none before the end. */
-  unbegun = 0
+  queued = 0
   /** Whether it takes no more requests, and closes when those are answered that wait. */
   isFull = false
-  lastWords: (() => void) | undefined
+  finish: (() => void) | undefined
   /** When the answer was ready, and what the system had not taken of it then. */
-  since = 0
-  left = 0
+  stalledSince = 0
+  remainingBytes = 0
 
   constructor(socket: Socket, onReady: () => void, onClose: () => void) {
     this.socket = socket
@@ -174,5 +174,5 @@ class Connection {
 }
 
 /** Bytes that the system has yet to take. Node's own timeout of sockets goes by it; its types lack it. */
-const leftOf = (socket: Socket): number =>
+const unsentBytesIn = (socket: Socket): number =>
   (socket as Socket & { _handle?: { writeQueueSize: number } })._handle?.writeQueueSize ?? 0

@@ -8,13 +8,13 @@ const codings = ['br', 'gzip'] as const
 export type Coding = (typeof codings)[number]
 
 /** Bytes: what is no longer than this stays as it is. */
-export const shortest = 1024
+export const minEncodedLength = 1024
 
-/** Few clients have an Accept-Encoding of their own, and reading one costs more than sending a kept answer. */
+/** Few clients have an Accept-Encoding of their own, and reading one costs more than sending a cached response. */
 const chosen = new LRUCache<string, { coding: Coding | undefined }>({ max: 1000 })
 
 /** The coding that an Accept-Encoding header prefers; undefined for none (RFC 9110, section 12.5.3). */
-export function codingFor(acceptEncoding: string | string[] | undefined): Coding | undefined {
+export function negotiateCoding(acceptEncoding: string | string[] | undefined): Coding | undefined {
   if (acceptEncoding === undefined) return undefined
   const header = String(acceptEncoding)
   const known = chosen.get(header)
@@ -32,7 +32,7 @@ type Preferring = { encodings: (available: string[], options: { preferred: reado
 const brotli = promisify(brotliCompress)
 const zip = promisify(gzip)
 
-export const coded: Record<Coding, (body: Buffer) => Promise<Buffer>> = {
+export const encoders: Record<Coding, (body: Buffer) => Promise<Buffer>> = {
   // 5 of 11: beyond it takes ten times as long for a tenth less.
   br: (body) => brotli(body, { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } }),
   gzip: (body) => zip(body),

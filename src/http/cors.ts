@@ -13,7 +13,7 @@ const exposedHeaders = [
 ]
 
 /** Pages of any origin may read; writing from a page would need its key there, where its visitors find it. */
-export const publicReads = cors({
+export const corsForReads = cors({
   origin,
   methods: ['GET', 'HEAD'],
   // No Content-Type: browsers let every page POST (Fetch, "CORS-safelisted method"), but then not as JSON.
@@ -25,7 +25,7 @@ export const publicReads = cors({
 })
 
 /** What makes an answer readable that does not come from Express. */
-export const readableByPages = {
+export const corsHeaders = {
   'Access-Control-Allow-Origin': origin,
   'Access-Control-Expose-Headers': exposedHeaders.join(','),
 }

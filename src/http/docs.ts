@@ -5,9 +5,9 @@ import { Router } from 'express'
 import helmet from 'helmet'
 import type { Document } from 'openapi-backend'
 import type { Config } from '../config.ts'
-import { codedTag, contentTag } from '../util/etag.ts'
-import { type Coding, coded, codingFor } from './content-encoding.ts'
-import { getOnly } from './read-only-route.ts'
+import { contentEtag, encodedEtag } from '../util/etag.ts'
+import { type Coding, encoders, negotiateCoding } from './content-encoding.ts'
+import { readOnlyRoute } from './read-only-route.ts'
 
 const generated = `${import.meta.dirname}/../../generated`
 const example = `${import.meta.dirname}/../../openapi/life-cycle.arazzo.yaml`
@@ -25,11 +25,11 @@ export const readPage = (): Promise<string | undefined> =>
   })
 
 /** The server's address in the document's samples, which readers copy. */
-export const introducedUrl = 'http://localhost:3000'
+export const documentedUrl = 'http://localhost:3000'
 
 /** In docs.html: where the document belongs, and where Redoc ends and what draws the page with it begins. */
-export const documentPlace = '/* the document */'
-export const libraryEnd = '/* the end of Redoc */'
+export const documentPlaceholder = '/* the document */'
+export const libraryEndMarker = '/* the end of Redoc */'
 
 /** Serves the document as this server's, its page and the worked example. Each is made when it is first asked for. */
 export function docsRouter(document: Document, page: string | undefined, server: Server): Router {
@@ -45,7 +45,7 @@ export function docsRouter(document: Document, page: string | undefined, server:
   serve('/life-cycle.arazzo.yaml', 'application/yaml', () => ({ text: readFileSync(example, 'utf8') }))
   serve('/changelog.md', 'text/markdown; charset=utf-8', () => ({ text: readFileSync(changelog, 'utf8') }))
   if (page !== undefined) {
-    const { library, libraryPath, htmlOf } = pageParts(page)
+    const { library, libraryPath, htmlOf } = splitPage(page)
     // Headers for pages; the policy, which names the scripts of this one, is its own.
     router.use(
       '/docs',
@@ -57,7 +57,7 @@ export function docsRouter(document: Document, page: string | undefined, server:
     )
     serve('/docs', 'text/html; charset=utf-8', () => {
       const text = htmlOf(served())
-      return { text, headers: { 'Content-Security-Policy': pagePolicy(text) } }
+      return { text, headers: { 'Content-Security-Policy': contentSecurityPolicy(text) } }
     })
     // Its name changes with it (RFC 8246).
     const headers = { 'Cache-Control': 'public, max-age=31536000, immutable' }
@@ -66,10 +66,10 @@ export function docsRouter(document: Document, page: string | undefined, server:
   return router
 
   function serve(path: string, type: string, make: () => Content | Promise<Content>) {
-    let served: ReturnType<typeof inCodings> | undefined
-    getOnly(router, path, async (request, response) => {
-      served ??= Promise.resolve(make()).then(inCodings)
-      const { body, headers } = (await served)[codingFor(request.headers['accept-encoding']) ?? 'identity']
+    let served: ReturnType<typeof encodeAll> | undefined
+    readOnlyRoute(router, path, async (request, response) => {
+      served ??= Promise.resolve(make()).then(encodeAll)
+      const { body, headers } = (await served)[negotiateCoding(request.headers['accept-encoding']) ?? 'identity']
       response.set({ 'Cache-Control': 'public, no-cache', Vary: 'Accept-Encoding', 'Content-Type': type, ...headers })
       response.send(body)
     })
@@ -80,11 +80,13 @@ type Server = Pick<Config, 'baseUrl' | 'contact'>
 
 /** With the server's own address, also in the samples, and with how its operators are reached, where that is known. */
 function servedDocument(document: Document, { baseUrl, contact }: Server): Document {
-  const { info, ...rest }: Document = JSON.parse(JSON.stringify(document).replaceAll(introducedUrl, () => baseUrl))
+  const { info, ...rest }: Document = JSON.parse(JSON.stringify(document).replaceAll(documentedUrl, () => baseUrl))
   const address = contact.email === undefined ? contact.url : `mailto:${contact.email}`
-  const asked =
-    address === undefined ? operators : `[${operators}](${address.replaceAll('(', '%28').replaceAll(')', '%29')})`
-  const description = info.description?.replaceAll(operators, () => asked) ?? ''
+  const operatorsLink =
+    address === undefined
+      ? operatorsPhrase
+      : `[${operatorsPhrase}](${address.replaceAll('(', '%28').replaceAll(')', '%29')})`
+  const description = info.description?.replaceAll(operatorsPhrase, () => operatorsLink) ?? ''
   return {
     ...rest,
     info: { ...info, contact: { ...info.contact, ...contact }, description },
@@ -93,11 +95,11 @@ function servedDocument(document: Document, { baseUrl, contact }: Server): Docum
 }
 
 /** In the introduction, where a reader is told of whom to ask for a key. */
-const operators = 'the operators of the catalogue'
+const operatorsPhrase = 'the operators of the catalogue'
 
 /** The page itself, and the library that draws it: most of its bytes, and the same until Redoc is another. */
-function pageParts(page: string) {
-  const [head = '', tail] = page.split(libraryEnd)
+function splitPage(page: string) {
+  const [head = '', tail] = page.split(libraryEndMarker)
   const begin =
     tail === undefined ? head.length : head.lastIndexOf('<script type="module">') + '<script type="module">'.length
   const library = head.slice(begin)
@@ -105,14 +107,14 @@ function pageParts(page: string) {
   const load = tail === undefined ? '' : `import { hydrate } from '.${libraryPath}'\n${tail}`
   const htmlOf = (document: Document) => {
     // In a script, `<` could end it.
-    const json = JSON.stringify(forReaders(document)).replaceAll('<', '\\u003c')
-    return head.slice(0, begin) + load.replace(documentPlace, () => json)
+    const json = JSON.stringify(withoutOptionalSecurity(document)).replaceAll('<', '\\u003c')
+    return head.slice(0, begin) + load.replace(documentPlaceholder, () => json)
   }
   return { library, libraryPath, htmlOf }
 }
 
 /** Redoc takes security that one may leave out for security that is demanded. */
-const forReaders = (document: Document): Document =>
+const withoutOptionalSecurity = (document: Document): Document =>
   JSON.parse(JSON.stringify(document), (name, value) =>
     name === 'security' && value.some((one: object) => Object.keys(one).length === 0) ? [] : value,
   )
@@ -120,22 +122,22 @@ const forReaders = (document: Document): Document =>
 type Content = { text: string; headers?: Record<string, string> }
 
 /** The library is 2.2 MB, and a quarter of it when it is coded. */
-async function inCodings({ text, headers }: Content) {
+async function encodeAll({ text, headers }: Content) {
   const body = Buffer.from(text)
-  const etag = contentTag(body)
-  const inCoding = async (coding: Coding) => ({
-    body: await coded[coding](body),
-    headers: { ...headers, 'Content-Encoding': coding, ETag: codedTag(etag, coding) },
+  const etag = contentEtag(body)
+  const encode = async (coding: Coding) => ({
+    body: await encoders[coding](body),
+    headers: { ...headers, 'Content-Encoding': coding, ETag: encodedEtag(etag, coding) },
   })
   return {
     identity: { body, headers: { ...headers, ETag: etag } },
-    br: await inCoding('br'),
-    gzip: await inCoding('gzip'),
+    br: await encode('br'),
+    gzip: await encode('gzip'),
   }
 }
 
 /** The page runs its own inline scripts, named by hash, and its library; it styles itself; it loads nothing else. */
-function pagePolicy(page: string): string {
+function contentSecurityPolicy(page: string): string {
   const scripts = [...page.matchAll(/<script[^>]*>(?<text>[\s\S]*?)<\/script>/g)].map(
     (match) => match.groups?.text ?? '',
   )

@@ -1,7 +1,7 @@
 import type { ErrorBody, ErrorCode, ErrorData, StatusOf } from '../contract/contract.ts'
 import { ServiceError } from '../contract/errors.ts'
 
-export type ErrorAnswer = { status: number; headers: Record<string, string>; body: ErrorBody }
+export type ErrorResponse = { status: number; headers: Record<string, string>; body: ErrorBody }
 
 const statuses: { [Code in ErrorCode]: StatusOf<Code> } = {
   invalid_request: 400,
@@ -24,7 +24,7 @@ const statuses: { [Code in ErrorCode]: StatusOf<Code> } = {
 }
 
 /** The one place that turns an error into an answer. What nobody threw on purpose tells nothing of itself. */
-export function errorAnswer(thrown: unknown): ErrorAnswer {
+export function toErrorResponse(thrown: unknown): ErrorResponse {
   const error = thrown instanceof ServiceError ? thrown : internalError
   return {
     status: statuses[error.code],
@@ -68,7 +68,7 @@ function headersOf({ code, message, details }: ServiceError): Record<string, str
 }
 
 /** RFC 6750, section 3: an error code only where a key was sent; its description in ASCII without quotes. */
-function challenge(refusal: string | undefined): string {
-  const description = refusal?.replace(/[^\x20-\x21\x23-\x5B\x5D-\x7E]+/g, '...')
+function challenge(reason: string | undefined): string {
+  const description = reason?.replace(/[^\x20-\x21\x23-\x5B\x5D-\x7E]+/g, '...')
   return `Bearer realm="apps"${description ? `, error="invalid_token", error_description="${description}"` : ''}`
 }

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { Config } from '../config.ts'
-import type { OnAnswered } from './log.ts'
+import type { OnResponse } from './log.ts'
 
 /** A number, and the labels that tell it from others of the same name. */
 export type Sample = [labels: Record<string, string>, value: number]
@@ -32,7 +32,7 @@ export class Metrics {
     this.gauge('apps_build_info', 'What this is: always 1.', Object.keys(build), () => [[build, 1]])
   }
 
-  readonly onAnswered: OnAnswered = ({ method = '' }, { statusCode }, { route }, milliseconds) => {
+  readonly onResponse: OnResponse = ({ method = '' }, { statusCode }, { route }, milliseconds) => {
     const labels = {
       http_request_method: methods.has(method) ? method : '_OTHER',
       http_response_status_code: statusCode,

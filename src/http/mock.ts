@@ -2,33 +2,33 @@ import type { Operation } from 'openapi-backend'
 import { commonHeaders } from '../contract/contract.ts'
 import { invalidRequest } from '../contract/errors.ts'
 import { etagOf } from '../util/etag.ts'
-import type { Responder } from './api.ts'
+import type { ServiceBackend } from './api.ts'
 
 /** The addresses in the document's examples begin with it. */
 const exampleBase = 'https://apps.example.org'
 
 /** Answers valid requests with the document's examples, whatever the key. It keeps nothing. */
-export const mock = (baseUrl: string): Responder => ({
+export const mock = (baseUrl: string): ServiceBackend => ({
   authenticate: async () => ({ developerId: 1, keyId: 'mock' }),
-  demandReady: async () => {},
-  async respond({ api, operation, request }) {
+  assertReady: async () => {},
+  async handle({ api, operation, request }) {
     const { prefer = '' } = request.headers
     const { operationId = '' } = operation
     const responses = responsesOf(operation)
-    const code = preferred('code', prefer, Object.keys(responses))
+    const code = preferredValue('code', prefer, Object.keys(responses))
     const { status } = api.mockResponseForOperation(operationId, code ? { code: Number(code) } : {})
     const { headers = {}, content } = responses[status] ?? {}
-    const example = preferred('example', prefer, Object.keys(content?.['application/json'].examples ?? {}))
+    const example = preferredValue('example', prefer, Object.keys(content?.['application/json'].examples ?? {}))
     const options = { code: status, ...(example && { example }) }
     const body = content && api.mockResponseForOperation(operationId, options).mock
     // Of this example, or a browser would take another of the same address for it.
     const tag = body && 'ETag' in headers ? { ETag: etagOf(body.data) } : {}
-    return { status, headers: { ...examplesOf(headers, baseUrl), ...tag }, body }
+    return { status, headers: { ...exampleHeaders(headers, baseUrl), ...tag }, body }
   },
 })
 
 /** The value of the first preference of that name (RFC 7240, section 2), which must be one of those there are. */
-function preferred(name: 'code' | 'example', header: string | string[], values: string[]): string | undefined {
+function preferredValue(name: 'code' | 'example', header: string | string[], values: string[]): string | undefined {
   const value = new RegExp(`(?:^|,)\\s*${name}\\s*=\\s*"?([^\\s",;]*)`, 'i').exec(String(header))?.[1]
   if (value === undefined || values.includes(value)) return value
   const choice = values.length > 0 ? `be one of ${values.join(', ')}` : 'be left out: this answer has no named examples'
@@ -41,7 +41,7 @@ type ResponseObject = { headers?: HeaderObjects; content?: { 'application/json':
 // The document's references are resolved when openapi-backend has loaded it; its type does not know.
 const responsesOf = ({ responses }: Operation) => responses as Record<string, ResponseObject>
 
-function examplesOf(headers: HeaderObjects, baseUrl: string) {
+function exampleHeaders(headers: HeaderObjects, baseUrl: string) {
   const own = Object.entries(headers).filter(
     ([name, { required }]) => required && !commonHeaders.some((common) => common === name),
   )

@@ -4,120 +4,120 @@ import { LRUCache } from 'lru-cache'
 import type { Config } from '../config.ts'
 import type { Caller } from '../contract/contract.ts'
 import { ServiceError } from '../contract/errors.ts'
-import { networkTeller } from './client-network.ts'
+import { createNetworkResolver } from './client-network.ts'
 
 /** Seconds that a quota is for. They begin with the first request that counts. */
-const window = 60
+const windowSeconds = 60
 /** Developers, or networks, whose requests are counted; of more, those that came last longest ago begin anew. */
-const mostCounted = 100_000
+const maxTracked = 100_000
 /** Keys of which it is known when they were accepted. */
-const mostAccepted = 10_000
+const maxAcceptedKeys = 10_000
 
 /** How somebody stands by a limit; the texts are of draft-ietf-httpapi-ratelimit-headers-11, sections 3 and 4. */
-export type Standing = Readonly<{ policy: string; service: string; seconds: number; isExceeded: boolean }>
+export type Quota = Readonly<{ policy: string; service: string; seconds: number; isExceeded: boolean }>
 
 /** Counts requests within this process, by a clock that nobody sets. */
-class Limit {
+class RateLimit {
   readonly #name: string
-  readonly #quota: number
+  readonly #maxRequests: number
   readonly #policy: string
   readonly #excess: string
   /** By `max` it would take the room of all, 3 MB, before anybody is counted. */
   readonly #counts = new LRUCache<string | number, { used: number; until: number }>({
-    maxSize: mostCounted,
+    maxSize: maxTracked,
     sizeCalculation: () => 1,
   })
   /** How many requests it has refused. */
   refused = 0
 
   /** `excess` says in words what there was too much of. */
-  constructor(name: string, quota: number, excess: string) {
+  constructor(name: string, maxRequests: number, excess: string) {
     this.#name = name
-    this.#quota = quota
-    this.#policy = `"${name}";q=${quota};w=${window}`
+    this.#maxRequests = maxRequests
+    this.#policy = `"${name}";q=${maxRequests};w=${windowSeconds}`
     this.#excess = excess
   }
 
-  count(whose: string | number): Standing {
+  count(whose: string | number): Quota {
     const now = performance.now()
     let count = this.#counts.get(whose)
     if (!count || count.until <= now) {
-      count = { used: 0, until: now + window * 1000 }
+      count = { used: 0, until: now + windowSeconds * 1000 }
       this.#counts.set(whose, count)
     }
     count.used++
-    return this.#standing(count.used, count.until - now)
+    return this.#quotaFor(count.used, count.until - now)
   }
 
   /** What one more would find who has nothing left; undefined of all others. Counts nothing. */
-  exhausted(whose: string | number): Standing | undefined {
+  exhaustedQuota(whose: string | number): Quota | undefined {
     const now = performance.now()
     const count = this.#counts.get(whose)
-    if (!count || count.until <= now || count.used < this.#quota) return undefined
-    return this.#standing(this.#quota + 1, count.until - now)
+    if (!count || count.until <= now || count.used < this.#maxRequests) return undefined
+    return this.#quotaFor(this.#maxRequests + 1, count.until - now)
   }
 
   /** Tells an answer how it stands, and throws `rate_limited` where that is beyond the limit. */
-  hold(standing: Standing, response: ServerResponse) {
-    tell(standing, response)
-    if (!standing.isExceeded) return
+  enforce(quota: Quota, response: ServerResponse) {
+    addRateLimitHeaders(quota, response)
+    if (!quota.isExceeded) return
     this.refused++
-    const { seconds: retryAfter } = standing
+    const { seconds: retryAfter } = quota
     throw new ServiceError('rate_limited', `${this.#excess}; try again in ${retryAfter} s.`, { retryAfter })
   }
 
-  #standing(used: number, milliseconds: number): Standing {
+  #quotaFor(used: number, milliseconds: number): Quota {
     const seconds = Math.ceil(milliseconds / 1000)
     return {
       policy: this.#policy,
-      service: `"${this.#name}";r=${Math.max(0, this.#quota - used)};t=${seconds}`,
+      service: `"${this.#name}";r=${Math.max(0, this.#maxRequests - used)};t=${seconds}`,
       seconds,
-      isExceeded: used > this.#quota,
+      isExceeded: used > this.#maxRequests,
     }
   }
 }
 
 declare module 'node:http' {
   interface IncomingMessage {
-    /** Where it was counted as a read: a WeakMap would cost a kept answer as much as the counting does. */
-    readStanding?: Standing
+    /** Where it was counted as a read: a WeakMap would cost a cached response as much as the counting does. */
+    readQuota?: Quota
   }
 }
 
 /** As header names and values in turn. */
-export const standingHeaders = ({ policy, service }: Standing) => ['RateLimit-Policy', policy, 'RateLimit', service]
+export const rateLimitHeaders = ({ policy, service }: Quota) => ['RateLimit-Policy', policy, 'RateLimit', service]
 
 /** A request may be counted by several limits. */
-function tell({ policy, service }: Standing, response: ServerResponse) {
-  const after = (name: string, item: string) => {
+function addRateLimitHeaders({ policy, service }: Quota, response: ServerResponse) {
+  const append = (name: string, item: string) => {
     const before = response.getHeader(name)
     response.setHeader(name, before === undefined ? item : `${before}, ${item}`)
   }
-  after('RateLimit-Policy', policy)
-  after('RateLimit', service)
+  append('RateLimit-Policy', policy)
+  append('RateLimit', service)
 }
 
-export type LimitsConfig = Pick<Config, 'writeLimit' | 'refusedKeyLimit' | 'readLimit' | 'trustProxy'>
+export type RateLimitsConfig = Pick<Config, 'writeLimit' | 'refusedKeyLimit' | 'readLimit' | 'trustProxy'>
 
 /**
  * How often somebody may ask. This process counts alone: several servers let through as much each. A limit of 0 is none.
  * Whatever is counted tells its answer how its sender stands, and is refused with `rate_limited` beyond the limit.
  */
-export class Limits {
-  readonly #writes: Limit | undefined
-  readonly #refusedKeys: Limit | undefined
-  readonly #reads: Limit | undefined
+export class RateLimits {
+  readonly #writes: RateLimit | undefined
+  readonly #refusedKeys: RateLimit | undefined
+  readonly #reads: RateLimit | undefined
   readonly #networkOf: (request: IncomingMessage) => string
   /** By the key's hash, so that what is remembered is no secret, the time until which it counts for accepted. */
-  readonly #accepted = new LRUCache<string, number>({ max: mostAccepted })
+  readonly #accepted = new LRUCache<string, number>({ max: maxAcceptedKeys })
 
-  constructor({ writeLimit, refusedKeyLimit, readLimit, trustProxy }: LimitsConfig) {
-    const limit = (...[name, quota, excess]: ConstructorParameters<typeof Limit>) =>
-      quota === 0 ? undefined : new Limit(name, quota, excess)
+  constructor({ writeLimit, refusedKeyLimit, readLimit, trustProxy }: RateLimitsConfig) {
+    const limit = (...[name, maxRequests, excess]: ConstructorParameters<typeof RateLimit>) =>
+      maxRequests === 0 ? undefined : new RateLimit(name, maxRequests, excess)
     this.#writes = limit('writes', writeLimit, 'Too many writes with keys of this developer')
     this.#refusedKeys = limit('refused-keys', refusedKeyLimit, 'Too many keys from this address were refused')
     this.#reads = limit('reads', readLimit, 'Too many reads from this address')
-    this.#networkOf = networkTeller(trustProxy)
+    this.#networkOf = createNetworkResolver(trustProxy)
   }
 
   /** How many requests were refused, by the name of the limit. */
@@ -130,43 +130,47 @@ export class Limits {
   }
 
   /** Counts a read, by its address and once, however often it is asked; undefined where reads have no limit. */
-  ofRead(request: IncomingMessage): Standing | undefined {
+  countRead(request: IncomingMessage): Quota | undefined {
     if (!this.#reads) return undefined
-    request.readStanding ??= this.#reads.count(this.#networkOf(request))
-    return request.readStanding
+    request.readQuota ??= this.#reads.count(this.#networkOf(request))
+    return request.readQuota
   }
 
-  holdRead(request: IncomingMessage, response: ServerResponse) {
-    const standing = this.ofRead(request)
-    if (standing) this.#reads?.hold(standing, response)
+  limitRead(request: IncomingMessage, response: ServerResponse) {
+    const quota = this.countRead(request)
+    if (quota) this.#reads?.enforce(quota, response)
   }
 
   /** By the developer, whichever of their keys it comes with. */
-  holdWrite({ developerId }: Caller, response: ServerResponse) {
-    this.#writes?.hold(this.#writes.count(developerId), response)
+  limitWrite({ developerId }: Caller, response: ServerResponse) {
+    this.#writes?.enforce(this.#writes.count(developerId), response)
   }
 
   /**
    * Has the key of a request looked at, and counts it by its address where it is refused. From an address with too many of
    * them, a key is looked at only if it was accepted within the last minute: so those who share the address go on.
    */
-  async guardKey<T>(request: IncomingMessage, response: ServerResponse, look: () => Promise<T>): Promise<T> {
+  async limitRefusedKeys<T>(
+    request: IncomingMessage,
+    response: ServerResponse,
+    authenticate: () => Promise<T>,
+  ): Promise<T> {
     const limit = this.#refusedKeys
     const { authorization } = request.headers
-    if (!limit || authorization === undefined) return look()
+    if (!limit || authorization === undefined) return authenticate()
     const network = this.#networkOf(request)
     const key = hash('sha256', authorization)
     const isKnown = performance.now() < (this.#accepted.get(key) ?? 0)
-    const exhausted = isKnown ? undefined : limit.exhausted(network)
-    if (exhausted) limit.hold(exhausted, response)
+    const exhausted = isKnown ? undefined : limit.exhaustedQuota(network)
+    if (exhausted) limit.enforce(exhausted, response)
     try {
-      const caller = await look()
-      this.#accepted.set(key, performance.now() + window * 1000)
+      const caller = await authenticate()
+      this.#accepted.set(key, performance.now() + windowSeconds * 1000)
       return caller
     } catch (error) {
       if (error instanceof ServiceError && error.details.refusedKey) {
         this.#accepted.delete(key)
-        tell(limit.count(network), response)
+        addRateLimitHeaders(limit.count(network), response)
       }
       throw error
     }

@@ -15,7 +15,7 @@ export function sendOptions(response: Response, allow: string[]) {
 }
 
 /** A path beside the operations that only reads: GET and HEAD, OPTIONS, and 405 for the rest. */
-export function getOnly(router: IRouter, path: string, handler: RequestHandler) {
+export function readOnlyRoute(router: IRouter, path: string, handler: RequestHandler) {
   const allow = ['GET', 'HEAD', 'OPTIONS']
   router
     .route(path)

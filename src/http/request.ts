@@ -3,7 +3,7 @@ import type { Request } from 'express'
 import type { Context, Operation, ParsedRequest } from 'openapi-backend'
 import type { Handlers, OperationId, Problem } from '../contract/contract.ts'
 import { invalidRequest } from '../contract/errors.ts'
-import { firstOfEachField, requestProblems, unpatterned } from '../contract/validation.ts'
+import { firstProblemPerField, requestProblems, textProblems } from '../contract/validation.ts'
 
 /** A request without its body, as openapi-backend takes it. */
 export type RequestHead = {
@@ -15,13 +15,13 @@ export type RequestHead = {
 type RawRequest = RequestHead & { body?: string | object }
 
 /** HEAD is routed as GET; Node leaves the body out. */
-export function headOf({ method, url, headers }: Pick<Request, 'method' | 'url' | 'headers'>): RequestHead {
+export function parseHead({ method, url, headers }: Pick<Request, 'method' | 'url' | 'headers'>): RequestHead {
   // A request may name its target as a whole address (RFC 9112, section 3.2.2).
   const [path = '/', ...search] = url.replace(/^https?:\/\/[^/?]*/i, '').split('?')
   return {
     method: method === 'HEAD' ? 'GET' : method,
     path: isDecodable(path) ? path : path.replaceAll('%', '%25'),
-    query: queryOf(search.join('?')),
+    query: parseQuery(search.join('?')),
     // Node's type has undefined for headers that are not there; its object leaves them out.
     headers: headers as RequestHead['headers'],
   }
@@ -37,17 +37,17 @@ function isDecodable(path: string): boolean {
 }
 
 /** How many Host headers there are (RFC 9112, section 3.2 asks for one): Node's object has the first alone. */
-export const hostsIn = (rawHeaders: string[]) => countIn(rawHeaders, 'Host', 'host')
+export const countHosts = (rawHeaders: string[]) => countHeader(rawHeaders, 'Host', 'host')
 
 /** The same of Authorization, of which a request has one at most (RFC 9110, section 5.3). */
-export const authorizationsIn = (rawHeaders: string[]) => countIn(rawHeaders, 'Authorization', 'authorization')
+export const countAuthorizations = (rawHeaders: string[]) => countHeader(rawHeaders, 'Authorization', 'authorization')
 
 /** A header's name as it is usually written, and in small letters. */
-function countIn(rawHeaders: string[], usual: string, small: string): number {
+function countHeader(rawHeaders: string[], usualCase: string, lowerCase: string): number {
   let count = 0
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index]
-    if (name === usual || name?.toLowerCase() === small) count++
+    if (name === usualCase || name?.toLowerCase() === lowerCase) count++
   }
   return count
 }
@@ -62,12 +62,12 @@ export function acceptsJson(accept: string | undefined): boolean {
 }
 
 /** More than any operation has; of very many, naming each that is unknown would keep the event loop busy. */
-const mostParameters = 500
+const maxParameters = 500
 
 /** A parameter that is given several times becomes an array, which no schema here allows. */
-function queryOf(search: string): RequestHead['query'] {
+function parseQuery(search: string): RequestHead['query'] {
   if (search === '') return {}
-  const few = search.split('&', mostParameters + 1).join('&')
+  const few = search.split('&', maxParameters + 1).join('&')
   const groups = Map.groupBy(new URLSearchParams(few), ([name]) => name)
   return Object.fromEntries(
     [...groups].map(([name, pairs]) => {
@@ -89,22 +89,22 @@ type ParameterObject = { name: string; in: string; schema?: { type?: string } }
 const parametersOf = ({ parameters = [] }: Operation) => parameters as ParameterObject[]
 
 /** What ajv does not see, in a request as it was sent. Throws where there is more than is looked at. */
-export function unnoticedProblems(operation: Operation, parsed: ParsedRequest): Problem[] {
-  if (Object.keys(parsed.query).length > mostParameters) {
-    throw invalidRequest([{ in: 'query', field: '', message: `must have at most ${mostParameters} parameters` }])
+export function findExtraProblems(operation: Operation, parsed: ParsedRequest): Problem[] {
+  if (Object.keys(parsed.query).length > maxParameters) {
+    throw invalidRequest([{ in: 'query', field: '', message: `must have at most ${maxParameters} parameters` }])
   }
-  return [...notPlainDecimal(operation, parsed), ...unpatterned(parsed.body)]
+  return [...findNonDecimals(operation, parsed), ...textProblems(parsed.body)]
 }
 
 /** With what ajv found. A place that is wrong in several ways is named once. */
-export function problemsOf(operation: Operation, unnoticed: Problem[], errors: ErrorObject[]): Problem[] {
-  if (errors.length === 0) return unnoticed
+export function mergeProblems(operation: Operation, extraProblems: Problem[], errors: ErrorObject[]): Problem[] {
+  if (errors.length === 0) return extraProblems
   const found = requestProblems(errors).map((problem) => ({ ...problem, field: declaredName(operation, problem) }))
-  return firstOfEachField([...unnoticed, ...found])
+  return firstProblemPerField([...extraProblems, ...found])
 }
 
 /** ajv takes `0x10`, `1e3` and `+5` for integers; the contract does not. */
-function notPlainDecimal(operation: Operation, { params, query }: ParsedRequest): Problem[] {
+function findNonDecimals(operation: Operation, { params, query }: ParsedRequest): Problem[] {
   return parametersOf(operation)
     .filter(({ schema }) => schema?.type === 'integer')
     .flatMap(({ name, in: place }) => {
@@ -121,15 +121,15 @@ const declaredName = (operation: Operation, { in: place, field }: Problem) =>
   field
 
 /** Answers by the operation's handler. */
-export function answerBy(handlers: Handlers) {
+export function dispatchTo(handlers: Handlers) {
   // The handlers' type has every operation of the document, and is generated from it.
   return (context: Context, signal: AbortSignal) =>
-    handlers[context.operation.operationId as OperationId](inputOf(context, signal))
+    handlers[context.operation.operationId as OperationId](toHandlerInput(context, signal))
 }
 
 /** The handler's. Typed as any: it was just validated against the schemas that the handlers' types are generated from. */
 // biome-ignore lint/suspicious/noExplicitAny: see above
-function inputOf({ operation, request, security }: Context, signal: AbortSignal): any {
+function toHandlerInput({ operation, request, security }: Context, signal: AbortSignal): any {
   const declared = parametersOf(operation).filter((parameter) => parameter.in === 'header')
   const header = Object.fromEntries(declared.map(({ name }) => [name, request.headers[name.toLowerCase()]]))
   return { caller: security.apiKey, path: request.params, query: request.query, header, body: request.body, signal }

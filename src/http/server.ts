@@ -5,8 +5,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { invalidRequest, ServiceError } from '../contract/errors.ts'
 import { type ConnectionLimits, Connections } from './connections.ts'
-import { readableByPages } from './cors.ts'
-import { errorAnswer } from './error-response.ts'
+import { corsHeaders } from './cors.ts'
+import { toErrorResponse } from './error-response.ts'
 import { requestId } from './log.ts'
 
 /** Milliseconds. */
@@ -24,9 +24,9 @@ export type Timeouts = {
 export const defaultConnectionLimits: ConnectionLimits = {
   connections: 10_000,
   waiting: 32,
-  unbegun: 20_000,
-  unsent: 64 * 2 ** 20,
-  stalled: 10_000,
+  queued: 20_000,
+  unsentBytes: 64 * 2 ** 20,
+  stallTimeout: 10_000,
 }
 
 export const defaultTimeouts: Timeouts = { headers: 10_000, request: 30_000, drainDelay: 1000, drainLimit: 8000 }
@@ -61,14 +61,14 @@ export async function listen(
   server.on('checkContinue', connections.listener)
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy()
-    else connections.end(socket, () => refuse(socket, meaningOf(error.code), error.code, logger))
+    else connections.end(socket, () => sendParserError(socket, parserError(error.code), error.code, logger))
   })
   server.on('connect', (_request: IncomingMessage, socket: Socket) => {
     // Node has taken its own listeners away.
     socket.on('error', () => socket.destroy())
-    connections.end(socket, () => refuse(socket, noProxy(), 'CONNECT', logger))
+    connections.end(socket, () => sendParserError(socket, proxyNotSupported(), 'CONNECT', logger))
   })
-  server.on('drop', tellOfDropped(logger))
+  server.on('drop', logDroppedConnections(logger))
   server.listen({ port, host, backlog })
   await once(server, 'listening')
 
@@ -90,29 +90,29 @@ export async function listen(
 }
 
 /** Tells of connections that were too many, once a minute. */
-function tellOfDropped(logger: Logger) {
-  let told = Number.NEGATIVE_INFINITY
+function logDroppedConnections(logger: Logger) {
+  let lastLogged = Number.NEGATIVE_INFINITY
   let dropped = 0
   return () => {
     dropped++
     const now = performance.now()
-    if (now - told < 60_000) return
+    if (now - lastLogged < 60_000) return
     logger.warn({ dropped }, 'there are as many connections as the server takes; others were closed')
-    told = now
+    lastLogged = now
     dropped = 0
   }
 }
 
 /** Answers, in the envelope like all else, what never becomes a request. */
-function refuse(socket: Socket, error: ServiceError, code: string | undefined, logger: Logger) {
+function sendParserError(socket: Socket, error: ServiceError, code: string | undefined, logger: Logger) {
   if (!socket.writable) return
-  const { status, headers, body } = errorAnswer(error)
+  const { status, headers, body } = toErrorResponse(error)
   const content = JSON.stringify(body)
   const id = requestId(undefined)
   logger.info({ req: { id }, res: { statusCode: status }, code }, `refused by the parser ${status}`)
   const lines = {
     ...headers,
-    ...readableByPages,
+    ...corsHeaders,
     'X-Request-Id': id,
     'X-Content-Type-Options': 'nosniff',
     'Content-Type': 'application/json; charset=utf-8',
@@ -127,12 +127,12 @@ function refuse(socket: Socket, error: ServiceError, code: string | undefined, l
   socket.end(`${head.join('\r\n')}\r\n\r\n${content}`, () => socket.destroySoon())
 }
 
-const noProxy = () =>
+const proxyNotSupported = () =>
   new ServiceError('method_not_allowed', 'This server is no proxy; ask it for what it has.', {
     allow: ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS'],
   })
 
-function meaningOf(code: string | undefined): ServiceError {
+function parserError(code: string | undefined): ServiceError {
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
       return new ServiceError('headers_too_large', 'The request line and headers are over 16 KiB; send less.')

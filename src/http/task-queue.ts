@@ -6,7 +6,7 @@ const atOnce = 32
  * takes one in a turn), does not wait until all is done. It goes round by what was asked for: what very many ask for does
  * not keep others from theirs.
  */
-export class Turns {
+export class TaskQueue {
   /** Goes round: the first is next. */
   readonly #waiting = new Map<string, (() => void)[]>()
   #isDue = false

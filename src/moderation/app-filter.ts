@@ -1,5 +1,5 @@
 import { accountStore } from '../accounts/store.ts'
-import { foundIds } from '../catalogue/app-list.ts'
+import { findIds } from '../catalogue/app-list.ts'
 import { categoryStore } from '../catalogue/categories.ts'
 import type { StateCounts } from '../catalogue/store.ts'
 import type { Connection } from '../db/dialect.ts'
@@ -9,7 +9,7 @@ import { nameKey } from '../search/terms.ts'
 /** How operators find apps: by who owns them, where they are and what they are called, whether anybody else sees them or not. */
 
 /** What is left out lets all through. A category is told by its slug. */
-export type Sought = {
+export type AppFilter = {
   developer?: string | undefined
   category?: string | undefined
   search?: string | undefined
@@ -20,26 +20,26 @@ export type AppState = keyof StateCounts
 
 /**
  * A set of apps in an order. Literals, so that a planner sees which index applies. The indexes of the sets without listed apps
- * are short: `own` says that there is one, which a category's, as long as the category, must not take the place of.
+ * are short: `hasOwnIndex` says that there is one, which a category's, as long as the category, must not take the place of.
  */
-type AppSet = Readonly<{ where: string; order: string; own: boolean }>
+type AppSet = Readonly<{ where: string; order: string; hasOwnIndex: boolean }>
 
 const pending = "apps.status = 'pending' and apps.deleted_at is null"
-const longestWaiting = 'coalesce(apps.unreviewed_since, apps.created_at), apps.id'
-const newest = 'apps.id desc'
+const longestWaitingFirst = 'coalesce(apps.unreviewed_since, apps.created_at), apps.id'
+const newestFirst = 'apps.id desc'
 
 export const queues = {
-  pending: { where: pending, order: longestWaiting, own: true },
-  changed: { where: `${listed} and apps.unreviewed_since is not null`, order: longestWaiting, own: true },
+  pending: { where: pending, order: longestWaitingFirst, hasOwnIndex: true },
+  changed: { where: `${listed} and apps.unreviewed_since is not null`, order: longestWaitingFirst, hasOwnIndex: true },
 } satisfies Record<string, AppSet>
 
-const everyState: AppSet = { where: 'true', order: newest, own: false }
+const anyState: AppSet = { where: 'true', order: newestFirst, hasOwnIndex: false }
 const states: Record<AppState, AppSet> = {
   // Its index is in the queue's order: without the plus the table itself would be walked, which is in this one.
-  pending: { where: pending, order: `+${newest}`, own: true },
-  approved: { where: listed, order: newest, own: false },
-  rejected: { where: "apps.status = 'rejected' and apps.deleted_at is null", order: newest, own: true },
-  deleted: { where: 'apps.deleted_at is not null', order: newest, own: true },
+  pending: { where: pending, order: `+${newestFirst}`, hasOwnIndex: true },
+  approved: { where: listed, order: newestFirst, hasOwnIndex: false },
+  rejected: { where: "apps.status = 'rejected' and apps.deleted_at is null", order: newestFirst, hasOwnIndex: true },
+  deleted: { where: 'apps.deleted_at is not null', order: newestFirst, hasOwnIndex: true },
 }
 const unlisted = [states.pending, states.rejected, states.deleted]
 
@@ -47,16 +47,16 @@ type Page = { ids: number[]; total: number }
 type Scope = { developerId: number | undefined; categoryId: number | undefined; words: string[] }
 
 /** A page of a set's apps, in its order, and how many there are. Refuses where there is no such developer or category. */
-export async function pageOf(
+export async function findPage(
   connection: Connection,
   set: AppSet,
-  sought: Sought,
+  filter: AppFilter,
   limit: number,
   offset: number,
 ): Promise<Page> {
-  const scope = await scopeOf(connection, sought)
-  if (scope.words.length > 0) return slice(await namedIds(connection, set, scope), limit, offset)
-  const apps = within(connection, set, scope)
+  const scope = await resolveScope(connection, filter)
+  if (scope.words.length > 0) return slicePage(await findIdsByName(connection, set, scope), limit, offset)
+  const apps = appsInScope(connection, set, scope)
   const [all] = await apps.clone().count({ total: '*' })
   const ids = await apps.orderByRaw(set.order).limit(limit).offset(offset).pluck('apps.id')
   return { ids, total: Number(all?.total ?? 0) }
@@ -67,61 +67,65 @@ export async function pageOf(
  * it knows no others, and these are looked through, as all of one developer's are. In any state, those that only operators
  * can find come first.
  */
-export async function pageInState(
+export async function findPageInState(
   connection: Connection,
   state: AppState | undefined,
-  sought: Sought,
+  filter: AppFilter,
   limit: number,
   offset: number,
 ): Promise<Page> {
-  const set = state === undefined ? everyState : states[state]
-  const { developer, category, search } = sought
-  if (!search?.trim() || developer !== undefined || set.own) return pageOf(connection, set, sought, limit, offset)
-  const scope = await scopeOf(connection, sought)
-  const named: number[] = []
-  for (const one of state === undefined ? unlisted : []) named.push(...(await namedIds(connection, one, scope)))
-  const first = slice(
-    named.toSorted((a, b) => b - a),
+  const set = state === undefined ? anyState : states[state]
+  const { developer, category, search } = filter
+  if (!search?.trim() || developer !== undefined || set.hasOwnIndex)
+    return findPage(connection, set, filter, limit, offset)
+  const scope = await resolveScope(connection, filter)
+  const matching: number[] = []
+  for (const one of state === undefined ? unlisted : []) matching.push(...(await findIdsByName(connection, one, scope)))
+  const first = slicePage(
+    matching.toSorted((a, b) => b - a),
     limit,
     offset,
   )
   const rest = limit - first.ids.length
-  const found = await foundIds(connection, search, category, undefined, limit, Math.max(0, offset - first.total))
+  const found = await findIds(connection, search, category, undefined, limit, Math.max(0, offset - first.total))
   return { ids: [...first.ids, ...found.ids.slice(0, rest)], total: first.total + found.total }
 }
 
-async function scopeOf(connection: Connection, { developer, category, search }: Sought): Promise<Scope> {
+async function resolveScope(connection: Connection, { developer, category, search }: AppFilter): Promise<Scope> {
   return {
-    developerId: developer === undefined ? undefined : (await accountStore(connection).demandDeveloper(developer)).id,
-    categoryId: category === undefined ? undefined : (await categoryStore(connection).demandCategory(category)).id,
+    developerId: developer === undefined ? undefined : (await accountStore(connection).requireDeveloper(developer)).id,
+    categoryId: category === undefined ? undefined : (await categoryStore(connection).requireCategory(category)).id,
     words: nameKey(search ?? '')
       .split(' ')
       .filter((word) => word !== ''),
   }
 }
 
-const within = ({ sql }: Connection, { where, own }: AppSet, { developerId, categoryId }: Scope) =>
+const appsInScope = ({ sql }: Connection, { where, hasOwnIndex }: AppSet, { developerId, categoryId }: Scope) =>
   sql('apps')
     .whereRaw(where)
     .modify((apps) => developerId !== undefined && apps.where('apps.developer_id', developerId))
-    .modify((apps) => categoryId !== undefined && apps.whereRaw(`${own ? '+' : ''}apps.category_id = ?`, [categoryId]))
+    .modify(
+      (apps) =>
+        categoryId !== undefined && apps.whereRaw(`${hasOwnIndex ? '+' : ''}apps.category_id = ?`, [categoryId]),
+    )
 
 /** The ids of all apps of a set that have each word somewhere in their names. It reads the names of the whole set. */
-async function namedIds(connection: Connection, set: AppSet, scope: Scope): Promise<number[]> {
-  const apps: Named[] = await within(connection, set, scope)
+async function findIdsByName(connection: Connection, set: AppSet, scope: Scope): Promise<number[]> {
+  const apps: AppNames[] = await appsInScope(connection, set, scope)
     .orderByRaw(set.order)
     .select('apps.id', 'apps.name', 'apps.slug', 'apps.package_name')
-  return apps.filter((app) => isNamed(app, scope.words)).map(({ id }) => id)
+  return apps.filter((app) => matchesName(app, scope.words)).map(({ id }) => id)
 }
 
-type Named = Pick<AppRow, 'id' | 'name' | 'slug' | 'package_name'>
+type AppNames = Pick<AppRow, 'id' | 'name' | 'slug' | 'package_name'>
 
-function isNamed({ name, slug, package_name }: Named, words: string[]): boolean {
+function matchesName({ name, slug, package_name }: AppNames, words: string[]): boolean {
   const names = nameKey(`${name} ${slug} ${package_name ?? ''}`)
   return words.every((word) => names.includes(word))
 }
 
-const slice = (ids: number[], limit: number, offset: number): Page => ({
+const slicePage = (ids: number[], limit: number, offset: number): Page => ({
   ids: ids.slice(offset, offset + limit),
   total: ids.length,
 })

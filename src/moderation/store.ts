@@ -1,14 +1,14 @@
 import { type Account, accountStore } from '../accounts/store.ts'
-import { type Actor, type AuditLine, auditStore } from '../audit/store.ts'
+import { type Actor, type AuditEntry, auditStore } from '../audit/store.ts'
 import { categoryStore } from '../catalogue/categories.ts'
 import { canDecide, type Decision, decisions } from '../catalogue/policy.ts'
-import { appStore, type FoundApp } from '../catalogue/store.ts'
-import { reviewed, unreviewedOf } from '../catalogue/unreviewed-changes.ts'
-import { Refusal } from '../contract/errors.ts'
-import { reasonFrom } from '../contract/field-rules.ts'
+import { type AppWithReviews, appStore } from '../catalogue/store.ts'
+import { parseUnreviewed, reviewedColumns } from '../catalogue/unreviewed-changes.ts'
+import { OperatorError } from '../contract/errors.ts'
+import { parseReason } from '../contract/field-rules.ts'
 import type { Connection } from '../db/dialect.ts'
-import { type AppRow, type AppStatus, type OwnersColumn, ownersColumns } from '../db/tables.ts'
-import { type AppState, pageInState, pageOf, queues, type Sought } from './app-filter.ts'
+import { type AppRow, type AppStatus, type OwnerColumn, ownerColumns } from '../db/tables.ts'
+import { type AppFilter, type AppState, findPage, findPageInState, queues } from './app-filter.ts'
 
 /** A field that an app's owner has changed since an operator's last decision. A category is told by its slug. */
 export type Change = { field: string; before: string | null; after: string | null }
@@ -41,16 +41,16 @@ export type AppEntry = {
 }
 
 /** All that a decision on an app may need. */
-export type Dossier = {
-  app: FoundApp
+export type AppReviewDetails = {
+  app: AppWithReviews
   developer: Account
   changes: Change[]
   /** The newest entries of the audit, oldest first. */
-  history: AuditLine[]
+  history: AuditEntry[]
   hasOlderHistory: boolean
 }
 
-export type Outcome = { id: number; slug: string; status: AppStatus }
+export type DecisionResult = { id: number; slug: string; status: AppStatus }
 
 export type DecisionOptions = {
   /** Required with a rejection; the owner reads it. */
@@ -59,7 +59,7 @@ export type DecisionOptions = {
   asOf?: string | undefined
 }
 
-const refused = (message: string) => new Refusal(message)
+const operatorError = (message: string) => new OperatorError(message)
 
 export type Queue = keyof typeof queues
 
@@ -69,22 +69,22 @@ export const moderationStore = (connection: Connection) => {
   const audit = auditStore(connection)
 
   /** Refuses where there is no such app, not even a deleted one. */
-  async function demandApp(id: number, { toChange = false } = {}): Promise<FoundApp> {
-    const app = await apps.find(id, { evenDeleted: true, toChange })
-    if (!app) throw refused(`there is no app ${id}`)
+  async function requireApp(id: number, { forUpdate = false } = {}): Promise<AppWithReviews> {
+    const app = await apps.find(id, { includeDeleted: true, forUpdate })
+    if (!app) throw operatorError(`there is no app ${id}`)
     return app
   }
 
-  async function demandKeptApp(id: number): Promise<FoundApp> {
-    const app = await demandApp(id, { toChange: true })
-    if (app.deleted_at) throw refused(`app ${id} is deleted now; it must be restored first`)
+  async function requireActiveApp(id: number): Promise<AppWithReviews> {
+    const app = await requireApp(id, { forUpdate: true })
+    if (app.deleted_at) throw operatorError(`app ${id} is deleted now; it must be restored first`)
     return app
   }
 
   /** Changes that were undone meanwhile are none. */
-  function ownersChanges(app: ChangingApp, categorySlugs: Map<unknown, string>): Change[] {
-    const before = unreviewedOf(app)
-    return ownersColumns
+  function ownerChanges(app: ChangingApp, categorySlugs: Map<unknown, string>): Change[] {
+    const before = parseUnreviewed(app)
+    return ownerColumns
       .filter((field) => field in before && before[field] !== app[field])
       .map((field) => {
         const shown = (value: unknown) => (field === 'category_id' ? categorySlugs.get(value) : value)
@@ -94,14 +94,14 @@ export const moderationStore = (connection: Connection) => {
   }
 
   /** Apps with the names that operators know their developers and categories by, in the order of the ids. */
-  async function named(ids: number[]): Promise<NamedApp[]> {
+  async function findNamedApps(ids: number[]): Promise<NamedApp[]> {
     const rows: NamedApp[] = await sql('apps')
       .join('developers', 'developers.id', 'apps.developer_id')
       .join('categories', 'categories.id', 'apps.category_id')
       .whereIn('apps.id', ids)
       .select('apps.*', 'developers.name as developer_name', 'categories.slug as category_slug')
-    const places = new Map(ids.map((id, place) => [id, place]))
-    return rows.toSorted((a, b) => Number(places.get(a.id)) - Number(places.get(b.id)))
+    const positions = new Map(ids.map((id, position) => [id, position]))
+    return rows.toSorted((a, b) => Number(positions.get(a.id)) - Number(positions.get(b.id)))
   }
 
   async function categorySlugs(): Promise<Map<unknown, string>> {
@@ -109,37 +109,37 @@ export const moderationStore = (connection: Connection) => {
   }
 
   return {
-    demandApp,
+    requireApp,
 
     /** A page of what waits for an operator, longest first, and how much that is. */
     async queue(
       queue: Queue,
-      sought: Sought,
+      filter: AppFilter,
       limit: number,
       offset: number,
     ): Promise<{ apps: QueueEntry[]; total: number }> {
-      const { ids, total } = await pageOf(connection, queues[queue], sought, limit, offset)
+      const { ids, total } = await findPage(connection, queues[queue], filter, limit, offset)
       const slugs = await categorySlugs()
       const entries: QueueEntry[] = []
-      for (const app of await named(ids)) {
+      for (const app of await findNamedApps(ids)) {
         const { id, name, slug, short_description, developer_name, category_slug, created_at, updated_at } = app
         const waiting_since = app.unreviewed_since ?? created_at
-        const changes = ownersChanges(app, slugs)
+        const changes = ownerChanges(app, slugs)
         const texts = { name, slug, short_description, developer_name, category_slug }
         entries.push({ id, ...texts, created_at, updated_at, waiting_since, changes })
       }
       return { apps: entries, total }
     },
 
-    /** A page of the apps in a state, or in any, newest first; where a text is searched for, as `pageInState` says. */
+    /** A page of the apps in a state, or in any, newest first; where a text is searched for, as `findPageInState` says. */
     async list(
       state: AppState | undefined,
-      sought: Sought,
+      filter: AppFilter,
       limit: number,
       offset: number,
     ): Promise<{ apps: AppEntry[]; total: number }> {
-      const { ids, total } = await pageInState(connection, state, sought, limit, offset)
-      const apps = (await named(ids)).map((app) => ({
+      const { ids, total } = await findPageInState(connection, state, filter, limit, offset)
+      const apps = (await findNamedApps(ids)).map((app) => ({
         id: app.id,
         name: app.name,
         slug: app.slug,
@@ -155,12 +155,12 @@ export const moderationStore = (connection: Connection) => {
     },
 
     /** Refuses where there is no such app, not even a deleted one. */
-    async dossier(id: number, historyLimit: number): Promise<Dossier> {
-      const app = await demandApp(id)
+    async reviewDetails(id: number, historyLimit: number): Promise<AppReviewDetails> {
+      const app = await requireApp(id)
       const [developer] = await accountStore(connection).accounts([app.developer_id])
       if (!developer) throw new Error(`app ${id} has no developer`)
       const { entries, hasOlder } = await audit.list({ appId: id }, historyLimit)
-      const changes = ownersChanges(app, await categorySlugs())
+      const changes = ownerChanges(app, await categorySlugs())
       return { app, developer, changes, history: entries, hasOlderHistory: hasOlder }
     },
 
@@ -170,23 +170,23 @@ export const moderationStore = (connection: Connection) => {
       id: number,
       actor: Actor,
       { reason, asOf }: DecisionOptions = {},
-    ): Promise<Outcome> {
-      const rejection_reason = decision === 'reject' ? reasonFrom(reason ?? '') : null
-      const app = await demandKeptApp(id)
-      if (!canDecide(decision, app)) throw refused(`app ${id} is ${app.status} already`)
+    ): Promise<DecisionResult> {
+      const rejection_reason = decision === 'reject' ? parseReason(reason ?? '') : null
+      const app = await requireActiveApp(id)
+      if (!canDecide(decision, app)) throw operatorError(`app ${id} is ${app.status} already`)
       if (asOf !== undefined && app.updated_at > asOf) {
-        throw refused(`app ${id} was updated at ${app.updated_at}, after the time given; look at it again`)
+        throw operatorError(`app ${id} was updated at ${app.updated_at}, after the time given; look at it again`)
       }
       const status = decisions[decision]
       const approved_at = status === 'approved' ? (app.approved_at ?? new Date().toISOString()) : app.approved_at
-      await apps.save(`app ${decision}`, app, { status, approved_at, rejection_reason, ...reviewed }, actor)
+      await apps.save(`app ${decision}`, app, { status, approved_at, rejection_reason, ...reviewedColumns }, actor)
       return { id, slug: app.slug, status }
     },
 
     /** A deleted app comes back in the state it had. Refuses where it is not deleted. */
-    async restore(id: number, actor: Actor): Promise<Outcome> {
-      const app = await demandApp(id, { toChange: true })
-      if (!app.deleted_at) throw refused(`app ${id} is not deleted; it is ${app.status}`)
+    async restore(id: number, actor: Actor): Promise<DecisionResult> {
+      const app = await requireApp(id, { forUpdate: true })
+      if (!app.deleted_at) throw operatorError(`app ${id} is not deleted; it is ${app.status}`)
       await apps.save('app restore', app, { deleted_at: null }, actor)
       return { id, slug: app.slug, status: app.status }
     },
@@ -197,10 +197,10 @@ export const moderationStore = (connection: Connection) => {
       to: string,
       actor: Actor,
     ): Promise<{ id: number; slug: string; developer_name: string }> {
-      const app = await demandKeptApp(id)
-      const developer = await accountStore(connection).demandDeveloper(to)
+      const app = await requireActiveApp(id)
+      const developer = await accountStore(connection).requireDeveloper(to)
       if (developer.id === app.developer_id)
-        throw refused(`app ${id} belongs to ${JSON.stringify(developer.name)} already`)
+        throw operatorError(`app ${id} belongs to ${JSON.stringify(developer.name)} already`)
       await apps.save('app transfer', app, { developer_id: developer.id }, actor)
       return { id, slug: app.slug, developer_name: developer.name }
     },
@@ -209,6 +209,6 @@ export const moderationStore = (connection: Connection) => {
 
 type NamedApp = AppRow & { developer_name: string; category_slug: string }
 
-type ChangingApp = Pick<FoundApp, 'unreviewed_changes' | OwnersColumn>
+type ChangingApp = Pick<AppWithReviews, 'unreviewed_changes' | OwnerColumn>
 
 const textOrNull = (value: unknown) => (value === null || value === undefined ? null : String(value))

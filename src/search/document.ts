@@ -11,7 +11,7 @@ export type SearchDocument = Readonly<{
 }>
 
 /** The columns of an app that search reads, and the developer's name, which stands elsewhere. */
-export type SearchedTexts = {
+export type SearchableTexts = {
   name: string
   short_description?: string | null
   description?: string | null
@@ -19,11 +19,11 @@ export type SearchedTexts = {
 }
 
 /** A developer as search knows them: one who is being given another name by both, on lines of their own. */
-export const searchedName = ({ name, next_name }: { name: string; next_name: string | null }) =>
+export const searchableName = ({ name, next_name }: { name: string; next_name: string | null }) =>
   next_name === null ? name : `${name}\n${next_name}`
 
 /** What the search index is told of an app. */
-export function searchDocument(app: SearchedTexts, developerName: string): SearchDocument {
+export function toSearchDocument(app: SearchableTexts, developerName: string): SearchDocument {
   const packageName = app.package_name ?? ''
   // The longest last: of characters that stand for many the end is cut.
   const texts = [developerName, app.short_description ?? '', app.description ?? '']

@@ -7,13 +7,13 @@
  * One way in which a text can have a term: by tokens that stand one after the other. `either` is a word, which the search may
  * want whole or take for the beginning of a longer one; the others are what they are whatever the search wants.
  */
-export type Form = Readonly<{ tokens: readonly string[]; extent: 'whole' | 'beginning' | 'either' }>
+export type Form = Readonly<{ tokens: readonly string[]; extent: 'whole' | 'prefix' | 'either' }>
 
 /** What a search asks for, by any one of its forms. `word` is set where it is a word of a script with spaces. */
 export type Term = Readonly<{ word?: string; forms: readonly Form[] }>
 
 /** Longer ones are cut there; what is joined beyond it is not. */
-const longestToken = 100
+const maxTokenLength = 100
 
 /** Letters, marks and digits of the scripts that put no spaces between words. */
 const unspaced =
@@ -21,17 +21,18 @@ const unspaced =
 const word = `[[\\p{L}\\p{N}]--${unspaced}][[\\p{L}\\p{M}\\p{N}]--${unspaced}]*`
 
 /** Stands where capitals begin another word within one, as in NewPipe. */
-const hump = '\u0001'
+const caseBoundary = '\u0001'
 const joiners = /[-'&._+]/
 
 /** Words that a sign joins, and the signs that belong to the last of them, as in C++. */
-const joinedWords = (word: string, letter: string) => `${word}(?:[\\-'&._+${hump}]${word})*(?:(?<=${letter})[+#]+)?`
+const joinedWords = (word: string, letter: string) =>
+  `${word}(?:[\\-'&._+${caseBoundary}]${word})*(?:(?<=${letter})[+#]+)?`
 // Without the flag, since a regular expression that knows of Unicode takes three times as long.
 const asciiRuns = new RegExp(joinedWords('[a-z0-9]+', '[a-z]'), 'g')
 const runs = new RegExp(`(?<unspaced>${unspaced}+)|${joinedWords(word, '[\\p{L}\\p{M}]')}`, 'gv')
 
 /** Whether a run has more in it than letters, marks and digits: only that comes before the digits in Unicode, or is `_`. */
-function hasSign(run: string): boolean {
+function hasSymbol(run: string): boolean {
   for (let index = 0; index < run.length; index++) {
     const unit = run.charCodeAt(index)
     if (unit < 0x30 || unit === 0x5f) return true
@@ -53,7 +54,7 @@ const diacritics =
 
 /** Letters with a stroke or tail that Unicode does not take apart; and the several signs that are typed as one. */
 // biome-ignore format: a line a kind
-const alike: Record<string, string> = {
+const equivalents: Record<string, string> = {
   ø: 'o', ł: 'l', đ: 'd', ħ: 'h', ŧ: 't', æ: 'ae', œ: 'oe', ς: 'σ',
   '‘': "'", '’': "'", ʻ: "'", ʼ: "'", '‐': '-',
 }
@@ -68,14 +69,16 @@ const manyMarks = /(\p{M}{30})\p{M}+/gu
  * Characters, taken apart: three times what an app's texts have, as a syllable of Hangul is three letters, and a letter of
  * Vietnamese one with two marks. A single one can stand for 18.
  */
-const longest = 61_000
+const maxFoldedLength = 61_000
 
 /** As much of a text as is soon folded, which is all of any that is meant to be read. */
-function foldable(text: string): string {
-  const readable = text.replace(manyMarks, '$1')
-  if (readable.length <= longest / 18) return readable
-  const { length } = readable.normalize('NFKD')
-  return length <= longest ? readable : readable.slice(0, Math.floor((readable.length * longest) / length))
+function truncateForFolding(text: string): string {
+  const withoutExcessMarks = text.replace(manyMarks, '$1')
+  if (withoutExcessMarks.length <= maxFoldedLength / 18) return withoutExcessMarks
+  const { length } = withoutExcessMarks.normalize('NFKD')
+  return length <= maxFoldedLength
+    ? withoutExcessMarks
+    : withoutExcessMarks.slice(0, Math.floor((withoutExcessMarks.length * maxFoldedLength) / length))
 }
 
 /** Text without regard to case, diacritics and width. */
@@ -87,12 +90,12 @@ export function fold(text: string): string {
     .toLowerCase() // ẞ becomes ß
     .toUpperCase() // and ß two letters, as it is in capitals
     .toLowerCase()
-    .replace(/[øłđħŧæœς‘’ʻʼ‐]/g, (character) => alike[character] ?? character)
+    .replace(/[øłđħŧæœς‘’ʻʼ‐]/g, (character) => equivalents[character] ?? character)
     .normalize('NFC')
 }
 
 /** The key under which two names count as the same: folded, white space aside. */
-export const nameKey = (name: string) => fold(foldable(name)).replace(/\s+/g, ' ').trim()
+export const nameKey = (name: string) => fold(truncateForFolding(name)).replace(/\s+/g, ' ').trim()
 
 /** Words with nothing but a joining sign between them, or another thing that is found by itself. */
 type Piece = { words: string[] } | { unspaced: string } | { emoji: string }
@@ -103,24 +106,24 @@ type Piece = { words: string[] } | { unspaced: string } | { emoji: string }
  */
 export function indexTokens(text: string, isName = false): string[] {
   if (!isName && isAscii(text)) return asciiTokens(text)
-  const pieces = piecesOf(isName ? markHumps(text) : text)
+  const pieces = piecesOf(isName ? markCaseBoundaries(text) : text)
   const words = pieces.flatMap((piece) =>
     'words' in piece ? wordTokens(piece) : 'emoji' in piece ? [piece.emoji] : [],
   )
-  const joined = isName ? neighbours(pieces) : []
+  const joined = isName ? joinNeighbours(pieces) : []
   const unspaced = pieces.flatMap((piece) =>
-    'unspaced' in piece ? [...pairs(piece.unspaced), lastOf(piece.unspaced)] : [],
+    'unspaced' in piece ? [...bigrams(piece.unspaced), lastCharacter(piece.unspaced)] : [],
   )
   const articles = isAscii(text) ? [] : words.flatMap((word) => word.match(afterArticle)?.[1] ?? [])
-  return [...new Set([...words, ...joined, ...articles].map(cut)), ...unspaced]
+  return [...new Set([...words, ...joined, ...articles].map(truncateToken)), ...unspaced]
 }
 
 /** Most text is ASCII, and its words stand alone: a sixth of the work. */
 function asciiTokens(text: string): string[] {
   const tokens = new Set<string>()
   for (const run of asciiRunsOf(text)) {
-    if (hasSign(run)) for (const token of wordTokens(joinedPiece(run))) tokens.add(cut(token))
-    else tokens.add(cut(run))
+    if (hasSymbol(run)) for (const token of wordTokens(joinedPiece(run))) tokens.add(truncateToken(token))
+    else tokens.add(truncateToken(run))
   }
   return [...tokens]
 }
@@ -128,43 +131,46 @@ function asciiTokens(text: string): string[] {
 /** What stands behind an Arabic article, alone or with a preposition, where that is three letters or more. */
 const afterArticle = /^(?:[وبكف]?ال|لل)(\p{L}{3}.*)/u
 
-const markHumps = (text: string) =>
+const markCaseBoundaries = (text: string) =>
   isAscii(text)
-    ? text.replace(/[a-z](?=[A-Z])|[0-9A-Z](?=[A-Z][a-z])/g, `$&${hump}`)
-    : text.normalize('NFC').replace(/\p{Ll}(?=\p{Lu})|\p{N}(?=\p{Lu}\p{Ll})|\p{Lu}(?=\p{Lu}\p{Ll})/gu, `$&${hump}`)
+    ? text.replace(/[a-z](?=[A-Z])|[0-9A-Z](?=[A-Z][a-z])/g, `$&${caseBoundary}`)
+    : text
+        .normalize('NFC')
+        .replace(/\p{Ll}(?=\p{Lu})|\p{N}(?=\p{Lu}\p{Ll})|\p{Lu}(?=\p{Lu}\p{Ll})/gu, `$&${caseBoundary}`)
 
 function wordTokens({ words }: { words: string[] }): string[] {
-  if (words.length === 1 && !words[0]?.includes(hump)) return words
-  const whole = words.map(withoutHumps)
-  const parts = words.flatMap(humpsOf)
-  return [...whole, ...parts, ...inPairs(whole), ...inPairs(parts), ...joinedToken(whole)]
+  if (words.length === 1 && !words[0]?.includes(caseBoundary)) return words
+  const whole = words.map(withoutCaseBoundaries)
+  const parts = words.flatMap(splitCase)
+  return [...whole, ...parts, ...joinPairs(whole), ...joinPairs(parts), ...joinedToken(whole)]
 }
 
 /** What words make that stand side by side with more than a sign between them. */
-function neighbours(pieces: Piece[]): string[] {
+function joinNeighbours(pieces: Piece[]): string[] {
   return pieces.slice(1).flatMap((right, index) => {
     const left = pieces[index]
     if (!left || !('words' in left) || !('words' in right)) return []
     const [before, behind] = [left.words.at(-1) ?? '', right.words[0] ?? '']
     return [
-      ...joinedToken([withoutHumps(before), withoutHumps(behind)]),
-      ...joinedToken([humpsOf(before).at(-1) ?? '', humpsOf(behind)[0] ?? '']),
+      ...joinedToken([withoutCaseBoundaries(before), withoutCaseBoundaries(behind)]),
+      ...joinedToken([splitCase(before).at(-1) ?? '', splitCase(behind)[0] ?? '']),
     ]
   })
 }
 
-const humpsOf = (word: string) => word.split(hump)
-const withoutHumps = (word: string) => word.replaceAll(hump, '')
-const inPairs = (words: string[]) => words.slice(1).flatMap((word, index) => joinedToken([words[index] ?? '', word]))
+const splitCase = (word: string) => word.split(caseBoundary)
+const withoutCaseBoundaries = (word: string) => word.replaceAll(caseBoundary, '')
+const joinPairs = (words: string[]) => words.slice(1).flatMap((word, index) => joinedToken([words[index] ?? '', word]))
 
 /** Numbers are not joined, 3.5 is not 35; nor is a word with a sign at its end to what follows. */
 function joinedToken(words: string[]): string[] {
   const joined = words.join('')
-  if (/^\p{N}*$/u.test(joined) || (hasSign(joined) && /[+#](?=[^+#])/.test(joined))) return []
-  return joined.length <= longestToken || [...joined].length <= longestToken ? [joined] : []
+  if (/^\p{N}*$/u.test(joined) || (hasSymbol(joined) && /[+#](?=[^+#])/.test(joined))) return []
+  return joined.length <= maxTokenLength || [...joined].length <= maxTokenLength ? [joined] : []
 }
 
-const cut = (token: string) => (token.length <= longestToken ? token : [...token].slice(0, longestToken).join(''))
+const truncateToken = (token: string) =>
+  token.length <= maxTokenLength ? token : [...token].slice(0, maxTokenLength).join('')
 
 /**
  * The terms of a search, each once; none where the text has no letter, digit or emoji. A word is met by itself, or joined
@@ -190,21 +196,21 @@ export function queryTerms(text: string): Term[] {
 }
 
 /** What a search asks for before neighbours are joined. */
-type Item = { word?: string; form: Form }
+type QueryItem = { word?: string; form: Form }
 
 const formOf = (tokens: string[], extent: Form['extent']): Form => ({ tokens, extent })
 
-function itemsOf(piece: Piece): Item[] {
+function itemsOf(piece: Piece): QueryItem[] {
   if ('emoji' in piece) return [{ form: formOf([piece.emoji], 'whole') }]
-  if ('words' in piece) return piece.words.map(cut).map((word) => ({ word, form: formOf([word], 'either') }))
+  if ('words' in piece) return piece.words.map(truncateToken).map((word) => ({ word, form: formOf([word], 'either') }))
   const isOne = [...piece.unspaced].length === 1
-  return [{ form: isOne ? formOf([piece.unspaced], 'beginning') : formOf(pairs(piece.unspaced), 'whole') }]
+  return [{ form: isOne ? formOf([piece.unspaced], 'prefix') : formOf(bigrams(piece.unspaced), 'whole') }]
 }
 
 function piecesOf(text: string): Piece[] {
   if (isAscii(text)) return asciiRunsOf(text).map(joinedPiece)
   // Every second part is an emoji.
-  return foldable(text)
+  return truncateForFolding(text)
     .split(emoji)
     .flatMap((part, index) => (index % 2 === 1 ? [{ emoji: part.replace(selectors, '') }] : foldedPieces(part)))
 }
@@ -217,7 +223,7 @@ const foldedPieces = (text: string): Piece[] =>
     .map(({ 0: run, groups }) => (groups?.unspaced === undefined ? joinedPiece(run) : { unspaced: run }))
 
 function joinedPiece(run: string): { words: string[] } {
-  if (!hasSign(run)) return { words: [run] }
+  if (!hasSymbol(run)) return { words: [run] }
   const bare = run.replace(/[+#]+$/, '')
   const words = bare.split(joiners)
   return { words: [...words.slice(0, -1), `${words.at(-1)}${run.slice(bare.length)}`] }
@@ -226,9 +232,9 @@ function joinedPiece(run: string): { words: string[] } {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the whole of ASCII
 export const isAscii = (text: string) => /^[\u0000-\u007F]*$/.test(text)
 
-function pairs(run: string): string[] {
+function bigrams(run: string): string[] {
   const characters = [...run]
   return characters.slice(1).map((character, index) => `${characters[index]}${character}`)
 }
 
-const lastOf = (run: string) => [...run].at(-1) ?? ''
+const lastCharacter = (run: string) => [...run].at(-1) ?? ''

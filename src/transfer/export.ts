@@ -2,15 +2,15 @@ import { once } from 'node:events'
 import type { Writable } from 'node:stream'
 import { categoryStore } from '../catalogue/categories.ts'
 import { type AppReview, type NamedAppRow, reviewColumns } from '../catalogue/store.ts'
-import { unreviewedOf } from '../catalogue/unreviewed-changes.ts'
+import { parseUnreviewed } from '../catalogue/unreviewed-changes.ts'
 import type { Database } from '../db/database.ts'
 import type { Connection } from '../db/dialect.ts'
-import { slices } from '../util/chunk.ts'
+import { chunk } from '../util/chunk.ts'
 import type { CategoryLine, Line } from './line.ts'
 
 type ExportedApp = NamedAppRow & { reviews: AppReview[] }
 
-export type Exported = {
+export type ExportResult = {
   apps: number
   categories: number
   /** What the next export is given to write what has changed since this one. */
@@ -20,17 +20,17 @@ export type Exported = {
 /** Apps read at a time. */
 const pageSize = 200
 /** Ids of changed apps found at a time: each time all that have changed are gone through. */
-const idsAtOnce = 20_000
+const idBatchSize = 20_000
 
 /** Milliseconds by which the clocks of those who write may differ, or one may be set back. */
-const clockSlack = 60_000
+const maxClockSkew = 60_000
 
 /**
  * Writes the catalogue as a file of its lines: its categories, then its apps, deleted ones too, in the order of their ids. With
  * `since`, those alone that have changed since that time; more may be among them. All of it is of one moment.
  */
-export async function exportCatalogue(database: Database, output: Writable, since?: string): Promise<Exported> {
-  const next = new Date((await database.horizon()).getTime() - clockSlack).toISOString()
+export async function exportCatalogue(database: Database, output: Writable, since?: string): Promise<ExportResult> {
+  const next = new Date((await database.committedBefore()).getTime() - maxClockSkew).toISOString()
   const write = async (line: Line | CategoryLine) => {
     // Whoever closed it is told of why: it drains no more.
     if (output.destroyed) throw output.errored ?? new Error('what the export is written to was closed')
@@ -42,10 +42,10 @@ export async function exportCatalogue(database: Database, output: Writable, sinc
     const categories = await changedCategories(connection, since)
     for (const category of categories) await write({ category })
     let apps = 0
-    for await (const ids of idsOf(connection, since)) {
-      const rows = await appsOf(connection, ids)
+    for await (const ids of appIdPages(connection, since)) {
+      const rows = await readApps(connection, ids)
       apps += rows.length
-      for (const app of rows) await write(lineOf(app, slugs))
+      for (const app of rows) await write(toLine(app, slugs))
     }
     return { apps, categories: categories.length, next }
   })
@@ -55,7 +55,7 @@ const changedCategories = ({ sql }: Connection, since = '') =>
   sql('categories').where('changed_at', '>=', since).orderBy('id').select('id', 'slug', 'name', 'created_at')
 
 /** Ids of apps, by pages. */
-async function* idsOf({ sql }: Connection, since: string | undefined): AsyncGenerator<number[]> {
+async function* appIdPages({ sql }: Connection, since: string | undefined): AsyncGenerator<number[]> {
   const ids = () => {
     if (since === undefined) return sql('apps').select('id').as('wanted')
     const renamed = (table: 'developers' | 'categories') => sql(table).where('changed_at', '>=', since).select('id')
@@ -69,15 +69,15 @@ async function* idsOf({ sql }: Connection, since: string | undefined): AsyncGene
       .as('wanted')
   }
   for (let last = 0; ; ) {
-    const found: number[] = await sql(ids()).where('id', '>', last).orderBy('id').limit(idsAtOnce).pluck('id')
-    yield* slices(found, pageSize)
-    if (found.length < idsAtOnce) return
+    const found: number[] = await sql(ids()).where('id', '>', last).orderBy('id').limit(idBatchSize).pluck('id')
+    yield* chunk(found, pageSize)
+    if (found.length < idBatchSize) return
     last = found.at(-1) ?? 0
   }
 }
 
-async function appsOf({ sql, jsonRows, rowsOf }: Connection, ids: number[]): Promise<ExportedApp[]> {
-  const reviews = jsonRows('reviews where app_id = apps.id', reviewColumns, 'order by id')
+async function readApps({ sql, jsonSubquery, parseJsonRows }: Connection, ids: number[]): Promise<ExportedApp[]> {
+  const reviews = jsonSubquery('reviews where app_id = apps.id', reviewColumns, 'order by id')
   const apps = await sql('apps')
     .join('developers', 'developers.id', 'apps.developer_id')
     .join('categories', 'categories.id', 'apps.category_id')
@@ -90,11 +90,11 @@ async function appsOf({ sql, jsonRows, rowsOf }: Connection, ids: number[]): Pro
       'categories.slug as category_slug',
       sql.raw(`${reviews} as reviews`),
     )
-  return apps.map((app) => ({ ...app, reviews: rowsOf(app.reviews) }))
+  return apps.map((app) => ({ ...app, reviews: parseJsonRows(app.reviews) }))
 }
 
 /** All that a line can say: what is not set is null. */
-const lineOf = (app: ExportedApp, categorySlugs: Map<number, string>): Required<Line> => ({
+const toLine = (app: ExportedApp, categorySlugs: Map<number, string>): Required<Line> => ({
   id: app.id,
   name: app.name,
   short_description: app.short_description,
@@ -114,11 +114,11 @@ const lineOf = (app: ExportedApp, categorySlugs: Map<number, string>): Required<
   approved_at: app.approved_at,
   deleted_at: app.deleted_at,
   unreviewed_since: app.unreviewed_since,
-  unreviewed_changes: app.unreviewed_since === null ? null : unreviewedLine(app, categorySlugs),
+  unreviewed_changes: app.unreviewed_since === null ? null : toLineChanges(app, categorySlugs),
   reviews: app.reviews,
 })
 
-function unreviewedLine(app: ExportedApp, categorySlugs: Map<number, string>) {
-  const { category_id, ...texts } = unreviewedOf(app)
+function toLineChanges(app: ExportedApp, categorySlugs: Map<number, string>) {
+  const { category_id, ...texts } = parseUnreviewed(app)
   return { ...texts, ...(category_id !== undefined && { category: categorySlugs.get(category_id) ?? null }) }
 }

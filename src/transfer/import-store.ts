@@ -1,76 +1,78 @@
 import type { Actor } from '../audit/store.ts'
 import { categoryStore } from '../catalogue/categories.ts'
-import { isNumbered } from '../catalogue/slug.ts'
-import { appStore, differs, laterThan } from '../catalogue/store.ts'
-import { freeSlugs } from '../catalogue/unique-slugs.ts'
+import { isNumberedSlug } from '../catalogue/slug.ts'
+import { appStore, hasChanges, timestampAfter } from '../catalogue/store.ts'
+import { uniqueSlugs } from '../catalogue/unique-slugs.ts'
 import type { Problem } from '../contract/contract.ts'
-import { Refusal } from '../contract/errors.ts'
+import { OperatorError } from '../contract/errors.ts'
 import type { Connection } from '../db/dialect.ts'
 import type { ReviewRow } from '../db/tables.ts'
 import {
-  conflicts,
-  givers,
-  insteadIdentity,
-  isPlan,
-  isSame,
-  isStrangers,
-  isUnnamed,
-  type KnownApp,
+  type AppPlan,
+  type ExistingApp,
+  findConflicts,
+  hasSameReviews,
+  isAppPlan,
+  isForeignSlug,
+  isKnownByName,
+  type LineOutcome,
   lineChanges,
   type MatchedLine,
-  matched,
+  matchLine,
   nameIdentity,
-  newRow,
-  type Outcome,
-  type Plan,
+  type ParsedCategory,
+  type ParsedLine,
   packageIdentity,
-  planOf,
-  type ReadyCategory,
-  type ReadyLine,
+  packageNameGivers,
+  planLine,
+  replacedSlugIdentity,
   slugIdentity,
+  splitRepeats,
   takesPackageName,
-  withoutRepeats,
+  toNewRow,
 } from './app-plan.ts'
-import { categoryPlans, isCategoryPlan, isRename } from './category-plan.ts'
+import { isCategoryPlan, isRename, planCategories } from './category-plan.ts'
 import { type Line, type LineCategory, type LineReview, problem } from './line.ts'
 
 /** Developers by name, and whether search knows them by that alone: one that is being renamed has two. */
 type Owners = Map<string, { id: number; hasOneName: boolean }>
 
-type Terms = { actor: Actor; onlyNew: boolean; now: string }
+type ApplyOptions = { actor: Actor; onlyNew: boolean; now: string }
 
 export const importStore = (connection: Connection) => {
-  const { sql, newIds, insertion, lock } = connection
+  const { sql, allocateIds, prepareInsert, lock } = connection
   const apps = appStore(connection)
   // Found before in this transaction, which keeps them as they are.
   const developers: Owners = new Map()
 
   /** Writes a batch of lines: first its categories, which an export has before the apps that are in them. */
-  async function apply(lines: (ReadyLine | ReadyCategory)[], terms: Terms): Promise<Outcome[]> {
-    const ofCategories = lines.filter((line) => 'category' in line)
-    const ofApps = lines.filter((line) => 'line' in line)
-    const categories = (await applyCategories(ofCategories, terms)).values()
-    const apps = (await applyApps(ofApps, terms)).values()
+  async function applyBatch(lines: (ParsedLine | ParsedCategory)[], options: ApplyOptions): Promise<LineOutcome[]> {
+    const categoryLines = lines.filter((line) => 'category' in line)
+    const appLines = lines.filter((line) => 'line' in line)
+    const categories = (await applyCategories(categoryLines, options)).values()
+    const apps = (await applyApps(appLines, options)).values()
     return lines.map((line) => ('category' in line ? categories : apps).next().value ?? [])
   }
 
-  async function applyCategories(lines: ReadyCategory[], { actor, onlyNew }: Terms): Promise<Outcome[]> {
+  async function applyCategories(lines: ParsedCategory[], { actor, onlyNew }: ApplyOptions): Promise<LineOutcome[]> {
     if (lines.length === 0) return []
     const categories = categoryStore(connection)
-    const plans = categoryPlans(
-      await categories.allToChange(),
+    const plans = planCategories(
+      await categories.lockAll(),
       lines.map(({ category }) => category),
     )
     const renames = onlyNew ? [] : plans.filter(isCategoryPlan).filter(isRename)
     await categories.renameAll(
-      renames.flatMap(({ known, line: { slug, name } }) => (known ? { before: known, after: { slug, name } } : [])),
+      renames.flatMap(({ existing, line: { slug, name } }) =>
+        existing ? { before: existing, after: { slug, name } } : [],
+      ),
       actor,
     )
     const given = new Set<number | Problem>((await categories.all()).map(({ id }) => id))
-    const outcomes: Outcome[] = []
+    const outcomes: LineOutcome[] = []
     for (const plan of plans) {
       if (!isCategoryPlan(plan)) outcomes.push(plan)
-      else if (plan.known) outcomes.push(renames.includes(plan) ? 'updated' : 'unchanged')
+      else if (plan.existing) outcomes.push(renames.includes(plan) ? 'updated' : 'unchanged')
       else {
         const added = await addCategory(plan.line, given, actor)
         if (typeof added === 'number') given.add(added)
@@ -84,25 +86,29 @@ export const importStore = (connection: Connection) => {
    * Writes a batch of lines, no two of which make the same claim; returns what became of each. A line that cannot be
    * written has its problems and leaves nothing behind.
    */
-  async function applyApps(lines: ReadyLine[], terms: Terms, isLast = false): Promise<Outcome[]> {
-    const known = await knownApps(lines.map(({ line }) => line))
-    const [first, again] = withoutRepeats(lines.map((ready) => matched(known, ready)))
-    const outcomes = await applyOnce(first, terms, isLast)
-    if (again.length === 0) return outcomes
+  async function applyApps(lines: ParsedLine[], options: ApplyOptions, isLast = false): Promise<LineOutcome[]> {
+    const existing = await findExistingApps(lines.map(({ line }) => line))
+    const [first, repeated] = splitRepeats(lines.map((ready) => matchLine(existing, ready)))
+    const outcomes = await applyOnce(first, options, isLast)
+    if (repeated.length === 0) return outcomes
     // Two identities of one app: the second line must find what the first wrote.
-    const later = await applyApps(again, terms, isLast)
+    const deferred = await applyApps(repeated, options, isLast)
     const results = new Map(
-      [...first, ...again].map(({ number }, index) => [number, outcomes[index] ?? later[index - first.length]]),
+      [...first, ...repeated].map(({ number }, index) => [number, outcomes[index] ?? deferred[index - first.length]]),
     )
     return lines.map(({ number }) => results.get(number) ?? [])
   }
 
-  async function applyOnce(lines: MatchedLine[], { actor, onlyNew, now }: Terms, isLast: boolean): Promise<Outcome[]> {
-    const wanted = onlyNew ? lines.filter(({ known }) => known.length === 0) : lines
+  async function applyOnce(
+    lines: MatchedLine[],
+    { actor, onlyNew, now }: ApplyOptions,
+    isLast: boolean,
+  ): Promise<LineOutcome[]> {
+    const wanted = onlyNew ? lines.filter(({ existing }) => existing.length === 0) : lines
     const problems = new Map(
       wanted.map((line) => {
-        const wrong = conflicts(line)
-        return [line, !isLast && wrong.length > 0 && takesPackageName(line) ? ('later' as const) : wrong]
+        const wrong = findConflicts(line)
+        return [line, !isLast && wrong.length > 0 && takesPackageName(line) ? ('deferred' as const) : wrong]
       }),
     )
     const categories = await categoryIds(
@@ -111,31 +117,33 @@ export const importStore = (connection: Connection) => {
     )
     const plans = lines.map((line) => {
       const wrong = problems.get(line)
-      if (!wrong || wrong === 'later') return wrong
-      return wrong.length > 0 ? wrong : planOf(line, categories)
+      if (!wrong || wrong === 'deferred') return wrong
+      return wrong.length > 0 ? wrong : planLine(line, categories)
     })
 
-    const accepted = plans.filter((plan) => plan !== undefined && plan !== 'later').filter(isPlan)
-    const reviews = await reviewsOf(accepted.flatMap(({ line, known }) => (line.reviews && known ? known.id : [])))
-    const owners = await ownersOf(
+    const accepted = plans.filter((plan) => plan !== undefined && plan !== 'deferred').filter(isAppPlan)
+    const reviews = await reviewsOf(
+      accepted.flatMap(({ line, existing }) => (line.reviews && existing ? existing.id : [])),
+    )
+    const owners = await findOrAddOwners(
       accepted.map(({ line }) => line),
       now,
     )
     await create(
-      accepted.filter(({ known }) => !known),
+      accepted.filter(({ existing }) => !existing),
       owners,
       actor,
       now,
     )
-    const changed = new Set<Plan>()
+    const changed = new Set<AppPlan>()
     for (const plan of accepted) {
-      if (plan.known && (await update(plan, plan.known, owners, reviews, actor, now))) changed.add(plan)
+      if (plan.existing && (await update(plan, plan.existing, owners, reviews, actor, now))) changed.add(plan)
     }
     return plans.map((plan) => {
       if (!plan) return 'unchanged'
-      if (plan === 'later') return plan
-      if (!isPlan(plan)) return plan
-      if (!plan.known) return plan.hasStrangersSlug ? 'created with another slug' : 'created'
+      if (plan === 'deferred') return plan
+      if (!isAppPlan(plan)) return plan
+      if (!plan.existing) return plan.hasForeignSlug ? 'created with another slug' : 'created'
       return changed.has(plan) ? 'updated' : 'unchanged'
     })
   }
@@ -161,16 +169,16 @@ export const importStore = (connection: Connection) => {
       const kept = id !== undefined && !given.has(id) ? id : undefined
       return (await categoryStore(connection).add(slug, name, actor, { id: kept, created_at })).id
     } catch (error) {
-      if (error instanceof Refusal) return problem('/category', error.message)
+      if (error instanceof OperatorError) return problem('/category', error.message)
       throw error
     }
   }
 
   /** The apps that are there already, by each of the identities that the lines have. */
-  async function knownApps(lines: Line[]): Promise<Map<string, KnownApp[]>> {
+  async function findExistingApps(lines: Line[]): Promise<Map<string, ExistingApp[]>> {
     const packages = lines.flatMap(({ package_name }) => package_name?.toLowerCase() ?? [])
     const slugs = lines.flatMap(({ slug }) => slug ?? [])
-    const names = await ownersAnd('name', lines.filter(isUnnamed))
+    const names = await withOwnerIds('name', lines.filter(isKnownByName))
     const found = async (columns: string | string[], values: readonly (string | readonly (string | number)[])[]) => {
       if (values.length === 0) return []
       await lock('apps', columns, values)
@@ -182,39 +190,41 @@ export const importStore = (connection: Connection) => {
           .select('apps.*', 'developers.name as developer_name')
       )
     }
-    const known = new Map<string, KnownApp[]>()
+    const existing = new Map<string, ExistingApp[]>()
     for (const app of await found('apps.package_key', packages))
-      known.set(packageIdentity(app.package_key ?? ''), [app])
-    for (const app of await found('apps.slug', slugs)) known.set(slugIdentity(app.slug), [app])
+      existing.set(packageIdentity(app.package_key ?? ''), [app])
+    for (const app of await found('apps.slug', slugs)) existing.set(slugIdentity(app.slug), [app])
     const named = (await found(['apps.developer_id', 'apps.name'], names)).filter((app) => app.package_key === null)
     for (const [identity, all] of Map.groupBy(named, (app) => nameIdentity(app.developer_name, app.name))) {
       const kept = all.filter((app) => app.deleted_at === null)
-      known.set(identity, kept.length > 0 ? kept : all.slice(0, 1))
+      existing.set(identity, kept.length > 0 ? kept : all.slice(0, 1))
     }
     const others = lines.filter(({ slug }) => slug !== undefined)
-    const strangers = others.filter((line) => isStrangers(line, known.get(slugIdentity(line.slug ?? ''))?.[0]))
+    const withForeignSlug = others.filter((line) =>
+      isForeignSlug(line, existing.get(slugIdentity(line.slug ?? ''))?.[0]),
+    )
     // A time of creation tells more than a name, which changes.
-    const timed = strangers.filter(({ created_at }) => created_at !== undefined)
-    const untimed = strangers.filter(({ created_at }) => created_at === undefined)
-    const instead = [
-      ...(await found(['apps.developer_id', 'apps.created_at'], await ownersAnd('created_at', timed))),
-      ...(await found(['apps.developer_id', 'apps.name'], await ownersAnd('name', untimed))),
+    const timed = withForeignSlug.filter(({ created_at }) => created_at !== undefined)
+    const untimed = withForeignSlug.filter(({ created_at }) => created_at === undefined)
+    const renumbered = [
+      ...(await found(['apps.developer_id', 'apps.created_at'], await withOwnerIds('created_at', timed))),
+      ...(await found(['apps.developer_id', 'apps.name'], await withOwnerIds('name', untimed))),
     ]
-    for (const { developer_name, slug = '', created_at, name } of strangers) {
-      const given = instead.filter(
+    for (const { developer_name, slug = '', created_at, name } of withForeignSlug) {
+      const given = renumbered.filter(
         (app) =>
           app.developer_name === developer_name &&
           (created_at === undefined ? app.name === name : app.created_at === created_at) &&
-          isNumbered(app.slug, slug),
+          isNumberedSlug(app.slug, slug),
       )
-      known.set(insteadIdentity(developer_name, slug), given)
+      existing.set(replacedSlugIdentity(developer_name, slug), given)
     }
-    return known
+    return existing
   }
 
   /** What lines say in a field, each with the id of its owner; nothing of owners who are not there. */
-  async function ownersAnd(field: 'name' | 'created_at', lines: Line[]): Promise<(readonly [number, string])[]> {
-    const owners = await knownDevelopers(lines.map(({ developer_name }) => developer_name))
+  async function withOwnerIds(field: 'name' | 'created_at', lines: Line[]): Promise<(readonly [number, string])[]> {
+    const owners = await findDevelopers(lines.map(({ developer_name }) => developer_name))
     return lines.flatMap((line) => {
       const owner = owners.get(line.developer_name)
       const value = line[field]
@@ -223,28 +233,28 @@ export const importStore = (connection: Connection) => {
   }
 
   /** Those of the names who are there, and others. */
-  async function knownDevelopers(names: string[]): Promise<Owners> {
-    const sought = [...new Set(names)].filter((name) => !developers.has(name))
-    if (sought.length === 0) return developers
+  async function findDevelopers(names: string[]): Promise<Owners> {
+    const missing = [...new Set(names)].filter((name) => !developers.has(name))
+    if (missing.length === 0) return developers
     // Shared, so that none is given another name before what is written of it is there.
-    const rows = await sql('developers').whereIn('name', sought).forShare().select('id', 'name', 'next_name')
+    const rows = await sql('developers').whereIn('name', missing).forShare().select('id', 'name', 'next_name')
     for (const { id, name, next_name } of rows) developers.set(name, { id, hasOneName: next_name === null })
     return developers
   }
 
   /** Developers by name, new ones being made. */
-  async function ownersOf(lines: Line[], now: string): Promise<Owners> {
+  async function findOrAddOwners(lines: Line[], now: string): Promise<Owners> {
     const names = [...new Set(lines.map(({ developer_name }) => developer_name))]
-    const owners = await knownDevelopers(names)
+    const owners = await findDevelopers(names)
     const added = names.filter((name) => !owners.has(name))
     if (added.length === 0) return owners
-    const ids = await newIds(
+    const ids = await allocateIds(
       'developers',
       added.map(() => undefined),
     )
     const changed_at = new Date().toISOString()
     const rows = added.map((name, index) => ({ id: ids[index] ?? 0, name, created_at: now, changed_at }))
-    await insertion('developers', rows)()
+    await prepareInsert('developers', rows)()
     for (const { name, id } of rows) owners.set(name, { id, hasOneName: true })
     return owners
   }
@@ -255,34 +265,34 @@ export const importStore = (connection: Connection) => {
   }
 
   /** Those of the wanted ids that a table does not have yet; of one that is wanted twice, the first. */
-  async function freeIds(table: 'apps' | 'reviews', wanted: (number | undefined)[]): Promise<(number | undefined)[]> {
+  async function unusedIds(table: 'apps' | 'reviews', wanted: (number | undefined)[]): Promise<(number | undefined)[]> {
     const ids = wanted.filter((id) => id !== undefined)
-    const there = new Set<number>(
+    const taken = new Set<number>(
       ids.length === 0 ? [] : await sql<{ id: number }>(table).whereIn('id', ids).pluck('id'),
     )
     return wanted.map((id) => {
-      if (id === undefined || there.has(id)) return undefined
-      there.add(id)
+      if (id === undefined || taken.has(id)) return undefined
+      taken.add(id)
       return id
     })
   }
 
-  async function create(plans: Plan[], owners: Owners, actor: Actor, now: string) {
-    const ids = await freeIds(
+  async function create(plans: AppPlan[], owners: Owners, actor: Actor, now: string) {
+    const ids = await unusedIds(
       'apps',
       plans.map(({ line }) => line.id),
     )
-    const ownerOf = ({ line }: Plan) => owners.get(line.developer_name)
-    const displaced = plans.filter(({ hasStrangersSlug }) => hasStrangersSlug).map(({ line }) => line.slug ?? '')
+    const ownerOf = ({ line }: AppPlan) => owners.get(line.developer_name)
+    const foreignSlugs = plans.filter(({ hasForeignSlug }) => hasForeignSlug).map(({ line }) => line.slug ?? '')
     const given = plans.flatMap(({ line }) => line.slug ?? [])
-    const slugs = (await freeSlugs(connection, displaced, given)).values()
+    const slugs = (await uniqueSlugs(connection, foreignSlugs, given)).values()
     const reviews = plans.map(({ line }) => line.reviews ?? [])
-    const reviewIds = await freeReviewIds(reviews.flat())
+    const reviewIds = await unusedReviewIds(reviews.flat())
     await apps.insertAll(
       'app import',
       plans.map((plan, index) => ({
         app: withId(
-          newRow(plan, plan.hasStrangersSlug ? slugs.next().value : plan.line.slug, ownerOf(plan)?.id ?? 0, now),
+          toNewRow(plan, plan.hasForeignSlug ? slugs.next().value : plan.line.slug, ownerOf(plan)?.id ?? 0, now),
           ids[index],
         ),
         at: now,
@@ -291,7 +301,7 @@ export const importStore = (connection: Connection) => {
       })),
       actor,
       (inserted) =>
-        insertion(
+        prepareInsert(
           'reviews',
           inserted
             .flatMap((app, index) => (reviews[index] ?? []).map((review) => ({ ...review, app_id: app.id })))
@@ -300,47 +310,47 @@ export const importStore = (connection: Connection) => {
     )
   }
 
-  const freeReviewIds = (reviews: LineReview[]) =>
-    freeIds(
+  const unusedReviewIds = (reviews: LineReview[]) =>
+    unusedIds(
       'reviews',
       reviews.map(({ id }) => id),
     )
 
   /** Whether anything of the app changed. */
   async function update(
-    plan: Plan,
-    known: KnownApp,
+    plan: AppPlan,
+    existing: ExistingApp,
     owners: Owners,
     reviews: Map<number, ReviewRow[]>,
     actor: Actor,
     now: string,
   ): Promise<boolean> {
     const { line } = plan
-    const changes = lineChanges(plan, known, owners.get(line.developer_name)?.id ?? 0, now)
-    if (line.reviews !== undefined && !isSame(line.reviews, reviews.get(known.id) ?? [])) {
-      await sql('reviews').where({ app_id: known.id }).delete()
-      const ids = await freeReviewIds(line.reviews)
-      await insertion(
+    const changes = lineChanges(plan, existing, owners.get(line.developer_name)?.id ?? 0, now)
+    if (line.reviews !== undefined && !hasSameReviews(line.reviews, reviews.get(existing.id) ?? [])) {
+      await sql('reviews').where({ app_id: existing.id }).delete()
+      const ids = await unusedReviewIds(line.reviews)
+      await prepareInsert(
         'reviews',
-        line.reviews.map((review, index) => ({ ...review, app_id: known.id, id: ids[index] })),
+        line.reviews.map((review, index) => ({ ...review, app_id: existing.id, id: ids[index] })),
       )()
       // The app as others see it changes, even where no column of its own does.
-      changes.updated_at ??= laterThan(known.updated_at)
+      changes.updated_at ??= timestampAfter(existing.updated_at)
     }
-    if (!differs(known, changes)) return false
-    await apps.save('app import', known, changes, actor)
+    if (!hasChanges(existing, changes)) return false
+    await apps.save('app import', existing, changes, actor)
     return true
   }
 
   /** Writes the lines that were to be written later, all together: so they may exchange package names. */
-  async function applyLast(lines: ReadyLine[], terms: Terms): Promise<Outcome[]> {
-    const known = await knownApps(lines.map(({ line }) => line))
-    const ids = givers(lines.map((ready) => matched(known, ready)))
+  async function applyDeferred(lines: ParsedLine[], options: ApplyOptions): Promise<LineOutcome[]> {
+    const existing = await findExistingApps(lines.map(({ line }) => line))
+    const ids = packageNameGivers(lines.map((ready) => matchLine(existing, ready)))
     await sql('apps').whereIn('id', ids).update({ package_name: null, package_key: null })
-    return applyApps(lines, terms, true)
+    return applyApps(lines, options, true)
   }
 
-  return { apply, applyLast }
+  return { applyBatch, applyDeferred }
 }
 
 const withId = <T extends object>(row: T, id: number | undefined): T & { id?: number } =>

@@ -3,9 +3,9 @@ import addFormats from 'ajv-formats'
 import document from '../../generated/openapi.json' with { type: 'json' }
 import type { AppChanges, Problem } from '../contract/contract.ts'
 import { categoryNameRule, developerNameRule, reasonRule, reviewerNameRule } from '../contract/field-rules.ts'
-import { objectProblems, repeatedField, unpatterned } from '../contract/validation.ts'
+import { duplicateField, objectProblems, textProblems } from '../contract/validation.ts'
 import type { AppStatus } from '../db/tables.ts'
-import { lineIn } from './rejects.ts'
+import { unwrapReject } from './rejects.ts'
 
 /** A line of a catalogue file: one app with all that belongs to it. What it leaves out stays; null says that it is not set. */
 export type Line = {
@@ -66,11 +66,11 @@ export const lineSchema = {
   properties: {
     id: { ...schemas.AppId, description: 'Kept where no app of the database has it; else a new one is given.' },
     name: schemas.NewAppName,
-    short_description: orNull(schemas.NewShortDescription),
+    short_description: nullable(schemas.NewShortDescription),
     description: schemas.NewAppDescription,
     version: { ...schemas.NewAppVersion, default: defaultVersion },
     package_name: {
-      ...orNull(schemas.PackageName),
+      ...nullable(schemas.PackageName),
       description:
         'An app that is there already is known by its id, slug and created_at together, whoever owns it; or else by its package_name; or else by its slug, if the developer is the same; or else, without package_name and slug, by its developer_name and exact name, if it has no package name.',
     },
@@ -102,16 +102,16 @@ export const lineSchema = {
     },
     status: { ...schemas.AppStatus, default: 'pending' },
     rejection_reason: {
-      ...orNull(reasonRule),
+      ...nullable(reasonRule),
       description: 'With the status `rejected` alone, and always.',
     },
     total_downloads: { ...schemas.Downloads, default: 0 },
     average_rating: {
-      ...orNull(schemas.AverageRating),
+      ...nullable(schemas.AverageRating),
       description: 'Mean of the ratings that came without a review, beside those of the reviews: 1 to 5, or 0 of none.',
     },
     rating_count: {
-      ...orNull(schemas.RatingCount),
+      ...nullable(schemas.RatingCount),
       // The sum of so many, in hundredths, is a number that every program can tell.
       maximum: 1_000_000_000_000,
       description: 'How many ratings that is the mean of; 1 where it is left out.',
@@ -119,16 +119,16 @@ export const lineSchema = {
     created_at: { ...Timestamp, description: 'When the app was created; the time of the import where it is left out.' },
     updated_at: { ...Timestamp, description: 'When the app last changed.' },
     approved_at: {
-      ...orNull(Timestamp),
+      ...nullable(Timestamp),
       description: 'First approval; an approved app without it was approved when it was created.',
     },
     deleted_at: {
-      ...orNull(Timestamp),
+      ...nullable(Timestamp),
       description:
         'Of an app that is gone, and keeps its id, slug and package name. null brings back one that is deleted here, if the updated_at of the line is later.',
     },
     unreviewed_since: {
-      ...orNull(Timestamp),
+      ...nullable(Timestamp),
       description: 'Since when the owner has changed what an operator last decided on, and none has looked at it.',
     },
     unreviewed_changes: {
@@ -137,10 +137,10 @@ export const lineSchema = {
       additionalProperties: false,
       properties: {
         name: schemas.AppName,
-        short_description: orNull(schemas.ShortDescription),
+        short_description: nullable(schemas.ShortDescription),
         description: schemas.AppDescription,
         version: schemas.AppVersion,
-        package_name: orNull(schemas.PackageName),
+        package_name: nullable(schemas.PackageName),
         category: CategorySlug,
       } satisfies Record<keyof LineChanges, object>,
     },
@@ -167,7 +167,7 @@ function validator(): ValidateFunction<Line | CategoryLine> {
   if (compiled) return compiled
   const isTime = addFormats.default(new Ajv()).compile({ type: 'string', format: 'date-time' })
   const ajv = addFormats.default(new Ajv({ allErrors: true, verbose: true, strict: false }))
-  ajv.addFormat('date-time', (text) => storedTime.test(text) || isTime(text))
+  ajv.addFormat('date-time', (text) => utcTimestamp.test(text) || isTime(text))
   compiled = ajv.compile<Line | CategoryLine>(lineSchema)
   return compiled
 }
@@ -186,17 +186,17 @@ export function readLine(text: string): Line | CategoryLine | Problem[] {
 function read(text: string): Line | CategoryLine | Problem[] {
   const whole = parse(text)
   if (whole === undefined) return [problem('', 'is not valid JSON')]
-  const repeated = repeatedField(text)
+  const repeated = duplicateField(text)
   if (repeated) return [repeated]
-  const line = trimmed(lineIn(whole))
+  const line = trimTexts(unwrapReject(whole))
   const validate = validator()
   if (!validate(line)) return objectProblems(validate.errors ?? [])
-  const problems = unpatterned(line)
-  if (typeof line.category !== 'string') problems.push(...inUtc(line.category, '/category'))
+  const problems = textProblems(line)
+  if (typeof line.category !== 'string') problems.push(...convertToUtc(line.category, '/category'))
   if (isCategoryLine(line)) return problems.length > 0 ? problems : line
   problems.push(
-    ...inUtc(line, ''),
-    ...(line.reviews ?? []).flatMap((review, index) => inUtc(review, `/reviews/${index}`)),
+    ...convertToUtc(line, ''),
+    ...(line.reviews ?? []).flatMap((review, index) => convertToUtc(review, `/reviews/${index}`)),
   )
   if ((line.status === 'rejected') !== isSet(line.rejection_reason)) {
     problems.push(problem('/rejection_reason', 'goes with the status rejected: both or neither'))
@@ -229,25 +229,25 @@ function parse(text: string): unknown {
 }
 
 /** White space around texts goes, in the value itself: it was parsed for this alone. */
-function trimmed(value: unknown): unknown {
+function trimTexts(value: unknown): unknown {
   if (typeof value === 'string') return value.trim()
   if (typeof value !== 'object' || value === null) return value
   const parts = value as Record<string, unknown>
   for (const name of Object.keys(parts)) {
     const part = parts[name]
-    const kept = trimmed(part)
+    const kept = trimTexts(part)
     if (kept !== part) parts[name] = kept
   }
   return value
 }
 
 /** Writes times as they are stored; the problems of those that are none, such as a leap second. */
-function inUtc(times: Partial<Record<(typeof timeFields)[number], string | null>>, where: string): Problem[] {
+function convertToUtc(times: Partial<Record<(typeof timeFields)[number], string | null>>, where: string): Problem[] {
   const problems: Problem[] = []
   for (const field of timeFields) {
     const text = times[field]
     if (!isSet(text)) continue
-    if (storedTime.test(text)) continue
+    if (utcTimestamp.test(text)) continue
     const time = Date.parse(text)
     if (Number.isNaN(time)) {
       problems.push(problem(`${where}/${field}`, 'is no time that there is'))
@@ -262,12 +262,12 @@ function inUtc(times: Partial<Record<(typeof timeFields)[number], string | null>
 }
 
 /** A time as it is stored, on a day that every month has: most are such, and need no more looking at. */
-const storedTime = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3])(?::[0-5]\d){2}\.\d{3}Z$/
+const utcTimestamp = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3])(?::[0-5]\d){2}\.\d{3}Z$/
 
 const timeFields = ['created_at', 'updated_at', 'approved_at', 'deleted_at', 'unreviewed_since'] as const
 
 /** A function, not a constant: what stands above calls it. */
-function orNull<Schema extends { type: string }>(schema: Schema) {
+function nullable<Schema extends { type: string }>(schema: Schema) {
   return { ...schema, type: [schema.type, 'null'] }
 }
 

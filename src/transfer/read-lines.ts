@@ -6,17 +6,17 @@ import { createGunzip } from 'node:zlib'
 export type TextLine = { number: number; bytes: Buffer; text: string } | { number: number; problem: string }
 
 /** Bytes. Far more than an app with all its reviews; without it a file without line breaks would fill the memory. */
-const longest = 16 * 1024 * 1024
+const maxLineBytes = 16 * 1024 * 1024
 
 /** The lines of a file, gzip or not; blank ones are counted and passed over. */
-export async function* linesOf(source: AsyncIterable<Buffer>): AsyncGenerator<TextLine> {
+export async function* readLines(source: AsyncIterable<Buffer>): AsyncGenerator<TextLine> {
   let number = 0
-  for await (const line of split(await unzipped(source))) {
+  for await (const line of splitLines(await gunzipIfNeeded(source))) {
     number++
-    if (line === undefined) yield { number, problem: `is longer than ${longest / 1024 / 1024} MiB` }
+    if (line === undefined) yield { number, problem: `is longer than ${maxLineBytes / 1024 / 1024} MiB` }
     else if (!isUtf8(line)) yield { number, problem: 'is not UTF-8' }
     else {
-      const bytes = number === 1 ? withoutMark(line) : line
+      const bytes = number === 1 ? withoutByteOrderMark(line) : line
       const text = bytes.toString()
       if (text.trim() !== '') yield { number, bytes, text }
     }
@@ -24,21 +24,21 @@ export async function* linesOf(source: AsyncIterable<Buffer>): AsyncGenerator<Te
 }
 
 /** A byte order mark is no part of the first line (RFC 8259, section 8.1). */
-const withoutMark = (line: Buffer) => (line.indexOf('\uFEFF') === 0 ? line.subarray(3) : line)
+const withoutByteOrderMark = (line: Buffer) => (line.indexOf('\uFEFF') === 0 ? line.subarray(3) : line)
 
 /** Cuts at line feeds; undefined for a line that is too long. */
-async function* split(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer | undefined> {
+async function* splitLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer | undefined> {
   let parts: Buffer[] = []
   let length = 0
   const line = () => {
-    const bytes = length > longest ? undefined : Buffer.concat(parts)
+    const bytes = length > maxLineBytes ? undefined : Buffer.concat(parts)
     parts = []
     length = 0
     return bytes
   }
   const add = (part: Buffer) => {
     length += part.length
-    if (length > longest) parts = []
+    if (length > maxLineBytes) parts = []
     else parts.push(part)
   }
   for await (const chunk of chunks) {
@@ -54,7 +54,7 @@ async function* split(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer | un
 }
 
 /** By its first two bytes (RFC 1952, section 2.3.1), whatever the file is called. */
-async function unzipped(source: AsyncIterable<Buffer>): Promise<AsyncIterable<Buffer>> {
+async function gunzipIfNeeded(source: AsyncIterable<Buffer>): Promise<AsyncIterable<Buffer>> {
   const iterator = source[Symbol.asyncIterator]()
   let head = Buffer.alloc(0)
   while (head.length < 2) {
@@ -62,13 +62,13 @@ async function unzipped(source: AsyncIterable<Buffer>): Promise<AsyncIterable<Bu
     if (done) break
     head = Buffer.concat([head, value])
   }
-  const whole = joined(head, iterator)
+  const whole = prepend(head, iterator)
   if (head[0] !== 0x1f || head[1] !== 0x8b) return whole
   // What goes wrong on either side reaches the reader of the last stream.
   return pipeline(Readable.from(whole), createGunzip(), () => {})
 }
 
-async function* joined(head: Buffer, rest: AsyncIterator<Buffer>): AsyncGenerator<Buffer> {
+async function* prepend(head: Buffer, rest: AsyncIterator<Buffer>): AsyncGenerator<Buffer> {
   yield head
   for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value
 }

@@ -1,5 +1,5 @@
 import type { Problem } from '../contract/contract.ts'
-import { repeatedField } from '../contract/validation.ts'
+import { duplicateField } from '../contract/validation.ts'
 
 /** What is said of a refused line. Mended where it stands, it is a line that import reads. */
 export type Reject = {
@@ -10,18 +10,22 @@ export type Reject = {
 }
 
 /** So much of a value is beside the reason; the whole is in the line. */
-const longestValue = 200
+const maxValueLength = 200
 
-export function rejectOf(line: number, problems: Problem[], text: string | undefined): Reject {
-  const rejected = text === undefined ? undefined : lineIn(parsed(text))
-  const errors = problems.map(({ field, message }) => ({ field, message, value: shown(valueAt(rejected, field)) }))
+export function toReject(line: number, problems: Problem[], text: string | undefined): Reject {
+  const rejected = text === undefined ? undefined : unwrapReject(parseOrText(text))
+  const errors = problems.map(({ field, message }) => ({
+    field,
+    message,
+    value: shortenValue(valueAt(rejected, field)),
+  }))
   return { line, errors, rejected }
 }
 
 /** The line that a text holds: itself, or one that was refused, more than once for all we know, and mended. */
-export function lineIn(value: unknown): unknown {
+export function unwrapReject(value: unknown): unknown {
   let line = value
-  while (isReject(line)) line = typeof line.rejected === 'string' ? parsed(line.rejected) : line.rejected
+  while (isReject(line)) line = typeof line.rejected === 'string' ? parseOrText(line.rejected) : line.rejected
   return line
 }
 
@@ -29,9 +33,9 @@ const isReject = (value: unknown): value is { rejected: unknown } =>
   typeof value === 'object' && value !== null && 'rejected' in value && 'errors' in value
 
 /** A text that says a field twice stays one, or it would no longer show what is wrong with it. */
-function parsed(text: string): unknown {
+function parseOrText(text: string): unknown {
   try {
-    return repeatedField(text) ? text : JSON.parse(text)
+    return duplicateField(text) ? text : JSON.parse(text)
   } catch {
     return text
   }
@@ -51,14 +55,14 @@ const valueAt = (value: unknown, pointer: string): unknown =>
       value,
     )
 
-function shown(value: unknown): unknown {
+function shortenValue(value: unknown): unknown {
   if (typeof value === 'object' && value !== null) return undefined
-  if (typeof value !== 'string' || value.length <= longestValue) return value
-  return `${value.slice(0, longestValue).toWellFormed()}…`
+  if (typeof value !== 'string' || value.length <= maxValueLength) return value
+  return `${value.slice(0, maxValueLength).toWellFormed()}…`
 }
 
 /** How often lines were refused for what, without what differs from line to line. */
-export class Reasons {
+export class ReasonCounts {
   readonly #counts = new Map<string, number>()
 
   add(problems: Problem[]) {
@@ -66,7 +70,7 @@ export class Reasons {
       ({ field, message }) => `${field.replaceAll(/\/\d+(?=\/|$)/g, '/*') || 'line'}: ${message}`,
     )
     for (const reason of new Set(reasons)) {
-      const isKept = this.#counts.has(reason) || this.#counts.size < mostReasons
+      const isKept = this.#counts.has(reason) || this.#counts.size < maxReasons
       const key = isKept ? reason : 'other reasons'
       this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1)
     }
@@ -79,4 +83,4 @@ export class Reasons {
 }
 
 /** Some reasons name what is in the line: a file must not fill the memory with them. */
-const mostReasons = 1000
+const maxReasons = 1000

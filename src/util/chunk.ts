@@ -1,4 +1,4 @@
 /** A list in parts of so many, of which the last may have fewer. */
-export function* slices<T>(values: readonly T[], length: number): Generator<T[]> {
-  for (let first = 0; first < values.length; first += length) yield values.slice(first, first + length)
+export function* chunk<T>(values: readonly T[], size: number): Generator<T[]> {
+  for (let first = 0; first < values.length; first += size) yield values.slice(first, first + size)
 }

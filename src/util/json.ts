@@ -1,5 +1,5 @@
 /** A value that is there as JSON already, and is sent as it is: what the database has written need not be read. */
-export class Json<Value> {
+export class SerializedJson<Value> {
   readonly bytes: Buffer
   /** Known to the compiler alone. */
   declare readonly value: Value
@@ -13,25 +13,25 @@ export class Json<Value> {
   }
 }
 
-const known = new WeakMap<object, Buffer>()
+const cache = new WeakMap<object, Buffer>()
 
 /** JSON, as bytes, of an object that does not change any more, made once: an answer's data is hashed and sent. */
-export function jsonOf(object: object): Buffer {
-  const made = known.get(object)
-  if (made !== undefined) return made
-  const bytes = Object.values(object).some(isJson) ? joined(object) : Buffer.from(JSON.stringify(object))
-  known.set(object, bytes)
+export function serialize(object: object): Buffer {
+  const cached = cache.get(object)
+  if (cached !== undefined) return cached
+  const bytes = Object.values(object).some(isSerialized) ? serializeFields(object) : Buffer.from(JSON.stringify(object))
+  cache.set(object, bytes)
   return bytes
 }
 
-const isJson = (value: unknown): value is Json<unknown> => value instanceof Json
+const isSerialized = (value: unknown): value is SerializedJson<unknown> => value instanceof SerializedJson
 
 /** Field by field, so that those that are JSON already are copied. */
-function joined(object: object): Buffer {
+function serializeFields(object: object): Buffer {
   const fields = Object.entries(object).filter(([, value]) => value !== undefined)
   const parts = fields.flatMap(([name, value], index) => [
     Buffer.from(`${index === 0 ? '{' : ','}${JSON.stringify(name)}:`),
-    isJson(value) ? value.bytes : Buffer.from(JSON.stringify(value)),
+    isSerialized(value) ? value.bytes : Buffer.from(JSON.stringify(value)),
   ])
   return Buffer.concat([...parts, Buffer.from('}')])
 }

@@ -7,6 +7,6 @@ type Every<T> = {
  * An object without its fields that are not set: a database has null there, and the contract, which has no nulls, nothing. To
  * forget a field does not compile, not even one that may be left out.
  */
-export const onlySet = <T extends object>(fields: Every<T>): T =>
+export const omitNulls = <T extends object>(fields: Every<T>): T =>
   // Without the nulls it is one: only what T may lack can be null.
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null)) as T

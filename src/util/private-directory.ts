@@ -8,13 +8,13 @@ const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 /**
  * Works in a new folder within `parent`, closed to other accounts. SQLite puts files of its own beside a file that it writes:
  * so all of them go together, whether the work ends, fails or is told to stop by a signal. After SIGKILL or a power cut the
- * next work of the same name in the same place removes it. From `keep` on, a signal is too late.
+ * next work of the same name in the same place removes it. From `commit` on, a signal is too late.
  */
-export async function inFolderOfItsOwn<T>(
+export async function withPrivateDirectory<T>(
   parent: string,
   name: string,
   onStop: (signal: NodeJS.Signals) => void,
-  work: (folder: string, keep: () => void) => Promise<T>,
+  work: (folder: string, commit: () => void) => Promise<T>,
 ): Promise<T> {
   const prefix = `.${name}-${hostname()}-`
   await removeAbandoned(parent, prefix)
@@ -50,13 +50,13 @@ async function removeAbandoned(parent: string, prefix: string) {
   // A folder may be written to that cannot be listed.
   for (const name of await readdir(parent).catch(() => [])) {
     const pid = name.startsWith(prefix) ? /^(\d+)-\w{6}$/.exec(name.slice(prefix.length))?.[1] : undefined
-    if (pid === undefined || isOfAnother(Number(pid))) continue
+    if (pid === undefined || isInUse(Number(pid))) continue
     // One that belongs to another account may stay: it is in nobody's way.
     await rm(join(parent, name), { recursive: true, force: true }).catch(() => {})
   }
 }
 
-function isOfAnother(pid: number): boolean {
+function isInUse(pid: number): boolean {
   if (pid === process.pid) return false
   try {
     return process.kill(pid, 0)

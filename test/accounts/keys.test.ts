@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { generateKey, isSameKey, keyId, keyIdFrom, keyPrefix, keyState } from '../../src/accounts/keys.ts'
+import { generateKey, isSameKey, keyPrefix, keyState, parseKeyId, parseKeyIdOrPrefix } from '../../src/accounts/keys.ts'
 
 test('a new key has the id, a secret and a checksum, and is stored as its SHA-256', () => {
   const { id, key, sha256 } = generateKey()
   expect(key).toMatch(/^apps_[0-9a-z]{12}_[0-9A-Za-z]{49}$/)
-  expect(keyId(key)).toBe(id)
+  expect(parseKeyId(key)).toBe(id)
   expect(sha256).toBe(hash('sha256', key))
   expect(isSameKey(key, sha256)).toBe(true)
   expect(isSameKey(generateKey().key, sha256)).toBe(false)
@@ -23,20 +23,20 @@ test('a key with any one character changed is no key', () => {
   const { key } = generateKey()
   for (let index = 0; index < key.length; index++) {
     const changed = key.slice(0, index) + (key[index] === 'x' ? 'y' : 'x') + key.slice(index + 1)
-    expect(keyId(changed)).toBeUndefined()
+    expect(parseKeyId(changed)).toBeUndefined()
   }
 })
 
 test.for(['', 'apps_', ' ', 'Bearer x'])('%j is no key', (text) => {
-  expect(keyId(text)).toBeUndefined()
+  expect(parseKeyId(text)).toBeUndefined()
 })
 
 test('an operator names a key by the whole of it, by its beginning, or by its id', () => {
   const { id, key } = generateKey()
   expect(keyPrefix(id)).toBe(`apps_${id}`)
-  expect([key, keyPrefix(id), id].map(keyIdFrom)).toEqual([id, id, id])
+  expect([key, keyPrefix(id), id].map(parseKeyIdOrPrefix)).toEqual([id, id, id])
   const others = ['', 'apps_', id.slice(1), `${id}x`, `x${id}`, `app_${id}`, id.slice(1).concat('X'), `${key}x`]
-  expect(others.map(keyIdFrom)).toEqual(others.map(() => undefined))
+  expect(others.map(parseKeyIdOrPrefix)).toEqual(others.map(() => undefined))
 })
 
 test.for<[what: string, expires_at: string, revoked_at: string | null, state: string]>([

@@ -6,7 +6,7 @@ import { appStore } from '../../src/catalogue/store.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
 import { moderationStore } from '../../src/moderation/store.ts'
 import { importLines } from '../support/catalogue-file.ts'
-import { holdUptime } from '../support/clock.ts'
+import { freezeMonotonicClock } from '../support/clock.ts'
 import { expectConsistent, found } from '../support/consistency.ts'
 import { copyWorld } from '../support/database.ts'
 
@@ -100,7 +100,7 @@ test.for<[what: string, longest: number, transactions: number]>([
   ['time enough, one turn has all of them', 1000, 5],
 ])('with %s', async ([, longest, transactions]) => {
   const { database } = await prolific()
-  holdUptime()(60_000)
+  freezeMonotonicClock()(60_000)
   let done = 0
   const counting = between(database, async (transactions) => {
     done = transactions
@@ -227,7 +227,7 @@ describe('two who give a developer another name at once', () => {
       if (transactions === 1) await renameDeveloper(other, 'Prolific', 'Sparing', actor)
     })
     await expect(renameDeveloper(first, 'Prolific', 'Frugal', actor)).rejects.toMatchObject({
-      name: 'Refusal',
+      name: 'OperatorError',
       message: 'the developer is meanwhile being given another name',
     })
     expect(await matches(database, 'frugal')).toBe(0)
@@ -236,7 +236,7 @@ describe('two who give a developer another name at once', () => {
 })
 
 describe('a name that meanwhile becomes another’s', () => {
-  const refusal = { name: 'Refusal', message: 'there is already a developer "Frugal"' }
+  const refusal = { name: 'OperatorError', message: 'there is already a developer "Frugal"' }
   const taking = (database: Database, other: Database, last = Number.POSITIVE_INFINITY) =>
     between(database, async (transactions) => {
       if (transactions === 2) {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { accountStore } from '../../src/accounts/store.ts'
 import type { Database } from '../../src/db/database.ts'
-import { holdClock } from '../support/clock.ts'
+import { freezeClock } from '../support/clock.ts'
 import { type Service, startService } from '../support/service.ts'
 
 const hour = 60 * 60 * 1000
@@ -11,7 +11,7 @@ const timeOf = (milliseconds: number) => new Date(milliseconds).toISOString()
 describe('the last use of a key', () => {
   /** A service that counts the writes that are begun, and Ada's key, last used so long ago. */
   async function usedBefore(milliseconds: number | undefined, write?: Database['write']) {
-    const now = holdClock()
+    const now = freezeClock()
     let writes = 0
     const service = await startService({
       database: (database) => ({
@@ -108,12 +108,12 @@ test('a developer is found by name, whatever that is, or made of one that can be
     { id, name: 'Eve', isNew: true },
     { id, name: 'Eve', isNew: false },
   ])
-  const demanded = database.read((connection) => accountStore(connection).demandDeveloper(' Zoe '))
-  await expect(demanded).rejects.toMatchObject({ name: 'Refusal', message: 'there is no developer "Zoe"' })
+  const demanded = database.read((connection) => accountStore(connection).requireDeveloper(' Zoe '))
+  await expect(demanded).rejects.toMatchObject({ name: 'OperatorError', message: 'there is no developer "Zoe"' })
 })
 
 test('a key lives 365 days unless told otherwise, to the millisecond', async () => {
-  const now = holdClock(Date.UTC(2026, 0, 1))
+  const now = freezeClock(Date.UTC(2026, 0, 1))
   const { database, get } = await startService()
   const issued = await database.write(async (connection) => {
     const accounts = accountStore(connection)
@@ -123,7 +123,7 @@ test('a key lives 365 days unless told otherwise, to the millisecond', async () 
   const activeKeys = () =>
     database.read(async (connection) => (await accountStore(connection).accounts([1]))[0]?.active_keys)
   const before = [await activeKeys(), (await get('/apps', { key: issued.key })).status]
-  holdClock(now + 365 * 24 * hour)
+  freezeClock(now + 365 * 24 * hour)
   expect(before).toEqual([2, 200])
   expect([await activeKeys(), (await get('/apps', { key: issued.key })).status]).toEqual([1, 401])
 })

@@ -86,7 +86,7 @@ function questions(random: Random, from: readonly string[], length: number, coun
 }
 
 /** Parts of a list, one for each of so many, and none in two of them. */
-export function dealt<T>(list: readonly T[], parts: number): T[][] {
+export function splitEvenly<T>(list: readonly T[], parts: number): T[][] {
   const length = Math.floor(list.length / parts)
   return Array.from({ length: parts }, (_, part) => list.slice(part * length, (part + 1) * length))
 }

@@ -1,13 +1,13 @@
 import { deepStrictEqual } from 'node:assert'
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { dealt, items, missingItem, nearPages } from './addresses.ts'
+import { items, missingItem, nearPages, splitEvenly } from './addresses.ts'
 import { get } from './client.ts'
 import { type Load, put, type Throughput } from './load.ts'
 import { throughputPlot } from './plots.ts'
-import { figure, type Must, type Section } from './report.ts'
+import { figure, type Section, type Target } from './report.ts'
 import type { Scale } from './scale.ts'
-import { hotItem, hotList, type Server, startFastify, startParrots, startService } from './servers.ts'
+import { hotItem, hotList, type Server, startFastify, startService, startStaticServers } from './servers.ts'
 import { median, ratios } from './statistics.ts'
 
 /** How many requests a second are answered, beside peers that are measured in the same rounds. */
@@ -32,11 +32,11 @@ export async function measureAnswers(databaseFile: string, folder: string, scale
   const service = await startService(databaseFile, folder)
   const servers: Servers = {
     service,
-    ...(await startParrots(service, folder)),
+    ...(await startStaticServers(service, folder)),
     fastify: await startFastify(databaseFile, folder),
   }
   try {
-    await demandSameAnswers(servers)
+    await assertSameResponses(servers)
     const cases = casesOf(scale)
     const results = await measureAll(cases, servers, databaseFile, folder, scale)
     return await sectionOf(cases, results, scale, service.memory())
@@ -46,8 +46,8 @@ export async function measureAnswers(databaseFile: string, folder: string, scale
 }
 
 function casesOf({ compared, rounds }: Scale): Case[] {
-  const lists = dealt(nearPages(compared), rounds + 1)
-  const apps = dealt(items(compared), rounds + 1)
+  const lists = splitEvenly(nearPages(compared), rounds + 1)
+  const apps = splitEvenly(items(compared), rounds + 1)
   const all = ['bare', 'express', 'fastify', 'service'] as const
   const reading = ['fastify', 'service'] as const
   return [
@@ -61,7 +61,7 @@ function casesOf({ compared, rounds }: Scale): Case[] {
 }
 
 /** A peer that answered otherwise would be none. */
-async function demandSameAnswers({ service, fastify }: Servers) {
+async function assertSameResponses({ service, fastify }: Servers) {
   const lists = [
     '',
     '?page=2&limit=7',
@@ -149,7 +149,7 @@ async function sectionOf(
   }
   const ratio = (name: string, other: string, peer: Name) =>
     ratios(perSecond(of(name), 'service'), perSecond(of(other), peer))
-  const must = (what: string, values: number[], atLeast: number): Must => ({
+  const must = (what: string, values: number[], atLeast: number): Target => ({
     what,
     values,
     bound: { atLeast },

@@ -2,11 +2,11 @@ import { deepStrictEqual } from 'node:assert'
 import { setImmediate } from 'node:timers/promises'
 import { accountStore } from '../../src/accounts/store.ts'
 import { categoryStore } from '../../src/catalogue/categories.ts'
-import { ratingColumns, ratingsOf, together } from '../../src/catalogue/ratings.ts'
+import { addRatings, ratingColumns, ratingsOf } from '../../src/catalogue/ratings.ts'
 import type { Database } from '../../src/db/database.ts'
 import type { Connection } from '../../src/db/dialect.ts'
 import type { AppRow, ReviewRow } from '../../src/db/tables.ts'
-import { type SearchDocument, searchDocument } from '../../src/search/document.ts'
+import { type SearchDocument, toSearchDocument } from '../../src/search/document.ts'
 import { randomFrom } from './random.ts'
 
 /** A synthetic catalogue of listed apps with their reviews: for each size the same every time. */
@@ -56,8 +56,8 @@ export async function fill(database: Database, size: number) {
   }
   for (const index of indexes) await database.write(({ sql }) => sql.raw(index))
   await database.write((connection) => check(connection, size))
-  await database.upkeep()
-  await database.settle()
+  await database.maintain()
+  await database.optimize()
 }
 
 /** Of the tables with many rows. Returns what makes them again. */
@@ -103,12 +103,14 @@ async function addCategories(connection: Connection): Promise<number[]> {
 async function addApps(connection: Connection, made: App[]) {
   const { sql, search } = connection
   const apps = made.map(({ app }) => app)
-  await connection.insertion('apps', apps)()
-  await connection.insertion(
+  await connection.prepareInsert('apps', apps)()
+  await connection.prepareInsert(
     'reviews',
     made.flatMap(({ reviews }) => reviews),
   )()
-  await search.entry(made.map(({ app, document }) => ({ id: app.id, categoryId: app.category_id, ...document })))()
+  await search.prepareUpsert(
+    made.map(({ app, document }) => ({ id: app.id, categoryId: app.category_id, ...document })),
+  )()
   for (const [id, added] of Map.groupBy(apps, (app) => app.category_id)) {
     await sql('categories').where({ id }).increment('listed_apps', added.length)
   }
@@ -151,7 +153,7 @@ function appMaker(seed: number, developerIds: number[], categoryIds: number[]) {
       review_count: reviews.length,
       other_rating_sum: others.sum,
       other_rating_count: others.count,
-      ...ratingColumns(together(ratingsOf(reviews), others)),
+      ...ratingColumns(addRatings(ratingsOf(reviews), others)),
       slug: `app-${id}`,
       package_name,
       package_key: package_name,
@@ -161,7 +163,7 @@ function appMaker(seed: number, developerIds: number[], categoryIds: number[]) {
       rejection_reason: null,
       description: makeDescription(id),
     }
-    return { app, reviews, document: searchDocument(app, developers[app.developer_id - 1] ?? '') }
+    return { app, reviews, document: toSearchDocument(app, developers[app.developer_id - 1] ?? '') }
   }
 
   function makeReview(app_id: number, approved_at: string, index: number): Review {

@@ -1,4 +1,4 @@
-import { dealt, firstPages, items, latePages } from './addresses.ts'
+import { firstPages, items, latePages, splitEvenly } from './addresses.ts'
 import { timesOf } from './client.ts'
 import { growthPlot } from './plots.ts'
 import { figure, type Section } from './report.ts'
@@ -27,9 +27,9 @@ export async function measureGrowth(files: Map<number, string>, folder: string, 
 }
 
 function kindsOf({ sizes, rounds, timed }: Scale): Kind[] {
-  const first = dealt(firstPages(), rounds + 1)
-  const late = new Map(sizes.map((size) => [size, dealt(latePages(size), rounds + 1)]))
-  const apps = new Map(sizes.map((size) => [size, dealt(items(size), rounds + 1)]))
+  const first = splitEvenly(firstPages(), rounds + 1)
+  const late = new Map(sizes.map((size) => [size, splitEvenly(latePages(size), rounds + 1)]))
+  const apps = new Map(sizes.map((size) => [size, splitEvenly(items(size), rounds + 1)]))
   const some = (addresses: readonly string[] = []) => addresses.slice(0, timed)
   return [
     { name: 'first page, cold', addresses: (_, round) => some(first[round]) },
@@ -46,7 +46,7 @@ async function measureAll(kinds: Kind[], servers: Map<number, Server>, rounds: n
   const results: Results = new Map(kinds.map((kind) => [kind, new Map([...servers.keys()].map((size) => [size, []]))]))
   for (let round = 0; round <= rounds; round++) {
     for (const kind of kinds) {
-      const requests = requestsInTurns(kind, round, servers)
+      const requests = alternateRequests(kind, round, servers)
       const times = await timesOf(requests)
       if (round === 0) continue
       for (const [size, medians] of results.get(kind) ?? []) {
@@ -58,7 +58,7 @@ async function measureAll(kinds: Kind[], servers: Map<number, Server>, rounds: n
 }
 
 /** The first of each catalogue, then the second of each: what holds the machine up for a moment meets all of them. */
-function requestsInTurns(kind: Kind, round: number, servers: Map<number, Server>) {
+function alternateRequests(kind: Kind, round: number, servers: Map<number, Server>) {
   const all = [...servers].map(([size, { origin }]) =>
     kind.addresses(size, round).map((target) => ({ size, origin, target })),
   )

@@ -8,9 +8,9 @@ import { pipeline } from 'node:stream/promises'
 import { promisify } from 'node:util'
 import { openDatabase } from '../../src/db/database.ts'
 import { listed } from '../../src/db/tables.ts'
-import { searchDocument } from '../../src/search/document.ts'
+import { toSearchDocument } from '../../src/search/document.ts'
 import { emptyDatabase, withDatabase } from './databases.ts'
-import { figure, type Must, type Section } from './report.ts'
+import { figure, type Section, type Target } from './report.ts'
 import type { Scale } from './scale.ts'
 import { residentBytes } from './servers.ts'
 import { ratios } from './statistics.ts'
@@ -38,7 +38,7 @@ export async function measureImports(folder: string, { imports }: Scale): Promis
         ]),
       },
     ],
-    musts: measured.flatMap(({ apps, perSecond, bare, mebibytes }): Must[] => [
+    musts: measured.flatMap(({ apps, perSecond, bare, mebibytes }): Target[] => [
       {
         what: `import : bare inserts, ${named(apps)}`,
         values: ratios(perSecond, bare),
@@ -102,7 +102,7 @@ async function tokensOf(imported: string, filename: string) {
       await sql.raw('create table tokens_of_apps (id integer primary key, tokens text)')
       await sql.raw('create temporary table app_search (tokens text)')
       for await (const apps of listedApps(imported)) {
-        await search.entry(apps)()
+        await search.prepareUpsert(apps)()
         await sql.raw('insert into tokens_of_apps select rowid, tokens from temp.app_search')
         await sql.raw('delete from temp.app_search')
       }
@@ -124,7 +124,7 @@ async function* listedApps(databaseFile: string) {
         .select('apps.*', 'developers.name as developer_name'),
     )
     if (apps.length === 0) break
-    yield apps.map((app) => ({ id: app.id, categoryId: app.category_id, ...searchDocument(app, app.developer_name) }))
+    yield apps.map((app) => ({ id: app.id, categoryId: app.category_id, ...toSearchDocument(app, app.developer_name) }))
     last = apps.at(-1)?.id ?? last
   }
   await database.close()

@@ -7,7 +7,7 @@ export type Section = {
   /** What has to be known to read it. */
   text?: string
   tables: Table[]
-  musts: Must[]
+  musts: Target[]
   plots: Plot[]
   /** Markdown that is too long to stand among figures. */
   page?: Page
@@ -17,7 +17,7 @@ export type Section = {
 export type Table = { head: string[]; rows: string[][] }
 
 /** A ratio or a time that the service is to reach. */
-export type Must = { what: string; values: number[]; bound: Bound; unit: Unit }
+export type Target = { what: string; values: number[]; bound: Bound; unit: Unit }
 export type Bound = { atLeast: number } | { atMost: number }
 export type Unit = keyof typeof units
 
@@ -40,7 +40,7 @@ export function figure(values: readonly number[], unit: Unit): string {
   return values.length === 1 ? middle : `${middle} (${write(Math.min(...values))}–${write(Math.max(...values))})`
 }
 
-export function mustTable(musts: readonly Must[]): Table {
+export function targetTable(musts: readonly Target[]): Table {
   const measured = musts.filter(({ values }) => values.length > 0)
   const rows = measured.map(({ what, values, bound, unit }) => {
     const value = median(values)
@@ -62,6 +62,6 @@ export function tableText({ head, rows }: Table): string {
 }
 
 export function sectionText({ title, text, tables, musts }: Section): string {
-  const all = musts.length > 0 ? [...tables, mustTable(musts)] : tables
+  const all = musts.length > 0 ? [...tables, targetTable(musts)] : tables
   return [`### ${title}`, ...(text === undefined ? [] : [text]), ...all.map(tableText)].join('\n\n')
 }

@@ -11,14 +11,14 @@ import { median, quantile } from './statistics.ts'
  * an answer may be kept, so the third shows a kept one. In each round the servers begin anew.
  */
 
-const turns = ['cold, count included', 'asked again', 'asked a third time'] as const
+const repetitions = ['cold, count included', 'asked again', 'asked a third time'] as const
 
 /** Milliseconds of each of the searches, of a turn, in a round. */
 type Times = Map<number, number[][][]>
 
 export async function measureSearches(files: Map<number, string>, folder: string, scale: Scale): Promise<Section> {
   const asked = searches(scale.searches)
-  const times: Times = new Map([...files.keys()].map((size) => [size, turns.map(() => [])]))
+  const times: Times = new Map([...files.keys()].map((size) => [size, repetitions.map(() => [])]))
   for (let round = 0; round < scale.searchRounds; round++) {
     for (const [size, file] of files) {
       for (const [turn, ofTurn] of (await ask(asked, file, folder)).entries()) times.get(size)?.[turn]?.push(ofTurn)
@@ -33,7 +33,7 @@ async function ask(asked: Search[], file: string, folder: string): Promise<numbe
   try {
     await timesOf(warmUpSearches(asked.length / 10).map((target) => ({ origin, target })))
     const requests = asked.map(({ target }) => ({ origin, target }))
-    for (const _ of turns) times.push(await timesOf(requests))
+    for (const _ of repetitions) times.push(await timesOf(requests))
     return times
   } finally {
     await stop()
@@ -41,8 +41,8 @@ async function ask(asked: Search[], file: string, folder: string): Promise<numbe
 }
 
 async function sectionOf(asked: Search[], times: Times, { sizes }: Scale): Promise<Section> {
-  const of = (size: number, turn: (typeof turns)[number], kind?: WordKind) =>
-    (times.get(size)?.[turns.indexOf(turn)] ?? []).map((round) =>
+  const of = (size: number, turn: (typeof repetitions)[number], kind?: WordKind) =>
+    (times.get(size)?.[repetitions.indexOf(turn)] ?? []).map((round) =>
       kind === undefined ? round : round.filter((_, index) => asked[index]?.kind === kind),
     )
   const middle = (rounds: number[][]) => rounds.map(median)
@@ -50,19 +50,19 @@ async function sectionOf(asked: Search[], times: Times, { sizes }: Scale): Promi
 
   const largest = sizes.at(-1) ?? 0
   const named = sizes.map((size) => `${size.toLocaleString('en')} apps`)
-  const bySize = turns.flatMap((turn) => [
+  const bySize = repetitions.flatMap((turn) => [
     [`${turn}, p50`, ...sizes.map((size) => figure(middle(of(size, turn)), 'milliseconds'))],
     [`${turn}, p99`, ...sizes.map((size) => figure(worst(of(size, turn)), 'milliseconds'))],
   ])
   const byKind = wordKinds.map((kind) => [
     `${kind} words`,
-    figure(middle(of(largest, turns[0], kind)), 'milliseconds'),
-    figure(worst(of(largest, turns[0], kind)), 'milliseconds'),
+    figure(middle(of(largest, repetitions[0], kind)), 'milliseconds'),
+    figure(worst(of(largest, repetitions[0], kind)), 'milliseconds'),
   ])
   const points = sizes.flatMap((size) => [
-    { what: 'p50, cold', size, milliseconds: middle(of(size, turns[0])) },
-    { what: 'p99, cold', size, milliseconds: worst(of(size, turns[0])) },
-    { what: 'p50, asked again', size, milliseconds: middle(of(size, turns[1])) },
+    { what: 'p50, cold', size, milliseconds: middle(of(size, repetitions[0])) },
+    { what: 'p99, cold', size, milliseconds: worst(of(size, repetitions[0])) },
+    { what: 'p50, asked again', size, milliseconds: middle(of(size, repetitions[1])) },
   ])
   const must = (what: string, values: number[], atMost: number) =>
     ({
@@ -78,9 +78,9 @@ async function sectionOf(asked: Search[], times: Times, { sizes }: Scale): Promi
       { head: [`cold, ${named.at(-1)}`, 'p50', 'p99'], rows: byKind },
     ],
     musts: [
-      must('search, p50', middle(of(largest, turns[0])), 15),
-      must('search, p99', worst(of(largest, turns[0])), 60),
-      must('search, asked again, p50', middle(of(largest, turns[1])), 1),
+      must('search, p50', middle(of(largest, repetitions[0])), 15),
+      must('search, p99', worst(of(largest, repetitions[0])), 60),
+      must('search, asked again, p50', middle(of(largest, repetitions[1])), 1),
     ],
     plots: [await growthPlot('search', 'A search, by the size of the catalogue', points)],
   }

@@ -34,9 +34,12 @@ const peer = (name: string, folder: string, argument: string) =>
   }))
 
 /** Node's own server, and Express on it, that give the service's hot answers, which they know by heart. */
-export async function startParrots(service: Server, folder: string) {
+export async function startStaticServers(service: Server, folder: string) {
   const file = join(folder, 'answers.json')
-  const answers = [hotList, hotItem].map(async (target) => [target, told(await hot(service, target))])
+  const answers = [hotList, hotItem].map(async (target) => [
+    target,
+    comparable(await readWarmResponse(service, target)),
+  ])
   writeFileSync(file, JSON.stringify(Object.fromEntries(await Promise.all(answers))))
   return { bare: await peer('bare', folder, file), express: await peer('express', folder, file) }
 }
@@ -44,13 +47,13 @@ export async function startParrots(service: Server, folder: string) {
 export const startFastify = (databaseFile: string, folder: string) => peer('fastify', folder, databaseFile)
 
 /** Kept from the second time on, so that the third is an answer that was kept. */
-async function hot({ origin }: Server, target: string): Promise<Answer> {
+async function readWarmResponse({ origin }: Server, target: string): Promise<Answer> {
   for (let times = 1; times < 3; times++) await getOk(origin, target)
   return getOk(origin, target)
 }
 
 /** An answer without what each has of its own, which Node sets by itself. */
-function told({ rawHeaders, body }: Answer) {
+function comparable({ rawHeaders, body }: Answer) {
   const own = ['date', 'connection', 'keep-alive']
   const names = rawHeaders.filter((_, index) => index % 2 === 0)
   const headers = names.flatMap((name, index) =>

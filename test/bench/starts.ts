@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { freePort } from '../support/free-port.ts'
-import { figure, type Must, type Section } from './report.ts'
+import { figure, type Section, type Target } from './report.ts'
 import type { Scale } from './scale.ts'
 import { answering } from './servers.ts'
 
@@ -45,7 +45,7 @@ export async function measureStarts(databaseFile: string, { starts: rounds }: Sc
     tables: [
       { head: ['', 'time'], rows: starts.map((start) => [start.name, figure(times.get(start) ?? [], 'seconds')]) },
     ],
-    musts: starts.flatMap((start): Must[] =>
+    musts: starts.flatMap((start): Target[] =>
       start.must === undefined
         ? []
         : [{ what: start.name, values: times.get(start) ?? [], bound: { atMost: start.must }, unit: 'seconds' }],

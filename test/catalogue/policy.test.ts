@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { canDecide, canSee, type Decision, demandOwner, statusAfterUpdate } from '../../src/catalogue/policy.ts'
+import { assertOwner, canDecide, canSee, type Decision, statusAfterUpdate } from '../../src/catalogue/policy.ts'
 import { appStore } from '../../src/catalogue/store.ts'
 import type { Connection } from '../../src/db/dialect.ts'
 import { startService } from '../support/service.ts'
@@ -21,8 +21,8 @@ describe.for<[status: Status, byOthers: boolean, refusal: string]>([
   })
 
   test('is its owner’s alone to change', () => {
-    expect(() => demandOwner(owner, appOf(status))).not.toThrow()
-    expect(() => demandOwner(other, appOf(status))).toThrow(
+    expect(() => assertOwner(owner, appOf(status))).not.toThrow()
+    expect(() => assertOwner(other, appOf(status))).toThrow(
       expect.objectContaining({ code: refusal, message: expect.stringMatching(/\./) }),
     )
   })
@@ -35,7 +35,7 @@ test('an app is not even read for who may not see it', async () => {
   for (const id of Object.values(world.apps)) {
     const app = await database.read((connection) => appStore(connection).find(id))
     for (const caller of callers) {
-      const read = await database.read((connection) => appStore(connection).find(id, { seenBy: caller ?? 'anyone' }))
+      const read = await database.read((connection) => appStore(connection).find(id, { visibleTo: caller ?? 'anyone' }))
       expect(read !== undefined).toBe(app !== undefined && canSee(caller, app))
     }
   }
@@ -49,7 +49,7 @@ test.for<[method: string, json: object | undefined]>([
   '%s of an app that is hidden runs the statements of one that there is not: no time tells',
   async ([method, json]) => {
     const statements: string[] = []
-    const noting =
+    const recording =
       <T>(work: (connection: Connection) => Promise<T>) =>
       (connection: Connection) => {
         const note = ({ sql }: { sql: string }) => statements.push(sql)
@@ -66,8 +66,8 @@ test.for<[method: string, json: object | undefined]>([
     const service = await startService({
       database: (database) => ({
         ...database,
-        read: (work, demand) => database.read(noting(work), demand),
-        write: (work, demand) => database.write(noting(work), demand),
+        read: (work, options) => database.read(recording(work), options),
+        write: (work, options) => database.write(recording(work), options),
       }),
     })
     const { apps, keys } = service.world

@@ -2,9 +2,9 @@ import fc from 'fast-check'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { ratingColumns, ratingsOf } from '../../src/catalogue/ratings.ts'
 import { appStore } from '../../src/catalogue/store.ts'
-import { engineOf, openDatabase } from '../../src/db/database.ts'
+import { openDatabase, openEngine } from '../../src/db/database.ts'
 import { importLines } from '../support/catalogue-file.ts'
-import { copyWorld, noDatabase } from '../support/database.ts'
+import { copyWorld, emptyDatabaseUrl } from '../support/database.ts'
 import { startService } from '../support/service.ts'
 
 test.for<[what: string, sum: number, count: number, average: number, weighted: number]>([
@@ -102,9 +102,9 @@ test('each review counts at once, beside ratings that came without one', async (
 
 describe('migration 0002', () => {
   test('counts the reviews that are there as the program does, and keeps an average that none tells of', async () => {
-    const engine = engineOf(await noDatabase())
+    const engine = openEngine(await emptyDatabaseUrl())
     onTestFinished(() => engine.close())
-    await engine.makePlace()
+    await engine.prepareStorage()
     const migrate = async (name: string) => {
       const { up } = await import(`../../src/db/migrations/${name}.ts`)
       await engine.writer.transaction((sql) => up(sql, engine.schema))

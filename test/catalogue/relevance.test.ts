@@ -5,7 +5,7 @@ import { type Database, openDatabase } from '../../src/db/database.ts'
 import { nameKey, queryTerms } from '../../src/search/terms.ts'
 import { playSampleLines } from '../play-sample-lines.ts'
 import { importLines } from '../support/catalogue-file.ts'
-import { noDatabase } from '../support/database.ts'
+import { emptyDatabaseUrl } from '../support/database.ts'
 
 /** What must come first, by what is searched for, in the demo catalogue: names in their order. Two apps are named Compass. */
 const queries: Record<string, [search: string, ...first: string[]][]> = {
@@ -309,16 +309,16 @@ describe.skipIf(!existsSync(`${folder}/apps.json`))('of real listings (skipped w
     expect(all.length).toBeGreaterThan(50)
     const wrong: object[] = []
     for (const { listing, search } of all) {
-      const { apps, forgiven } = await firstPage(database, search)
+      const { apps, correction } = await firstPage(database, search)
       const found = apps.flatMap(({ id }) => taken.get(id) ?? [])
-      if (!isRight(found, listing, forgiven !== undefined)) wrong.push({ search, listing, found: found.slice(0, 3) })
+      if (!isRight(found, listing, correction !== undefined)) wrong.push({ search, listing, found: found.slice(0, 3) })
     }
     expect(wrong, `of ${all.length} searches`).toEqual([])
   })
 })
 
 async function openEmpty(): Promise<Database> {
-  const database = openDatabase(await noDatabase())
+  const database = openDatabase(await emptyDatabaseUrl())
   onTestFinished(() => database.close())
   await database.migrate()
   return database

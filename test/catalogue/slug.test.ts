@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { isNumbered, numbered, slugOf } from '../../src/catalogue/slug.ts'
+import { isNumberedSlug, numberedSlug, toSlug } from '../../src/catalogue/slug.ts'
 
 test.for([
   ['Tide Clock', 'tide-clock'],
@@ -17,12 +17,12 @@ test.for([
   ['x'.repeat(100), 'x'.repeat(80)],
   [`${'x'.repeat(79)} y`, 'x'.repeat(79)],
 ])('%s becomes %s', ([name = '', slug = '']) => {
-  expect(slugOf(name)).toBe(slug)
+  expect(toSlug(name)).toBe(slug)
 })
 
 test('a number fits behind the longest slug', () => {
-  expect(numbered('x'.repeat(80), 12)).toBe(`${'x'.repeat(77)}-12`)
-  expect(numbered(`${'x'.repeat(77)}-yz`, 2)).toBe(`${'x'.repeat(77)}-2`)
+  expect(numberedSlug('x'.repeat(80), 12)).toBe(`${'x'.repeat(77)}-12`)
+  expect(numberedSlug(`${'x'.repeat(77)}-yz`, 2)).toBe(`${'x'.repeat(77)}-2`)
 })
 
 test.for<[slug: string, from: string, is: boolean]>([
@@ -36,13 +36,13 @@ test.for<[slug: string, from: string, is: boolean]>([
   ['tide-02', 'tide', false],
   ['tide-2-3', 'tide', false],
 ])('%s is %s with a number behind it: %s', ([slug, from, is]) => {
-  expect(isNumbered(slug, from)).toBe(is)
+  expect(isNumberedSlug(slug, from)).toBe(is)
 })
 
 test('any name has a slug of the right form', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'grapheme', maxLength: 100 }), fc.integer({ min: 2, max: 1e9 }), (name, number) => {
-      for (const slug of [slugOf(name), numbered(slugOf(name), number)]) {
+      for (const slug of [toSlug(name), numberedSlug(toSlug(name), number)]) {
         expect(slug).toMatch(/^[a-z0-9]+(-[a-z0-9]+)*$/)
         expect(slug.length).toBeLessThanOrEqual(80)
       }

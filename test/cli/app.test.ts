@@ -1,5 +1,5 @@
 import { describe, expect, inject, test } from 'vitest'
-import type { AppState, Sought } from '../../src/moderation/app-filter.ts'
+import type { AppFilter, AppState } from '../../src/moderation/app-filter.ts'
 import { moderationStore } from '../../src/moderation/store.ts'
 import { expectConsistentAt } from '../support/consistency.ts'
 import { copyWorld } from '../support/database.ts'
@@ -9,7 +9,7 @@ import { startService } from '../support/service.ts'
 describe('the list of apps', () => {
   const all = ['Night Train', 'Bird Song', 'Gone', 'Broken Compass', 'Cloud Atlas', 'Tide Clock']
 
-  test.for<[what: string, state: AppState | undefined, sought: Sought, found: string[]]>([
+  test.for<[what: string, state: AppState | undefined, filter: AppFilter, found: string[]]>([
     ['all, newest first', undefined, {}, all],
     ['pending ones', 'pending', {}, ['Night Train', 'Cloud Atlas']],
     ['approved ones', 'approved', {}, ['Bird Song', 'Tide Clock']],
@@ -44,10 +44,10 @@ describe('the list of apps', () => {
     ['those in a category by their names', undefined, { category: 'games', search: 'bird' }, ['Bird Song']],
     ['all, where the text is empty', undefined, { search: ' ' }, all],
     ['none that has another word', undefined, { search: 'tide table' }, []],
-  ])('has %s', async ([, state, sought, found]) => {
+  ])('has %s', async ([, state, filter, found]) => {
     const { database } = await startService()
     const list = (limit: number, offset: number) =>
-      database.snapshot((connection) => moderationStore(connection).list(state, sought, limit, offset))
+      database.snapshot((connection) => moderationStore(connection).list(state, filter, limit, offset))
     const { apps, total } = await list(100, 0)
     expect([apps.map(({ name }) => name), total]).toEqual([found, found.length])
     // The same, one by one.
@@ -184,6 +184,6 @@ test.for<[what: string, message: string]>([
       ? store.restore(Number(id), { operator: 'test' })
       : store.transfer(Number(id), to, { operator: 'test' })
   })
-  await expect(done).rejects.toMatchObject({ name: 'Refusal', message })
+  await expect(done).rejects.toMatchObject({ name: 'OperatorError', message })
   expect(await audited()).toEqual(before)
 })

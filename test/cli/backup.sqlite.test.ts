@@ -6,7 +6,7 @@ import { describe, expect, inject, test } from 'vitest'
 import { openDatabase } from '../../src/db/database.ts'
 import { sqlite } from '../../src/db/sqlite/dialect.ts'
 import { copyWorldFile, temporaryFolder } from '../support/database.ts'
-import { run, type Served, serve, stopHalfWay } from '../support/process.ts'
+import { interrupt, run, type Served, serve } from '../support/process.ts'
 
 const main = `${import.meta.dirname}/../../src/apps-service.js`
 
@@ -284,7 +284,7 @@ describe('stopped half-way', () => {
     const file = await copyLargeWorld(60)
     const folder = temporaryFolder()
     const backup = join(folder, 'backup.sqlite')
-    const stopped = await stopHalfWay('backup', backup, envFor(file), signal, () => partialSize(folder) > 0)
+    const stopped = await interrupt('backup', backup, envFor(file), signal, () => partialSize(folder) > 0)
     expect(stopped.exit).toEqual([null, signal])
     expect(existsSync(backup)).toBe(false)
     expect(readdirSync(folder)).toHaveLength(leaves === 'nothing' ? 0 : 1)

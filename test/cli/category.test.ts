@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { categoryStore } from '../../src/catalogue/categories.ts'
 import { openDatabase } from '../../src/db/database.ts'
-import { holdClock } from '../support/clock.ts'
+import { freezeClock } from '../support/clock.ts'
 import { expectConsistentAt } from '../support/consistency.ts'
 import { copyWorld } from '../support/database.ts'
 import { commandLine, serve } from '../support/process.ts'
@@ -49,7 +49,7 @@ test('categories are in the order of their names, whatever their slugs', async (
   await database.write((connection) => categoryStore(connection).add('atlas', 'Maps', { operator: 'test' }))
   const [all, overview] = await database.read(async (connection) => {
     const categories = categoryStore(connection)
-    return [await categories.all(), await categories.overview()]
+    return [await categories.all(), await categories.listWithCounts()]
   })
   for (const listed of [all, overview]) {
     expect(listed.map(({ name }) => name)).toEqual(['Empty', 'Games', 'Maps', 'Tools'])
@@ -58,10 +58,10 @@ test('categories are in the order of their names, whatever their slugs', async (
 })
 
 test('a category is of the time when it was added, and in the audit', async () => {
-  const created_at = new Date(holdClock()).toISOString()
+  const created_at = new Date(freezeClock()).toISOString()
   const database = openDatabase(await copyWorld())
   await database.write((connection) => categoryStore(connection).add('maps', 'Maps', { operator: 'test' }))
-  expect(await database.write((connection) => categoryStore(connection).allToChange())).toContainEqual({
+  expect(await database.write((connection) => categoryStore(connection).lockAll())).toContainEqual({
     id: 4,
     slug: 'maps',
     name: 'Maps',
@@ -106,7 +106,7 @@ test.for<[slug: string, to: { name: string; slug?: string }, message: string]>([
 ])('%s cannot become %j', async ([slug, to, message]) => {
   const database = openDatabase(await copyWorld())
   const renamed = database.write((connection) => categoryStore(connection).rename(slug, to, { operator: 'test' }))
-  await expect(renamed).rejects.toMatchObject({ name: 'Refusal', message })
+  await expect(renamed).rejects.toMatchObject({ name: 'OperatorError', message })
   await database.close()
 })
 

@@ -1,11 +1,11 @@
 import { expect, test, vi } from 'vitest'
-import { notesNowAndThen } from '../../src/cli/command.ts'
-import { holdUptime } from '../support/clock.ts'
+import { createProgressPrinter } from '../../src/cli/command.ts'
+import { freezeMonotonicClock } from '../support/clock.ts'
 
 test('how far something is, is told every ten seconds', () => {
-  const wait = holdUptime()
+  const wait = freezeMonotonicClock()
   const written = vi.spyOn(process.stderr, 'write').mockReturnValue(true)
-  const noteProgress = notesNowAndThen()
+  const noteProgress = createProgressPrinter()
   for (const milliseconds of [0, 9999, 1, 1, 9998, 1, 25_000]) {
     wait(milliseconds)
     noteProgress(() => `at ${performance.now()}`)

@@ -2,11 +2,11 @@ import { createServer } from 'node:net'
 import { describe, expect, inject, test } from 'vitest'
 import { categoryStore } from '../../src/catalogue/categories.ts'
 import { appStore } from '../../src/catalogue/store.ts'
-import { unreviewedAfter } from '../../src/catalogue/unreviewed-changes.ts'
+import { mergeUnreviewed } from '../../src/catalogue/unreviewed-changes.ts'
 import { openDatabase } from '../../src/db/database.ts'
 import type { Connection } from '../../src/db/dialect.ts'
-import { copyWorld, noDatabase } from '../support/database.ts'
-import { atTerminal, expectRefusal, hasTerminal, run } from '../support/process.ts'
+import { copyWorld, emptyDatabaseUrl } from '../support/database.ts'
+import { expectRefusal, hasTerminal, run, runInTerminal } from '../support/process.ts'
 
 type Invocation = { name: string; args: string[]; code: number; stdout?: RegExp; stderr?: RegExp; json?: unknown }
 
@@ -137,7 +137,7 @@ describe('nothing that others have written deceives a reader at a terminal:', ()
         package_name: `org.example.ebb${trap}`,
       }
       const unreviewed_since = '2020-01-01T00:00:00.000Z'
-      const changes = { ...texts, unreviewed_since, unreviewed_changes: unreviewedAfter(app, texts) }
+      const changes = { ...texts, unreviewed_since, unreviewed_changes: mergeUnreviewed(app, texts) }
       await apps.save('app update', app, changes, { operator: `root${trap}` })
     })
   }
@@ -216,7 +216,7 @@ describe('however long names are, a line of a list fits a terminal:', () => {
   })
 
   test.skipIf(!hasTerminal).for([70, 110])('which has %i columns', async (columns) => {
-    const shown = await atTerminal(columns, ['app', 'list'], { DATABASE_URL: await longWorld() })
+    const shown = await runInTerminal(columns, ['app', 'list'], { DATABASE_URL: await longWorld() })
     expect(widthOf(shown)).toBe(columns)
   })
 
@@ -235,7 +235,7 @@ describe('however long names are, a line of a list fits a terminal:', () => {
 })
 
 test('a database with categories of its own is not seeded', async () => {
-  const env = { DATABASE_URL: await noDatabase() }
+  const env = { DATABASE_URL: await emptyDatabaseUrl() }
   await run(['migrate'], env)
   await run(['category', 'add', '--slug', 'games', '--name', 'Games'], env)
   expect(await run(['seed'], env)).toEqual({
@@ -247,7 +247,7 @@ test('a database with categories of its own is not seeded', async () => {
 })
 
 test('an empty machine: migrate, seed, and everything is there', async () => {
-  const env = { DATABASE_URL: await noDatabase() }
+  const env = { DATABASE_URL: await emptyDatabaseUrl() }
   expect(await run(['migrate'], env)).toMatchObject({
     code: 0,
     stdout: expect.stringMatching(/^Migrated: 0001-catalogue\.ts, .*\.\n$/),

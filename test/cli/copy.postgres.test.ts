@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { openDatabase } from '../../src/db/database.ts'
-import { copyWorld, noDatabase } from '../support/database.ts'
+import { copyWorld, emptyDatabaseUrl } from '../support/database.ts'
 import { ask } from '../support/postgres.ts'
 import { commandLine } from '../support/process.ts'
 
@@ -15,7 +15,7 @@ const schemaOf = async (address: string) => [
 ]
 
 test('what was copied to has all indexes and foreign keys that a migrated database has', async () => {
-  const target = await noDatabase()
+  const target = await emptyDatabaseUrl()
   const database = openDatabase(target)
   await database.migrate().finally(() => database.close())
   const migrated = await schemaOf(target)

@@ -4,10 +4,10 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { accountStore } from '../../src/accounts/store.ts'
 import { appStore } from '../../src/catalogue/store.ts'
-import { type Database, engineOf, openDatabase } from '../../src/db/database.ts'
+import { type Database, openDatabase, openEngine } from '../../src/db/database.ts'
 import { importLines } from '../support/catalogue-file.ts'
 import { expectConsistentAt } from '../support/consistency.ts'
-import { copyWorld, noDatabase, temporaryFolder } from '../support/database.ts'
+import { copyWorld, emptyDatabaseUrl, temporaryFolder } from '../support/database.ts'
 import { commandLine, expectRefusal, serve } from '../support/process.ts'
 
 const main = `${import.meta.dirname}/../../src/apps-service.js`
@@ -65,7 +65,7 @@ test('a copy has every row, goes on behind every id and slug, and finds what it 
     database.write((connection) => accountStore(connection).beginRename('Ada', 'Ada & Sons')),
   )
   const second = await migrated(`sqlite:${temporaryFolder()}/second.sqlite`)
-  const third = await migrated(await noDatabase())
+  const third = await migrated(await emptyDatabaseUrl())
   const { code, stdout, stderr } = await commandLine(first).run('copy', '--to', second)
   expect([code, stderr]).toEqual([0, ''])
   expect(stdout).toMatch(/^Copied all to .*: 1,206 apps, 1,203 reviews and [\d,]+ entries of the audit, in [\d.]+ s\./)
@@ -94,7 +94,7 @@ test('a copy has every row, goes on behind every id and slug, and finds what it 
 
 test('what was copied is served byte for byte', async () => {
   const source = await livelyWorld()
-  const target = await migrated(await noDatabase())
+  const target = await migrated(await emptyDatabaseUrl())
   await commandLine(source).json('copy', '--to', target)
   const [one, other] = await Promise.all([serve(source), serve(target)])
   const orders = ['latest', 'popular', 'rating'].flatMap((sort) =>
@@ -122,7 +122,7 @@ test('is refused where the other is not empty or not migrated, is the database i
     await run('copy', '--to', await copyWorld()),
     /is not empty: it has developers, api_keys, categories, apps/,
   )
-  expectRefusal(await run('copy', '--to', await noDatabase()), /; (run )?npx apps-service migrate/)
+  expectRefusal(await run('copy', '--to', await emptyDatabaseUrl()), /; (run )?npx apps-service migrate/)
   expectRefusal(await run('copy', '--to', address), /is the database itself; --to has to name another/)
   expectRefusal(await run('copy', '--to', 'mysql://x'), /--to must be sqlite:PATH/)
 })
@@ -131,7 +131,7 @@ test('is refused while a server has the database open', async () => {
   const address = await copyWorld()
   const server = await serve(address)
   const { run } = commandLine(address)
-  const target = await migrated(await noDatabase())
+  const target = await migrated(await emptyDatabaseUrl())
   expectRefusal(await run('copy', '--to', target), /is in use; stop the server/)
   server.process.kill('SIGTERM')
   await server.exited
@@ -145,7 +145,7 @@ test('kill -9 of a copy, at any time: all has arrived or nothing, and then it is
     using(address, (database) => database.read(async ({ sql }) => (await sql('apps').pluck('id')).length))
   let killed = 0
   for (let round = 0; round < 4; round++) {
-    const target = await migrated(await noDatabase())
+    const target = await migrated(await emptyDatabaseUrl())
     const child = spawn(process.execPath, [main, 'copy', '--to', target], {
       env: { PATH: process.env.PATH, DATABASE_URL: source },
       stdio: ['ignore', 'ignore', 'inherit'],
@@ -165,17 +165,17 @@ test('kill -9 of a copy, at any time: all has arrived or nothing, and then it is
 })
 
 async function isInUse(address: string): Promise<boolean> {
-  const engine = engineOf(address)
-  const isAlone = await engine.still(async () => true).catch(() => false)
+  const engine = openEngine(address)
+  const isAlone = await engine.withExclusiveLock(async () => true).catch(() => false)
   await engine.close()
   return !isAlone
 }
 
 test('nobody writes to a database while it is copied', async () => {
   const address = await copyWorld()
-  const source = engineOf(address)
+  const source = openEngine(address)
   const write = (database: Database) => database.write(({ sql }) => sql('apps').update({ version: '2' }))
-  await source.still(async () => {
+  await source.withExclusiveLock(async () => {
     await expect(using(address, write)).rejects.toMatchObject({ code: 'unavailable' })
   })
   await source.close()

@@ -77,7 +77,7 @@ test.for<[from: string, to: string, message: string]>([
   ['Ada', 'Ada\u{e0041}', refusal],
 ])('%j cannot become %j', async ([from, to, message]) => {
   const database = openDatabase(await copyWorld())
-  await expect(renameDeveloper(database, from, to, actor)).rejects.toMatchObject({ name: 'Refusal', message })
+  await expect(renameDeveloper(database, from, to, actor)).rejects.toMatchObject({ name: 'OperatorError', message })
   expect(await found(database, 'ada')).toEqual(['Tide Clock'])
   await database.close()
 })

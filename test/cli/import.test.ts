@@ -16,8 +16,8 @@ import { describe, expect, inject, test } from 'vitest'
 import { openDatabase } from '../../src/db/database.ts'
 import { textOf } from '../support/catalogue-file.ts'
 import { expectConsistentAt, expectSound } from '../support/consistency.ts'
-import { copyWorld, noDatabase, temporaryFolder } from '../support/database.ts'
-import { atTerminal, hasTerminal, run, serve, stopHalfWay } from '../support/process.ts'
+import { copyWorld, emptyDatabaseUrl, temporaryFolder } from '../support/database.ts'
+import { hasTerminal, interrupt, run, runInTerminal, serve } from '../support/process.ts'
 
 const main = `${import.meta.dirname}/../../src/apps-service.js`
 const app = { name: 'Star Map', description: 'The sky above you.', category: 'tools', developer_name: 'Ada' }
@@ -50,7 +50,7 @@ describe('import', () => {
   })
 
   test.skipIf(!hasTerminal)('shows at a terminal how far it is, and leaves the terminal as it was', async () => {
-    const shown = await atTerminal(100, ['import', manyApps(300)], { DATABASE_URL: await copyWorld() })
+    const shown = await runInTerminal(100, ['import', manyApps(300)], { DATABASE_URL: await copyWorld() })
     const [bar = '', sentence, ...rest] = shown.split('\n')
     const states = [...bar.matchAll(/ (\d+)% \| (\d+) lines \| (\d+)\/s \| (\d+)s left/g)].map(([, ...told]) => told)
     expect(states.at(0)).toEqual(['0', '0', '0', '0'])
@@ -275,7 +275,7 @@ describe('import', () => {
     const second = readFileSync(rejects, 'utf8')
     expect(second).toContain('"stars":5')
     expect(second).not.toContain('"rating":5')
-    expect((await importing(app, { DATABASE_URL: await noDatabase() })).code).toBe(1)
+    expect((await importing(app, { DATABASE_URL: await emptyDatabaseUrl() })).code).toBe(1)
     expect((await importing(app, env, '--dry-run')).code).toBe(0)
     // Another's, for all we know.
     expect((await importing(app, env, '--rejects', rejects)).code).toBe(0)
@@ -368,7 +368,7 @@ test('an export that is stopped half-way leaves nothing that could be taken for 
   await run(['import', manyApps(4000)], env)
   const folder = temporaryFolder()
   const file = join(folder, 'out.ndjson')
-  const stopped = await stopHalfWay('export', file, env, 'SIGINT', () => readdirSync(folder).length > 0)
+  const stopped = await interrupt('export', file, env, 'SIGINT', () => readdirSync(folder).length > 0)
   expect(stopped.exit).toEqual([null, 'SIGINT'])
   expect(stopped.said).toBe('apps-service: stopped by SIGINT; there is no export\n')
   expect(readdirSync(folder)).toEqual([])
@@ -377,7 +377,7 @@ test('an export that is stopped half-way leaves nothing that could be taken for 
 test('what has changed since an export is in the next, with little that has not, and what it prints is enough', async () => {
   const address = await copyWorld()
   const env = { DATABASE_URL: address }
-  const mirror = { DATABASE_URL: await noDatabase() }
+  const mirror = { DATABASE_URL: await emptyDatabaseUrl() }
   await run(['migrate'], mirror)
   // Long ago enough that what the command goes back for others' clocks does not reach it.
   const database = openDatabase(env.DATABASE_URL)

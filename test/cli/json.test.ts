@@ -2,8 +2,8 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, inject, test } from 'vitest'
 import { programFor } from '../../src/cli/program.ts'
-import { leavesOf } from '../support/commands.ts'
-import { copyWorld, noDatabase, temporaryFolder } from '../support/database.ts'
+import { leafCommands } from '../support/commands.ts'
+import { copyWorld, emptyDatabaseUrl, temporaryFolder } from '../support/database.ts'
 import { run } from '../support/process.ts'
 import { startService } from '../support/service.ts'
 
@@ -18,7 +18,7 @@ function catalogueFile(): string {
 }
 
 async function emptyDatabase(): Promise<string> {
-  const address = await noDatabase()
+  const address = await emptyDatabaseUrl()
   await run(['migrate'], { DATABASE_URL: address })
   return address
 }
@@ -68,7 +68,7 @@ describe('help tells each name that is printed for programs, and no other:', () 
   })
 
   test('of every command that prints such', async () => {
-    const printing = leavesOf(await programFor('')).filter(({ command }) =>
+    const printing = leafCommands(await programFor('')).filter(({ command }) =>
       command.options.some(({ long }) => long === '--json'),
     )
     expect(printing.map(({ name }) => name).toSorted()).toEqual(rows.map(([command]) => command).toSorted())

@@ -3,10 +3,10 @@ import type { Decision } from '../../src/catalogue/policy.ts'
 import { appStore } from '../../src/catalogue/store.ts'
 import type { AppChanges } from '../../src/contract/contract.ts'
 import { openDatabase } from '../../src/db/database.ts'
-import type { Sought } from '../../src/moderation/app-filter.ts'
+import type { AppFilter } from '../../src/moderation/app-filter.ts'
 import { type Change, moderationStore, type Queue } from '../../src/moderation/store.ts'
 import { importLines } from '../support/catalogue-file.ts'
-import { holdClock } from '../support/clock.ts'
+import { freezeClock } from '../support/clock.ts'
 import { expectConsistent } from '../support/consistency.ts'
 import { copyWorld } from '../support/database.ts'
 import { commandLine, serve } from '../support/process.ts'
@@ -93,7 +93,7 @@ describe('the queue', () => {
     expect((await cli.json('moderation', 'queue')).apps[0].short_description).toBe('Seen from above, in all weathers')
   })
 
-  test.for<[what: string, sought: Sought, found: string[]]>([
+  test.for<[what: string, filter: AppFilter, found: string[]]>([
     ['a developer', { developer: ' Bob ' }, ['Night Train']],
     ['a category', { category: 'tools' }, ['Cloud Atlas', 'Night Train']],
     ['a category without any', { category: 'games' }, []],
@@ -106,10 +106,10 @@ describe('the queue', () => {
     ['a word whose letters a name has in another order', { search: 'niart' }, []],
     ['a text of white space', { search: '  ' }, ['Cloud Atlas', 'Night Train']],
     ['all of it', { developer: 'Ada', category: 'tools', search: 'atlas' }, ['Cloud Atlas']],
-  ])('of %s alone', async ([, sought, found]) => {
+  ])('of %s alone', async ([, filter, found]) => {
     const { database } = await startService()
     const { apps, total } = await database.snapshot((connection) =>
-      moderationStore(connection).queue('pending', sought, 100, 0),
+      moderationStore(connection).queue('pending', filter, 100, 0),
     )
     expect([apps.map(({ name }) => name), total]).toEqual([found, found.length])
   })
@@ -278,7 +278,7 @@ describe('the queue', () => {
       const service = await startService()
       const { apps } = service.world
       // Each in one and the same millisecond.
-      holdClock()
+      freezeClock()
       await put(service, apps.approved, { [field]: own.to })
       const { apps: changed } = await queue(service, 'changed')
       expect(changed.map(({ id, changes }) => [id, changes])).toEqual([[apps.approved, [own.change]]])
@@ -458,7 +458,7 @@ describe('a decision', () => {
     const decided = database.write((connection) =>
       moderationStore(connection).decide(decision, id, actor, { reason: 'Because.' }),
     )
-    if (refusal) await expect(decided).rejects.toMatchObject({ name: 'Refusal', message: refusal })
+    if (refusal) await expect(decided).rejects.toMatchObject({ name: 'OperatorError', message: refusal })
     else expect(await decided).toMatchObject({ id, status: decision === 'approve' ? 'approved' : 'rejected' })
     await database.close()
   })
@@ -576,7 +576,7 @@ describe('a decision', () => {
     expect({ ...after, updated_at: before.updated_at }).toEqual(before)
     expect(updated_at > before.updated_at).toBe(true)
     const { history } = await service.database.read((connection) =>
-      moderationStore(connection).dossier(apps.approved, 1),
+      moderationStore(connection).reviewDetails(apps.approved, 1),
     )
     expect(history).toEqual([
       // To toMatchObject, any object is {}.

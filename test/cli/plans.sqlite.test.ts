@@ -2,15 +2,15 @@ import { expect, test } from 'vitest'
 import { accountStore } from '../../src/accounts/store.ts'
 import { appStore } from '../../src/catalogue/store.ts'
 import { openDatabase } from '../../src/db/database.ts'
-import type { AppState, Sought } from '../../src/moderation/app-filter.ts'
+import type { AppFilter, AppState } from '../../src/moderation/app-filter.ts'
 import { moderationStore, type Queue } from '../../src/moderation/store.ts'
 import { copyWorld } from '../support/database.ts'
-import { plansOf } from '../support/query-plans.ts'
+import { explainQueries } from '../support/query-plans.ts'
 
 const past = '2020-01-01T00:00:00.000Z'
 const actor = { operator: 'test' }
 
-test.for<[state: AppState | undefined, sought: Sought, indexes: string[]]>([
+test.for<[state: AppState | undefined, filter: AppFilter, indexes: string[]]>([
   ['pending', {}, ['apps_queue', 'apps_queue']],
   ['rejected', {}, ['apps_rejected', 'apps_rejected']],
   ['deleted', {}, ['apps_deleted', 'apps_deleted']],
@@ -22,19 +22,21 @@ test.for<[state: AppState | undefined, sought: Sought, indexes: string[]]>([
   [undefined, { category: 'tools' }, ['apps_category_id_index', 'apps_category_id_index']],
   [undefined, { category: 'tools', search: 'x' }, ['apps_queue', 'apps_rejected', 'apps_deleted']],
   ['approved', { search: 'x' }, []],
-])('the list of apps of %s, %j, passes no apps that an index can spare', async ([state, sought, indexes]) => {
+])('the list of apps of %s, %j, passes no apps that an index can spare', async ([state, filter, indexes]) => {
   const database = openDatabase(await copyWorld())
-  const { plans } = await plansOf(database, (connection) => moderationStore(connection).list(state, sought, 10, 0))
+  const { plans } = await explainQueries(database, (connection) =>
+    moderationStore(connection).list(state, filter, 10, 0),
+  )
   expect(plans).toEqual(indexes.map((index) => expect.stringMatching(`USING (COVERING )?INDEX ${index}\\b`)))
   await database.close()
 })
 
-test.for<[name: Queue, index: string, sought: Sought]>([
+test.for<[name: Queue, index: string, filter: AppFilter]>([
   ['pending', 'apps_queue', {}],
   ['changed', 'apps_changed', {}],
   ['pending', 'apps_queue', { category: 'tools' }],
   ['changed', 'apps_changed', { category: 'tools' }],
-])('late in a long queue of %s apps, a page comes from its index %s, of %j', async ([name, index, sought]) => {
+])('late in a long queue of %s apps, a page comes from its index %s, of %j', async ([name, index, filter]) => {
   const database = openDatabase(await copyWorld())
   await database.write(async (connection) => {
     const { id } = await accountStore(connection).findOrAddDeveloper('Ada')
@@ -65,8 +67,8 @@ test.for<[name: Queue, index: string, sought: Sought]>([
       actor,
     )
   })
-  const { result: page, plans } = await plansOf(database, (connection) =>
-    moderationStore(connection).queue(name, sought, 50, 100),
+  const { result: page, plans } = await explainQueries(database, (connection) =>
+    moderationStore(connection).queue(name, filter, 50, 100),
   )
   expect(plans).not.toEqual([])
   for (const plan of plans) expect(plan).toContain(`USING INDEX ${index}`)

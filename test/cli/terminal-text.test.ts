@@ -1,6 +1,13 @@
 import stringWidth from 'string-width'
 import { describe, expect, test } from 'vitest'
-import { cut, difference, grouped, oneLine, safe, tableLines } from '../../src/cli/terminal-text.ts'
+import {
+  formatCount,
+  formatDifference,
+  sanitize,
+  tableLines,
+  toSingleLine,
+  truncate,
+} from '../../src/cli/terminal-text.ts'
 
 test.for<[text: string, width: number, cut: string]>([
   ['tide', 4, 'tide'],
@@ -10,13 +17,13 @@ test.for<[text: string, width: number, cut: string]>([
   ['👩‍👩‍👧 family', 3, '👩‍👩‍👧…'],
   ['', 4, ''],
 ])('%j in %i columns is %j', ([text, width, expected]) => {
-  expect(cut(text, width)).toBe(expected)
+  expect(truncate(text, width)).toBe(expected)
 })
 
 test('nothing in a text moves the cursor, colours the terminal or turns the direction of reading', () => {
-  expect(oneLine(' a\u001b[31mb\r\n\tc\u202ed\u2069 ')).toBe('a\uFFFD[31mb c\uFFFDd\uFFFD')
-  expect(safe('a\r\nb\rc\td\u0007')).toBe('a\nb\nc    d\uFFFD')
-  expect(oneLine('עברית 日本 👩‍👩‍👧 e\u0301')).toBe('עברית 日本 👩‍👩‍👧 e\u0301')
+  expect(toSingleLine(' a\u001b[31mb\r\n\tc\u202ed\u2069 ')).toBe('a\uFFFD[31mb c\uFFFDd\uFFFD')
+  expect(sanitize('a\r\nb\rc\td\u0007')).toBe('a\nb\nc    d\uFFFD')
+  expect(toSingleLine('עברית 日本 👩‍👩‍👧 e\u0301')).toBe('עברית 日本 👩‍👩‍👧 e\u0301')
 })
 
 test.for<[what: string, before: string, after: string, shown: string]>([
@@ -38,7 +45,7 @@ test.for<[what: string, before: string, after: string, shown: string]>([
   ],
   ['what was added at the end', 'x'.repeat(30), `${'x'.repeat(30)} end`, '…xxxxxxxx → …xxxxxxxx end'],
 ])('of a change: %s', ([, before, after, shown]) => {
-  expect(difference(before, after, 20)).toBe(shown)
+  expect(formatDifference(before, after, 20)).toBe(shown)
 })
 
 describe('a table', () => {
@@ -111,5 +118,5 @@ describe('a table', () => {
 })
 
 test('a large number is in groups of three', () => {
-  expect([999, 1_234_567].map(grouped)).toEqual(['999', '1,234,567'])
+  expect([999, 1_234_567].map(formatCount)).toEqual(['999', '1,234,567'])
 })

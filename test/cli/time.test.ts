@@ -1,6 +1,14 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { age, day, elapsed, futureTime, minute, pastTime, secondsSince } from '../../src/cli/time.ts'
-import { holdUptime } from '../support/clock.ts'
+import {
+  age,
+  elapsedSeconds,
+  formatDate,
+  formatMinute,
+  parseFutureTime,
+  parsePastTime,
+  secondsSince,
+} from '../../src/cli/time.ts'
+import { freezeMonotonicClock } from '../support/clock.ts'
 
 beforeEach(() => {
   vi.useFakeTimers({ now: new Date('2026-11-20T12:00:00.000Z') })
@@ -22,7 +30,7 @@ test.for<[text: string, past: string]>([
   ['2026-01-31T09:30:15.123Z', '2026-01-31T09:30:15.123Z'],
   ['2026-01-31T09:30:15+02:00', '2026-01-31T07:30:15.000Z'],
 ])('%s is a time that was: %s', ([text, expected]) => {
-  expect(pastTime(text)).toBe(expected)
+  expect(parsePastTime(text)).toBe(expected)
 })
 
 test.for<[text: string, future: string]>([
@@ -30,12 +38,12 @@ test.for<[text: string, future: string]>([
   ['1y', '2027-11-20T18:00:00.000Z'],
   ['2027-01-31', '2027-01-31T00:00:00.000Z'],
 ])('%s is a time to come: %s', ([text, expected]) => {
-  expect(futureTime(text)).toBe(expected)
+  expect(parseFutureTime(text)).toBe(expected)
 })
 
 test('a time without an offset is in UTC, wherever the operator is', () => {
   vi.stubEnv('TZ', 'America/New_York')
-  expect(pastTime('2026-01-31 09:30')).toBe('2026-01-31T09:30:00.000Z')
+  expect(parsePastTime('2026-01-31 09:30')).toBe('2026-01-31T09:30:00.000Z')
 })
 
 describe('no time', () => {
@@ -55,11 +63,11 @@ describe('no time', () => {
     '9000y',
     '9999999y',
   ])('is %j', (text) => {
-    expect(() => pastTime(text)).toThrow(/It must be a time such as .* or a duration such as 90d or 12h/)
+    expect(() => parsePastTime(text)).toThrow(/It must be a time such as .* or a duration such as 90d or 12h/)
   })
 
   test.for(['0d', '2026-11-20', '2026-11-20T12:00:00Z', '2020-01-01'])('to come is %s', (text) => {
-    expect(() => futureTime(text)).toThrow('It must be in the future.')
+    expect(() => parseFutureTime(text)).toThrow('It must be in the future.')
   })
 })
 
@@ -70,13 +78,13 @@ test('how long ago, and when', () => {
     '0ms',
   ])
   expect(secondsSince('2026-11-20T11:58:58.900Z')).toBe(61)
-  expect(day('2026-11-20T11:58:58.900Z')).toBe('2026-11-20')
-  expect(minute('2026-11-20T11:58:58.900Z')).toBe('2026-11-20 11:58')
+  expect(formatDate('2026-11-20T11:58:58.900Z')).toBe('2026-11-20')
+  expect(formatMinute('2026-11-20T11:58:58.900Z')).toBe('2026-11-20 11:58')
 })
 
 test('how long something took', () => {
-  const wait = holdUptime()
+  const wait = freezeMonotonicClock()
   const begin = performance.now()
   wait(61_234.9)
-  expect(elapsed(begin)).toBe(61.23)
+  expect(elapsedSeconds(begin)).toBe(61.23)
 })

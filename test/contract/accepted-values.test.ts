@@ -2,7 +2,7 @@ import { Ajv } from 'ajv'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { startService } from '../support/service.ts'
-import { hunt, operations, timeout, total } from './fuzz.ts'
+import { operations, runProperty, timeout, total } from './fuzz.ts'
 import type { Schema } from './operations.ts'
 import { validRequests } from './valid-requests.ts'
 import { units } from './values.ts'
@@ -54,7 +54,7 @@ describe.for(fields)('$operationId $name', ({ operationId, name, schema, admits 
       if (found) counts.set(found.name, (counts.get(found.name) ?? 0) + 1)
     }
     for (const unit of units) await send(`${example}`.slice(0, 4) + unit + `${example}`.slice(4))
-    await hunt(fc.asyncProperty(fc.stringMatching(new RegExp(pattern, 'u')), send), Math.ceil(total / 50), task)
+    await runProperty(fc.asyncProperty(fc.stringMatching(new RegExp(pattern, 'u')), send), Math.ceil(total / 50), task)
     // An exception that is never made is none to speak of.
     for (const exception of named) expect(counts.get(exception.name), exception.name).toBeGreaterThan(0)
   })

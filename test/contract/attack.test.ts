@@ -2,9 +2,9 @@ import fc, { type Arbitrary } from 'fast-check'
 import { afterAll, describe, expect, type RunnerTestCase, test } from 'vitest'
 import { generateKey } from '../../src/accounts/keys.ts'
 import { moderationStore } from '../../src/moderation/store.ts'
-import type { CheckedAnswer } from '../support/check.ts'
+import type { CheckedResponse } from '../support/check.ts'
 import { type Service, startService } from '../support/service.ts'
-import { hunt, isRerun, operations, timeout, total } from './fuzz.ts'
+import { isRerun, operations, runProperty, timeout, total } from './fuzz.ts'
 import { Model, type ModelApp } from './model.ts'
 import { type Forbidden, judge, misnamed, read } from './oracle.ts'
 import { type Request, send } from './raw-http-client.ts'
@@ -64,7 +64,7 @@ async function attack<T>(made: Arbitrary<T>, runs: number, task: RunnerTestCase,
       throw error
     }
   })
-  await hunt(property, runs, task)
+  await runProperty(property, runs, task)
 }
 
 type Target = Awaited<ReturnType<typeof startTarget>>
@@ -82,7 +82,7 @@ async function exchange({ service, model, keys }: Target, request: Request) {
   holdRequestId(request, reply)
   const verdict = judge(operations, request)
   if ('status' in verdict) return holdRefusal(verdict, reply)
-  model.settle(verdict, request.caller, reply)
+  model.update(verdict, request.caller, reply)
   // So that there are always apps to attack.
   for (const app of model.apps.filter(({ id, isDeleted }) => isDeleted && id === reply.body?.data.app_id)) {
     await service.database.write((connection) => moderationStore(connection).restore(app.id, { operator: 'test' }))
@@ -119,7 +119,7 @@ async function worldApps({ world, get }: Service): Promise<ModelApp[]> {
   return [...(await Promise.all(apps)), gone]
 }
 
-function holdRefusal(verdict: Forbidden, reply: CheckedAnswer) {
+function holdRefusal(verdict: Forbidden, reply: CheckedResponse) {
   expect(reply.status, reply.text).toBe(verdict.status)
   if (reply.method === 'HEAD') return
   const { code, errors = [] } = reply.body.data
@@ -129,7 +129,7 @@ function holdRefusal(verdict: Forbidden, reply: CheckedAnswer) {
 }
 
 /** The caller's own where it is sane. */
-function holdRequestId({ headers }: Request, reply: CheckedAnswer) {
+function holdRequestId({ headers }: Request, reply: CheckedResponse) {
   const ids = headers.filter(([name]) => name === 'X-Request-Id').map(([, value]) => read.header(value))
   const [id = ''] = ids
   if (ids.length === 1 && /^[A-Za-z0-9._-]{1,128}$/.test(id)) expect(reply.headers['x-request-id']).toBe(id)

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import document from '../../generated/openapi.json' with { type: 'json' }
-import { type Answer, ResponseChecker } from './checker.ts'
-import { complaintOf } from './coverage.ts'
+import { type HttpResponse, ResponseChecker } from './checker.ts'
+import { describeMissing } from './coverage.ts'
 
-const page: Answer = {
+const page: HttpResponse = {
   method: 'GET',
   path: '/apps',
   status: 200,
@@ -41,13 +41,13 @@ const app = {
   review_count: 0,
   reviews: [],
 }
-const detail = (change: object): Answer => ({
+const detail = (change: object): HttpResponse => ({
   ...page,
   path: '/apps/1',
   headers: withHeaders({ link: undefined }),
   text: JSON.stringify({ success: true, message: 'App found.', data: { app: { ...app, ...change } } }),
 })
-const unauthorized: Answer = {
+const unauthorized: HttpResponse = {
   ...page,
   status: 401,
   headers: {
@@ -59,19 +59,19 @@ const unauthorized: Answer = {
   },
   text: JSON.stringify({ success: false, message: 'No.', data: { code: 'unauthorized' } }),
 }
-const notFound: Answer = {
+const notFound: HttpResponse = {
   ...unauthorized,
   path: '/nowhere',
   status: 404,
   text: JSON.stringify({ success: false, message: 'No.', data: { code: 'not_found' } }),
 }
 
-function withHeaders(change: Record<string, string | undefined>): Answer['headers'] {
+function withHeaders(change: Record<string, string | undefined>): HttpResponse['headers'] {
   return Object.fromEntries(Object.entries({ ...page.headers, ...change }).filter(([, value]) => value !== undefined))
 }
 
 describe('an answer as the document says passes', () => {
-  test.for<[string, Answer, string[]]>([
+  test.for<[string, HttpResponse, string[]]>([
     ['a page', page, ['listApps 200']],
     ['a page in answer to HEAD', { ...page, method: 'HEAD', text: '' }, ['listApps 200']],
     ['an app', detail({}), ['getApp 200']],
@@ -83,7 +83,7 @@ describe('an answer as the document says passes', () => {
 })
 
 describe('each kind of drift turns the checker red', () => {
-  test.for<[string, Answer, RegExp]>([
+  test.for<[string, HttpResponse, RegExp]>([
     ['an undeclared status', { ...page, status: 418 }, /does not declare this status/],
     [
       'an undeclared content type',
@@ -155,7 +155,7 @@ describe('each kind of drift turns the checker red', () => {
     const seen = new Set(new ResponseChecker().declared())
     const contract = structuredClone(document)
     Object.assign(contract.paths['/apps'].get.responses, { 402: { description: 'Pay first.' } })
-    const complaints = new ResponseChecker(contract).declared().map((pair) => complaintOf(pair, seen))
+    const complaints = new ResponseChecker(contract).declared().map((pair) => describeMissing(pair, seen))
     expect(complaints.filter((complaint) => complaint !== undefined)).toEqual([
       expect.stringMatching(/listApps 402, .*\n.* the table listApps in test\/contract\/scenarios\.ts/),
     ])

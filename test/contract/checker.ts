@@ -3,7 +3,7 @@ import addFormats from 'ajv-formats'
 import document from '../../generated/openapi.json' with { type: 'json' }
 
 /** What came back, as it came. */
-export type Answer = {
+export type HttpResponse = {
   method: string
   /** Without the base address's prefix and the query. */
   path: string
@@ -57,7 +57,7 @@ export class ResponseChecker {
   }
 
   /** All that is wrong with an answer, and which declared (operation, status) it is an instance of. */
-  check(answer: Answer): { problems: string[]; covers: string[] } {
+  check(answer: HttpResponse): { problems: string[]; covers: string[] } {
     const path = this.#pathOf(answer.path)
     if (path === undefined) return { problems: this.#checkOutside(answer), covers: [] }
     if (answer.method === 'OPTIONS') return { problems: checkOptions(answer), covers: [] }
@@ -85,7 +85,7 @@ export class ResponseChecker {
     return methods.includes(method) && operation ? (operation as Operation) : undefined
   }
 
-  #checkOperation({ operationId, responses }: Operation, answer: Answer): string[] {
+  #checkOperation({ operationId, responses }: Operation, answer: HttpResponse): string[] {
     const declared = responses[answer.status]
     const where = `${operationId} ${answer.status}`
     if (!declared) return [`${where}: the document does not declare this status`]
@@ -95,7 +95,7 @@ export class ResponseChecker {
     )
   }
 
-  #checkHeaders({ headers = {} }: ResponseObject, answer: Answer): string[] {
+  #checkHeaders({ headers = {} }: ResponseObject, answer: HttpResponse): string[] {
     const problems: string[] = []
     for (const [name, reference] of Object.entries(headers)) {
       const header = this.#resolve<Header>(reference)
@@ -112,7 +112,7 @@ export class ResponseChecker {
     return [...problems, ...foreign.map((name) => `the header ${name} is not declared here`)]
   }
 
-  #checkBody({ content }: ResponseObject, answer: Answer): string[] {
+  #checkBody({ content }: ResponseObject, answer: HttpResponse): string[] {
     const type = answer.headers['content-type']
     const mediaType = typeof type === 'string' ? type.split(';')[0]?.trim() : undefined
     if (!content) {
@@ -126,7 +126,7 @@ export class ResponseChecker {
   }
 
   /** No path of the document: what stands beside it, or nothing at all. Errors are in the envelope everywhere. */
-  #checkOutside(answer: Answer): string[] {
+  #checkOutside(answer: HttpResponse): string[] {
     const problems = ['X-Request-Id', 'Access-Control-Allow-Origin']
       .filter((name) => answer.headers[name.toLowerCase()] === undefined)
       .map((name) => `the header ${name} is missing`)
@@ -175,7 +175,7 @@ const closed = (contract: Contract): Contract =>
   )
 
 /** RFC 9110, section 9.3.7: which methods there are, and no body. */
-function checkOptions({ status, headers, text, path }: Answer): string[] {
+function checkOptions({ status, headers, text, path }: HttpResponse): string[] {
   const problems = []
   if (status !== 204) problems.push(`204 expected, not ${status}`)
   if (!headers.allow) problems.push('the header Allow is missing')

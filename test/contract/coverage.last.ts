@@ -1,6 +1,6 @@
 import { describe, expect, inject, test } from 'vitest'
 import { ResponseChecker } from './checker.ts'
-import { complaintOf, readSeen } from './coverage.ts'
+import { describeMissing, readSeen } from './coverage.ts'
 
 /** Runs when all other tests have ended: vitest.config.ts puts it into a group of its own. */
 
@@ -10,7 +10,7 @@ describe.skipIf(!isWhole)('some test was answered with (skipped where not all te
   const seen = readSeen(file)
 
   test.for(new ResponseChecker().declared())('%s', (pair) => {
-    const complaint = complaintOf(pair, seen)
+    const complaint = describeMissing(pair, seen)
     if (complaint !== undefined) expect.fail(complaint)
   })
 })

@@ -30,7 +30,7 @@ export const recordSeen = (file: string, pairs: string[]) =>
 export const readSeen = (file: string) => new Set(readFileSync(file, 'utf8').split('\n'))
 
 /** What to do where no test had this answer. */
-export function complaintOf(pair: string, seen: ReadonlySet<string>): string | undefined {
+export function describeMissing(pair: string, seen: ReadonlySet<string>): string | undefined {
   if (seen.has(pair)) return undefined
   const [operation] = pair.split(' ')
   return [

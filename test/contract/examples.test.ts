@@ -8,10 +8,10 @@ import { ServiceError } from '../../src/contract/errors.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
 import { readDocument } from '../../src/http/docs.ts'
 import { importLines } from '../support/catalogue-file.ts'
-import type { CheckedAnswer, RequestOptions } from '../support/check.ts'
-import { holdUptime } from '../support/clock.ts'
-import { noDatabase } from '../support/database.ts'
-import { answerTo } from '../support/raw-http.ts'
+import type { CheckedResponse, RequestOptions } from '../support/check.ts'
+import { freezeMonotonicClock } from '../support/clock.ts'
+import { emptyDatabaseUrl } from '../support/database.ts'
+import { checkedResponse } from '../support/raw-http.ts'
 import { type Service, type ServiceOptions, startService } from '../support/service.ts'
 import type { Call } from './valid-requests.ts'
 
@@ -45,7 +45,7 @@ type Scene = { service: Service; key: string; others: string }
 
 /** What the examples tell of; for a creation without the app that it creates. */
 async function startScene(id: OperationId, options: ServiceOptions = {}): Promise<Scene> {
-  const own = openDatabase(await noDatabase())
+  const own = openDatabase(await emptyDatabaseUrl())
   await own.migrate()
   const [key, others] = await own.write(async (connection) => {
     const operator = { operator: 'test' }
@@ -100,7 +100,7 @@ const withHeader = (name: string, value: string) => (options: RequestOptions) =>
 })
 const withBody = (json: object) => (options: RequestOptions) => ({ ...options, json: { ...newApp, ...json } })
 
-type Ask = (scene: Scene, call: Call, id: OperationId) => Promise<CheckedAnswer>
+type Ask = (scene: Scene, call: Call, id: OperationId) => Promise<CheckedResponse>
 
 /** The request, changed. */
 const changed =
@@ -124,7 +124,8 @@ const asks: Record<string, Ask> = {
   '404': ({ service }, [method, , options]) => service.request(method, '/apps/43', options),
   '405': ({ service }, [, path, options]) => service.request('PATCH', path.split('?', 1).join(), options),
   '406': changed(withHeader('Accept', 'text/html')),
-  '408': ({ service }, [method, path]) => answerTo(service, method, path, `${method} ${path} HTTP/1.1\r\nHost: x\r\n`),
+  '408': ({ service }, [method, path]) =>
+    checkedResponse(service, method, path, `${method} ${path} HTTP/1.1\r\nHost: x\r\n`),
   '409': async ({ service, key }, [method, path]) => {
     const { body } = await service.request('POST', '/apps', {
       key,
@@ -145,7 +146,12 @@ const asks: Record<string, Ask> = {
     return service.request(method, path, bad)
   },
   '431': ({ service }, [method, path]) =>
-    answerTo(service, method, path, `${method} ${path} HTTP/1.1\r\nHost: x\r\nX-Long: ${'a'.repeat(20_000)}\r\n\r\n`),
+    checkedResponse(
+      service,
+      method,
+      path,
+      `${method} ${path} HTTP/1.1\r\nHost: x\r\nX-Long: ${'a'.repeat(20_000)}\r\n\r\n`,
+    ),
   '500': changed((options) => options),
   '503': changed((options) => options),
 }
@@ -199,7 +205,7 @@ const rows = operations.flatMap(({ operationId, responses }) =>
 
 describe('the service answers what the document shows', () => {
   test.for(rows)('$operationId $status $name', async ({ operationId, status, value, headers, ask, isFirst }) => {
-    wait = status === '429' ? holdUptime() : () => {}
+    wait = status === '429' ? freezeMonotonicClock() : () => {}
     const scene = await startScene(operationId, optionsFor[status]?.())
     if (!ask) throw new Error('say in this file what the status is answered to')
     const answer = await ask(scene, requests[operationId](scene), operationId)

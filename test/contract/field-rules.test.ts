@@ -1,16 +1,16 @@
 import { expect, test } from 'vitest'
 import {
-  categoryNameFrom,
-  demandSlug,
-  developerNameFrom,
-  keyNameFrom,
-  reasonFrom,
+  assertSlug,
+  parseCategoryName,
+  parseDeveloperName,
+  parseKeyName,
+  parseReason,
 } from '../../src/contract/field-rules.ts'
 
 test.for<[what: string, from: (text: string) => string]>([
-  ['a developer name', developerNameFrom],
-  ['a category name', categoryNameFrom],
-  ['the name of a key', keyNameFrom],
+  ['a developer name', parseDeveloperName],
+  ['a category name', parseCategoryName],
+  ['the name of a key', parseKeyName],
 ])('%s is a line of 1 to 100 characters, without the white space around it', ([what, from]) => {
   expect(from('A')).toBe('A')
   expect(from(' Harbour  Software\n')).toBe('Harbour  Software')
@@ -23,15 +23,15 @@ test.for<[what: string, from: (text: string) => string]>([
 })
 
 test('a reason is up to 1,000 characters, with line breaks and tabs', () => {
-  for (const text of ['x', 'a\n\tb', '𠮷'.repeat(1000)]) expect(reasonFrom(` ${text} `)).toBe(text)
+  for (const text of ['x', 'a\n\tb', '𠮷'.repeat(1000)]) expect(parseReason(` ${text} `)).toBe(text)
   for (const text of ['', ' ', 'x'.repeat(1001), 'a\u0000b', 'a\u007fb', 'a\udc00']) {
-    expect(() => reasonFrom(text), JSON.stringify(text)).toThrow(/^a reason has 1 to 1000 characters/)
+    expect(() => parseReason(text), JSON.stringify(text)).toThrow(/^a reason has 1 to 1000 characters/)
   }
 })
 
 test('a slug is letters and digits with single hyphens between', () => {
-  for (const slug of ['a', 'health-fitness', 'a1-b2', 'x'.repeat(80)]) expect(() => demandSlug(slug)).not.toThrow()
+  for (const slug of ['a', 'health-fitness', 'a1-b2', 'x'.repeat(80)]) expect(() => assertSlug(slug)).not.toThrow()
   for (const slug of ['', 'A', 'a--b', '-a', 'a-', 'a b', ' a', 'ä', 'x'.repeat(81)]) {
-    expect(() => demandSlug(slug), slug).toThrow(/^the slug must be lower-case letters and digits with single hyphens/)
+    expect(() => assertSlug(slug), slug).toThrow(/^the slug must be lower-case letters and digits with single hyphens/)
   }
 })

@@ -18,7 +18,7 @@ export const operations = operationsOf(document)
 export const timeout = 60_000 + 50 * total
 
 /** Runs a property with another seed every time, unless one is given; its failure says how to see it again. */
-export async function hunt<Values>(property: IAsyncProperty<Values>, numRuns: number, test: RunnerTestCase) {
+export async function runProperty<Values>(property: IAsyncProperty<Values>, numRuns: number, test: RunnerTestCase) {
   const details = await fc.check(property, {
     numRuns,
     ...(FUZZ_SEED !== undefined && { seed: Number(FUZZ_SEED) }),

@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
 import type { Decision } from '../../src/catalogue/policy.ts'
 import type { OperationId } from '../../src/contract/contract.ts'
-import type { CheckedAnswer } from '../support/check.ts'
+import type { CheckedResponse } from '../support/check.ts'
 import type { Allowed, Input } from './oracle.ts'
 import type { Caller } from './raw-http-client.ts'
 
@@ -70,7 +70,7 @@ export class Model {
   }
 
   /** Holds an answer against what was predicted, and follows what it says was done. */
-  settle(allowed: Allowed, caller: Caller | undefined, reply: CheckedAnswer) {
+  update(allowed: Allowed, caller: Caller | undefined, reply: CheckedResponse) {
     const status = this.predict(allowed, caller)
     expect(reply.status, reply.text).toBe(status)
     if (reply.method === 'HEAD') return
@@ -112,7 +112,7 @@ export class Model {
     return isTaken ? 409 : undefined
   }
 
-  #created({ operation, input }: Allowed, owner: Caller = 'ada', reply: CheckedAnswer) {
+  #created({ operation, input }: Allowed, owner: Caller = 'ada', reply: CheckedResponse) {
     const { app_id: id, slug } = reply.body.data
     expect(this.apps.filter((app) => app.id === id || app.slug === slug)).toEqual([])
     expect(reply.headers.location).toBe(`http://apps.test/apps/${id}`)
@@ -124,7 +124,7 @@ export class Model {
     this.apps.push({ id, owner, slug, ...state, fields, etag: undefined, pastEtags: new Set() })
   }
 
-  #updated(app: ModelApp, body: Fields, reply: CheckedAnswer) {
+  #updated(app: ModelApp, body: Fields, reply: CheckedResponse) {
     const fields = set(app.fields, body)
     const status = app.status === 'rejected' ? 'pending' : app.status
     if (status !== app.status || !sameFields(fields, app.fields)) {
@@ -150,7 +150,7 @@ function changed(app: ModelApp) {
 }
 
 /** An app's ETag changes exactly when the app does, and is read back as it was written. */
-function hold(app: ModelApp, { headers, body, status }: CheckedAnswer) {
+function hold(app: ModelApp, { headers, body, status }: CheckedResponse) {
   const { etag } = headers
   if (app.etag !== undefined) expect(etag).toBe(app.etag)
   expect([...app.pastEtags]).not.toContain(etag)

@@ -59,8 +59,8 @@ export function operationsOf(document: { paths: object; security?: object[] }): 
       const { operationId, parameters = [], requestBody, security = document.security ?? [] } = operation
       const body = requestBody?.content['application/json'].schema
       const all = [...(item.parameters ?? []), ...parameters]
-      for (const { schema } of all) demandKnown(schema)
-      if (body) demandKnown(body)
+      for (const { schema } of all) assertKnownKeywords(schema)
+      if (body) assertKnownKeywords(body)
       const needsKey = security.length > 0 && security.every((requirement) => Object.keys(requirement).length > 0)
       return [{ operationId, method: method.toUpperCase(), path, parameters: all, body, needsKey, methods }]
     })
@@ -91,12 +91,12 @@ function merged(one: Json, other: Json): Json {
   return { ...one, ...other }
 }
 
-function demandKnown(schema: Schema & { format?: string }) {
+function assertKnownKeywords(schema: Schema & { format?: string }) {
   const unknown = Object.keys(schema).filter((name) => !keywords.includes(name) && !name.startsWith('x-'))
   if (!formats.includes(schema.format)) unknown.push(`format ${schema.format}`)
   if (schema.type === undefined) unknown.push('a schema without a type')
   if (unknown.length > 0) throw new Error(`the document has ${unknown.join(', ')}, which is not attacked yet`)
   for (const part of [...Object.values(schema.properties ?? {}), ...(schema.items ? [schema.items] : [])]) {
-    demandKnown(part)
+    assertKnownKeywords(part)
   }
 }

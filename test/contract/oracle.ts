@@ -1,6 +1,6 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
 import type { Operation, Parameter, Schema } from './operations.ts'
-import { type Body, contentOf, mostBytes, type Request } from './raw-http-client.ts'
+import { type Body, contentOf, maxBodyBytes, type Request } from './raw-http-client.ts'
 
 /** What the document says of a request, whatever the server makes of it and whatever apps there are. */
 export type Verdict = Allowed | Forbidden
@@ -45,7 +45,7 @@ export const read = {
 
 /** Whether a value holds, without white space around it. */
 export const allows = (schema: Schema, value: unknown) =>
-  broken(schema, value).length === 0 && unpatterned(value).length === 0
+  broken(schema, value).length === 0 && textFaults(value).length === 0
 
 export const allowsText = ({ in: place, schema }: Pick<Parameter, 'in' | 'schema'>, text: string) =>
   valueFrom(schema, place === 'header' ? read.header(text) : text) !== undefined
@@ -90,7 +90,7 @@ function faultOf(operation: Operation, request: Request): Forbidden | undefined 
   const isJson = /^application\/json *(; *charset="?utf-8"?)?$/i.test(headerOf(request, 'Content-Type') ?? '')
   const isEncoded = headerOf(request, 'Content-Encoding') !== undefined
   if (!isJson || isEncoded) return { status: 415, code: 'unsupported_media_type' }
-  if (content.length > mostBytes) return { status: 413, code: 'payload_too_large' }
+  if (content.length > maxBodyBytes) return { status: 413, code: 'payload_too_large' }
   // Before anything else is looked at.
   if (partsOf(content.toString()) > mostParts) return { status: 400, code: 'invalid_request', problems: ['body '] }
   if (content.length === 0 || !isMalformed(body)) return undefined
@@ -158,7 +158,7 @@ function readAll(operation: Operation, texts: Record<string, string>, search: st
 
   if (operation.body) {
     const body = valueIn(request)
-    const places = body === undefined ? [''] : [...broken(operation.body, body), ...unpatterned(body)]
+    const places = body === undefined ? [''] : [...broken(operation.body, body), ...textFaults(body)]
     problems.push(...places.map((place) => `body ${shown(place)}`))
     input.body = body
   }
@@ -185,11 +185,11 @@ function valueIn(request: Request): unknown {
 }
 
 /** Where a text is refused for what its field's description tells and no pattern. What is nested without end is refused for that. */
-function unpatterned(value: unknown, depth = 0): string[] {
+function textFaults(value: unknown, depth = 0): string[] {
   if (typeof value === 'string') return isWhole(value) ? [] : ['']
   if (typeof value !== 'object' || value === null || depth > 100) return []
   return Object.entries(value).flatMap(([name, part]) =>
-    unpatterned(part, depth + 1).map((place) => `/${segment(name)}${place}`),
+    textFaults(part, depth + 1).map((place) => `/${segment(name)}${place}`),
   )
 }
 

@@ -1,7 +1,7 @@
 import { Agent, request as open } from 'node:http'
 import { text } from 'node:stream/consumers'
 import fc from 'fast-check'
-import { type CheckedAnswer, check } from '../support/check.ts'
+import { type CheckedResponse, check } from '../support/check.ts'
 import type { Service } from '../support/service.ts'
 
 /** Whose key a request brings: a developer's, one that is not accepted any more, or one that is none. */
@@ -27,12 +27,12 @@ export type Spelling = 'plain' | 'escaped' | 'indented' | 'padded'
 export type Keys = Record<Caller, string>
 
 /** 256 KiB, which is as large as a body may be. */
-export const mostBytes = 262_144
+export const maxBodyBytes = 262_144
 
 const agent = new Agent({ keepAlive: true, maxSockets: 1 })
 
 /** Sends what no client library would, and holds the answer against the document. */
-export async function send({ port }: Pick<Service, 'port'>, keys: Keys, request: Request): Promise<CheckedAnswer> {
+export async function send({ port }: Pick<Service, 'port'>, keys: Keys, request: Request): Promise<CheckedResponse> {
   const { method, target: path } = request
   const content = contentOf(request)
   const headers = [
@@ -42,7 +42,7 @@ export async function send({ port }: Pick<Service, 'port'>, keys: Keys, request:
     ...(content?.length === 0 ? ['Transfer-Encoding', 'chunked'] : ['Content-Length', String(content?.length ?? 0)]),
     ...request.headers.flat(),
   ]
-  const { promise, resolve, reject } = Promise.withResolvers<CheckedAnswer>()
+  const { promise, resolve, reject } = Promise.withResolvers<CheckedResponse>()
   open({ agent, host: '127.0.0.1', port, method, path, headers }, async (response) => {
     const { statusCode: status = 0, headers: received } = response
     try {
@@ -70,7 +70,7 @@ export function contentOf({ body, spelling = 'plain' }: Request): Buffer | undef
     return `${written}:${write(value)}`
   })
   const content = Buffer.from(`{${fields.join(', ')}}`)
-  const space = spelling === 'padded' ? Math.max(0, mostBytes - content.length) : 0
+  const space = spelling === 'padded' ? Math.max(0, maxBodyBytes - content.length) : 0
   return Buffer.concat([content, Buffer.alloc(space, ' ')])
 }
 
@@ -95,5 +95,5 @@ function shown(content: Buffer): string {
 }
 
 /** Has fast-check print a request so. */
-export const readable = <T extends Request>(request: T): T =>
+export const printAsCurl = <T extends Request>(request: T): T =>
   Object.assign(request, { [fc.toStringMethod]: () => curl(request) })

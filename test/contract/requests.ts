@@ -2,17 +2,17 @@ import { METHODS } from 'node:http'
 import fc, { type Arbitrary } from 'fast-check'
 import type { Operation, Parameter } from './operations.ts'
 import { shown } from './oracle.ts'
-import { type Body, type Caller, mostBytes, type Request, readable, type Spelling } from './raw-http-client.ts'
+import { type Body, type Caller, maxBodyBytes, printAsCurl, type Request, type Spelling } from './raw-http-client.ts'
 import { jsonOf, type Known, sendable, textOf, units } from './values.ts'
 
 /**
  * Requests made from the document: valid ones, ones that break exactly one of its rules, and hostile ones. Nothing here
  * names an operation, a parameter or a field.
  */
-export type Attacks = { valid: Arbitrary<Request>; nearly: Arbitrary<Nearly>; hostile: Arbitrary<Request> }
+export type Attacks = { valid: Arbitrary<Request>; nearly: Arbitrary<InvalidRequest>; hostile: Arbitrary<Request> }
 
 /** A request with one rule broken, and what the document says to that. */
-export type Nearly = { request: Request; claim: Claim }
+export type InvalidRequest = { request: Request; claim: Claim }
 type Claim = { status: number; place?: string }
 
 type Parts = {
@@ -50,7 +50,7 @@ const rawTarget = (request: Request): Arbitrary<Request> =>
   fc.tuple(rawText, fc.boolean()).map(([text, isPath]) => {
     const [path = ''] = request.target.split('?')
     const target = isPath ? path.replace(/[^/]+$/, text) : `${path}?${text}`
-    return readable({ ...request, target })
+    return printAsCurl({ ...request, target })
   })
 
 /** Every way to write the same request. */
@@ -64,7 +64,7 @@ function requestOf({ path: template }: Operation, { path, query, body, ...rest }
   return fc.record({ spelling, encoded, space }).map(({ spelling, encoded, space }) => {
     const filled = template.replaceAll(/\{([^}]+)\}/g, (_, name) => encoded(path[name] ?? ''))
     const search = query.map((pair) => pair.map(encoded).join('=')).join('&')
-    return readable({
+    return printAsCurl({
       ...rest,
       target: search ? `${filled}?${search}` : filled,
       spelling,
@@ -123,7 +123,7 @@ const optional = <T>(made: Arbitrary<T>, required = false) =>
 const fault = <T>(claim: Claim, made: Arbitrary<T>, change: (value: T, valid: Parts) => Partial<Parts>) =>
   made.map((value): Fault => ({ ...claim, change: (valid) => change(value, valid) }))
 
-const lacking = (pairs: Pair[], name: string) => pairs.filter(([own]) => own !== name)
+const withoutName = (pairs: Pair[], name: string) => pairs.filter(([own]) => own !== name)
 
 function parameterFaults(parameters: Texts[]): Arbitrary<Fault>[] {
   const names = parameters.filter((one) => one.in === 'query').map(({ name }) => name)
@@ -152,7 +152,7 @@ function faultsOf({ name, in: place, required, valid, nearly }: Texts): Arbitrar
   const part = place === 'query' ? 'query' : 'headers'
   const among = (texts: Arbitrary<string[]>) =>
     fault(claim, texts, (all, parts) => ({
-      [part]: [...lacking(parts[part], name), ...all.map((text): Pair => [name, text])],
+      [part]: [...withoutName(parts[part], name), ...all.map((text): Pair => [name, text])],
     }))
   return [
     among(broken.map((text) => [text])),
@@ -162,7 +162,7 @@ function faultsOf({ name, in: place, required, valid, nearly }: Texts): Arbitrar
   ]
 }
 
-const notAccepted = ['text/html', 'application/xml', 'text/*', `${json};q=0`, '*/*;q=0', `*/*, ${json};q=0.0`]
+const unacceptable = ['text/html', 'application/xml', 'text/*', `${json};q=0`, '*/*;q=0', `*/*, ${json};q=0.0`]
 const credentials = [
   ...['', 'Bearer', 'Bearer ,', 'Bearer a b', 'Bearer apps_1', 'Bearer null', 'Basic YTpi', 'Token x', 'apps_1'],
   ...[
@@ -181,8 +181,8 @@ function otherFaults({ needsKey, methods }: Operation): Arbitrary<Fault>[] {
       caller: undefined,
       headers: [...headers, ['Authorization', text]],
     })),
-    fault({ status: 406 }, fc.constantFrom(...notAccepted), (text, { headers }) => ({
-      headers: [...lacking(headers, 'Accept'), ['Accept', text]],
+    fault({ status: 406 }, fc.constantFrom(...unacceptable), (text, { headers }) => ({
+      headers: [...withoutName(headers, 'Accept'), ['Accept', text]],
     })),
     fault({ status: 405 }, fc.constantFrom(...otherMethods(methods)), (method) => ({ method })),
   ]
@@ -214,8 +214,8 @@ const notUtf8 = [
   [0x22, 0xc0, 0xaf, 0x22],
   [0xff, 0xfe, 0x7b, 0x00, 0x7d, 0x00],
 ].map((bytes) => Buffer.from(bytes))
-const tooLarge = [1, 1000].map((more) => Buffer.alloc(mostBytes + more, '['))
-const mistyped = [
+const tooLarge = [1, 1000].map((more) => Buffer.alloc(maxBodyBytes + more, '['))
+const wrongContentTypes = [
   ...[
     'text/plain',
     'application/xml',
@@ -239,7 +239,7 @@ function bodyFaults({ nearly }: Values): Arbitrary<Fault>[] {
     fault({ status }, fc.constantFrom(...all), (one) => ({ body: { bytes: one } }))
   const header = (name: string, texts: string[]) =>
     fault({ status: 415 }, fc.constantFrom(...texts), (text, { headers }) => ({
-      headers: [...lacking(headers, name), [name, text]],
+      headers: [...withoutName(headers, name), [name, text]],
     }))
   return [
     ...nearly.map((made) =>
@@ -254,16 +254,16 @@ function bodyFaults({ nearly }: Values): Arbitrary<Fault>[] {
     fault({ status: 400, place: 'body ' }, fc.constantFrom(undefined, { bytes: Buffer.alloc(0) }), (body) => ({
       body,
     })),
-    fault({ status: 400 }, fc.nat(), (at, { body }) => ({ body: body && twice(body, at) })),
+    fault({ status: 400 }, fc.nat(), (at, { body }) => ({ body: body && withDuplicateField(body, at) })),
     bytes(400, [...malformed, ...notUtf8]),
     bytes(413, tooLarge),
-    header('Content-Type', mistyped),
+    header('Content-Type', wrongContentTypes),
     header('Content-Encoding', ['x-nope', 'compress', 'gzip, x-nope']),
   ]
 }
 
 /** With one field there twice; with a short text, since a long one again could make the body too large. */
-function twice(body: Body, at: number): Body {
+function withDuplicateField(body: Body, at: number): Body {
   if (!('fields' in body)) return body
   const [name] = body.fields[at % body.fields.length] ?? []
   return { fields: name === undefined ? body.fields : [...body.fields, [name, 'again']] }

@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import type { OperationId } from '../../src/contract/contract.ts'
-import type { CheckedAnswer } from '../support/check.ts'
+import type { CheckedResponse } from '../support/check.ts'
 import type { World } from '../support/world.ts'
 import { type Call, newApp } from './valid-requests.ts'
 
@@ -23,7 +23,7 @@ const jsonType = { 'Content-Type': 'application/json' }
 
 export function hold(
   { answers, code, problems, message, data, headers = {}, without }: Scenario,
-  reply: CheckedAnswer,
+  reply: CheckedResponse,
 ) {
   expect(reply.status, reply.text).toBe(answers)
   if (code !== undefined) expect(reply.body.data.code).toBe(code)

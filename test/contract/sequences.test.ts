@@ -3,7 +3,7 @@ import { afterAll, expect, test } from 'vitest'
 import { accountStore } from '../../src/accounts/store.ts'
 import { moderationStore } from '../../src/moderation/store.ts'
 import { type Service, startService } from '../support/service.ts'
-import { hunt, isRerun, operations, timeout, total } from './fuzz.ts'
+import { isRerun, operations, runProperty, timeout, total } from './fuzz.ts'
 import { Model, type ModelApp } from './model.ts'
 import { judge } from './oracle.ts'
 import { type Caller, curl, type Keys, type Request, send } from './raw-http-client.ts'
@@ -35,7 +35,7 @@ type Step =
       app: number
       tag: keyof typeof tagged | undefined
       packageName: string
-      isOwners: boolean
+      isByOwner: boolean
     }
   | { kind: 'approve' | 'reject' | 'restore'; app: number }
 
@@ -55,7 +55,7 @@ const step: Arbitrary<Step> = fc.oneof(
       request,
       app: fc.nat(),
       tag: fc.option(fc.constantFrom(...(Object.keys(tagged) as (keyof typeof tagged)[])), { nil: undefined, freq: 3 }),
-      isOwners: fc.constantFrom(true, true, true, false),
+      isByOwner: fc.constantFrom(true, true, true, false),
       packageName: fc.constantFrom('one', 'One', 'two', 'TWO', ...'abcdefgh'),
     }),
   },
@@ -93,7 +93,7 @@ test('every caller sees at every time what the document says', { timeout }, asyn
     }
   })
   const sequences = Math.ceil((total * 0.2) / (stepsPerSequence * requestsPerStep))
-  await hunt(property, sequences, task)
+  await runProperty(property, sequences, task)
 })
 
 afterAll(() => {
@@ -118,7 +118,7 @@ async function startPlay(service: Service, name: string) {
     const verdict = judge(operations, request)
     if ('status' in verdict) throw new Error(`not allowed: ${curl(request)}`)
     const reply = await send(service, keys, request)
-    model.settle(verdict, request.caller, reply)
+    model.update(verdict, request.caller, reply)
     return reply
   }
 
@@ -169,7 +169,7 @@ async function startPlay(service: Service, name: string) {
 
 /** The request, to an app of the sequence, with its ETags and a package name that no other sequence has. */
 function aimed(
-  { request, tag, packageName, isOwners }: Step & { kind: 'request' },
+  { request, tag, packageName, isByOwner }: Step & { kind: 'request' },
   app: ModelApp | undefined,
   sequence: string,
 ) {
@@ -178,7 +178,7 @@ function aimed(
   const [past = none] = [...(app?.pastEtags ?? [])]
   const value = tag && tagged[tag](app?.etag ?? none, past)
   const headers = request.headers.filter(([name]) => !/^If-/.test(name))
-  const caller = isOwners && app ? app.owner : request.caller
+  const caller = isByOwner && app ? app.owner : request.caller
   const body = request.body && 'fields' in request.body ? { fields: request.body.fields.map(named) } : request.body
   const condition = request.headers.find(([name]) => /^If-/.test(name))?.[0]
   return {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import document from '../../generated/openapi.json' with { type: 'json' }
 import { categoryNameRule, developerNameRule, reasonRule, reviewerNameRule } from '../../src/contract/field-rules.ts'
-import { textFault } from '../../src/contract/validation.ts'
+import { invalidTextReason } from '../../src/contract/validation.ts'
 
 /** Which characters texts may have: the published patterns, which spell them out, against what Unicode says of each. */
 
@@ -65,12 +65,12 @@ describe.for<[name: string, rule: { pattern: string }, kind: Kind]>([
 })
 
 test('beyond 16 bits nothing invisible stands, but where it is part of what is seen', () => {
-  const refused = beyond.filter((one) => one.isWellFormed() && textFault(`a${one}b`) !== undefined)
+  const refused = beyond.filter((one) => one.isWellFormed() && invalidTextReason(`a${one}b`) !== undefined)
   expect(refused).toEqual(beyond.filter((one) => /\p{Default_Ignorable_Code_Point}/u.test(one)))
   const flag = '🏴\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}'
-  expect([flag, `${flag}${flag}`, '葛\u{e0100}城', '👩‍👩‍👧', '🇵🇱', '1️⃣'].map(textFault)).toEqual(
+  expect([flag, `${flag}${flag}`, '葛\u{e0100}城', '👩‍👩‍👧', '🇵🇱', '1️⃣'].map(invalidTextReason)).toEqual(
     Array(6).fill(undefined),
   )
   const broken = [`${flag}\u{e0041}`, flag.slice(0, -2), flag.slice(2), '葛\u{e0100}\u{e0101}', `葛${flag}\u{e0100}`]
-  expect(broken.map(textFault)).toEqual(Array(5).fill('must have no invisible characters'))
+  expect(broken.map(invalidTextReason)).toEqual(Array(5).fill('must have no invisible characters'))
 })

@@ -1,12 +1,12 @@
 import type { ErrorObject } from 'ajv'
 import { expect, test } from 'vitest'
 import {
-  hasMoreTokens,
+  duplicateField,
+  hasMoreTokensThan,
+  invalidTextReason,
   objectProblems,
-  repeatedField,
   requestProblems,
-  textFault,
-  unpatterned,
+  textProblems,
 } from '../../src/contract/validation.ts'
 import type { RequestOptions } from '../support/check.ts'
 import { type Service, startService } from '../support/service.ts'
@@ -157,7 +157,7 @@ test.for<[what: string, text: string, isHidden: boolean]>([
   ['the first behind the selectors', '\u{E01F0}', true],
   ['the last of plane 14’s', '\u{E0FFF}', true],
 ])('of what is not seen: %s', ([, text, isHidden]) => {
-  expect(textFault(text)).toBe(isHidden ? 'must have no invisible characters' : undefined)
+  expect(invalidTextReason(text)).toBe(isHidden ? 'must have no invisible characters' : undefined)
 })
 
 /** A value that many names deep. */
@@ -172,7 +172,7 @@ test.for<[what: string, value: unknown, fields: string[]]>([
   ['deeper than any schema', deep(10, '\ud800'), []],
   ['behind a long name', { [`${'x'.repeat(300)}`]: '\ud800' }, [`/${'x'.repeat(199)}`]],
 ])('a text that is no Unicode is named where it is: %s', ([, value, fields]) => {
-  expect(unpatterned(value)).toEqual(
+  expect(textProblems(value)).toEqual(
     fields.map((field) => ({ in: 'body', field, message: 'must be well-formed Unicode' })),
   )
 })
@@ -262,7 +262,7 @@ test.for<[json: string, tokens: number]>([
   ['"never ends {}', 1],
   ['1', 0],
 ])('%s has its texts, brackets and signs, which are %i', ([json, tokens]) => {
-  expect([tokens - 1, tokens].map((most) => hasMoreTokens(json, most))).toEqual([true, false])
+  expect([tokens - 1, tokens].map((most) => hasMoreTokensThan(json, most))).toEqual([true, false])
 })
 
 test.for<[json: string, field: string | undefined]>([
@@ -281,5 +281,5 @@ test.for<[json: string, field: string | undefined]>([
   ['{"a":":","b":"a\\":1"}', undefined],
   ['{a:1,a:2}', undefined],
 ])('the field that is twice in %s is %s', ([json, field]) => {
-  expect(repeatedField(json)?.field).toBe(field)
+  expect(duplicateField(json)?.field).toBe(field)
 })

@@ -83,7 +83,7 @@ function textsOf(schema: Schema, place: Place, fits: Fits) {
         ),
       )
   const wrong = [
-    ...(members ?? []).flatMap((one) => misspelled(String(one))),
+    ...(members ?? []).flatMap((one) => misspellings(String(one))),
     ...(maxLength === undefined ? [] : plain.map((unit) => filled(example, unit, maxLength + 1))),
     ...(minLength > 0 ? ['', [...example].slice(0, minLength - 1).join('')] : []),
   ].filter((one) => canSend(one) && !fits(one))
@@ -99,7 +99,7 @@ function textsOf(schema: Schema, place: Place, fits: Fits) {
 /** No arbitrary where there is nothing to choose from. */
 const anyOf = <T>(values: readonly T[]) => (values.length > 0 ? [fc.constantFrom(...values)] : [])
 
-const misspelled = (text: string) => [
+const misspellings = (text: string) => [
   ...[text.toUpperCase(), text.replace(/^./, (first) => first.toUpperCase()), ` ${text}`, `${text} `, `${text}${text}`],
   ...[text.slice(0, -1), text.slice(1), `${text},${text}`, ''],
 ]

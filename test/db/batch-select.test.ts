@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { batched } from '../../src/db/batch-select.ts'
+import { batchSelect } from '../../src/db/batch-select.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
-import type { CheckedAnswer } from '../support/check.ts'
+import type { CheckedResponse } from '../support/check.ts'
 import { copyWorld } from '../support/database.ts'
 import { startService } from '../support/service.ts'
 
@@ -13,7 +13,7 @@ async function slugsOf(
 ) {
   return database.read(async (connection) => {
     const statements: string[] = []
-    const select = batched((text, values) => {
+    const select = batchSelect((text, values) => {
       statements.push(text)
       return connection.select(text, values)
     })
@@ -73,7 +73,7 @@ test('requests that come together are answered as each is alone', async () => {
     ...[approved, pending, rejected, deleted, 0, 999_999, approved].map((id) => `/apps/${id}`),
     ...['', ...pages, ...categories].map((query) => `/apps?${query}`),
   ]
-  const alone: CheckedAnswer[] = []
+  const alone: CheckedResponse[] = []
   for (const target of targets) alone.push(await get(target))
 
   const together = await Promise.all(targets.map((target) => get(target)))

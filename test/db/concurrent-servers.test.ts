@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { newApp } from '../contract/valid-requests.ts'
-import { holdUptime } from '../support/clock.ts'
+import { freezeMonotonicClock } from '../support/clock.ts'
 import { expectConsistent } from '../support/consistency.ts'
 import { copyWorld } from '../support/database.ts'
 import { type Service, startService } from '../support/service.ts'
@@ -23,7 +23,7 @@ const atOnce = <T>(services: Service[], count: number, work: (service: Service, 
   )
 
 test('fifty creates of one name at once, and each app has a slug of its own', async () => {
-  holdUptime()
+  freezeMonotonicClock()
   const services = await startThree()
   const key = services[0]?.world.keys.ada ?? ''
   const created = await atOnce(services, 50, (service) => service.request('POST', '/apps', { key, json: newApp }))
@@ -58,7 +58,7 @@ test('of updates with one ETag at once, one wins', async () => {
 })
 
 test('apps that change their categories to and fro at once are counted exactly', async () => {
-  holdUptime()
+  freezeMonotonicClock()
   const services = await startThree()
   const [first] = services
   if (!first) return

@@ -13,7 +13,7 @@ import {
 import { dirname, join } from 'node:path'
 import { expect, inject, onTestFinished, test } from 'vitest'
 import { type Database, openDatabase, openMigratedDatabase } from '../../src/db/database.ts'
-import { copyWorldFile, fileOf, temporaryFolder } from '../support/database.ts'
+import { copyWorldFile, filePath, temporaryFolder } from '../support/database.ts'
 import { canMount, mount, mountSmallDisk } from '../support/disk.ts'
 import { run } from '../support/process.ts'
 import { startService } from '../support/service.ts'
@@ -34,7 +34,7 @@ const addDeveloper = (to: Database, name: string) =>
 const namesIn = (of: Database) => of.read(({ sql }) => sql('developers').orderBy('id').pluck('name'))
 
 /** Until the file is opened anew, everything is refused. */
-const comesBack = (database: Database) => expect.poll(() => database.ailment()).toBeUndefined()
+const comesBack = (database: Database) => expect.poll(() => database.checkHealth()).toBeUndefined()
 
 const writeOver = (file: string, from: string) =>
   execFileSync('dd', [`if=${from}`, `of=${file}`, 'bs=1M', 'conv=notrunc', 'status=none'])
@@ -42,7 +42,7 @@ const writeOver = (file: string, from: string) =>
 test('a service whose file was replaced acknowledges nothing, is not ready, keeps no answer, and goes on when it is back', async () => {
   const service = await startService()
   const { world } = service
-  const file = fileOf(service.databaseUrl)
+  const file = filePath(service.databaseUrl)
   const create = () => service.request('POST', '/apps', { key: world.keys.ada, json })
   expect((await create()).status).toBe(201)
   for (let times = 0; times < 3; times++) expect((await service.get('/apps')).status).toBe(200)
@@ -65,14 +65,14 @@ test('a file in the place of another is opened when the log of the former one is
   const file = copyWorldFile()
   const database = open(file)
   await addDeveloper(database, 'Eve')
-  const versions = [await database.version()]
+  const versions = [await database.dataVersion()]
   const other = open(copyWorldFile())
   await addDeveloper(other, 'Mallory')
   await other.copyTo(`${file}.new`)
 
   renameSync(`${file}.new`, file)
   await expect(addDeveloper(database, 'Trent')).rejects.toMatchObject(unavailable)
-  await expect.poll(() => database.ailment()).toMatch(/the log of the former one is still beside it/)
+  await expect.poll(() => database.checkHealth()).toMatch(/the log of the former one is still beside it/)
   await expect(namesIn(database)).rejects.toMatchObject(unavailable)
   expect(readFileSync(`${file}-wal`).length).toBeGreaterThan(0)
 
@@ -80,7 +80,7 @@ test('a file in the place of another is opened when the log of the former one is
   await comesBack(database)
   expect(await namesIn(database)).toEqual(['Ada', 'Bob', 'Mallory'])
   await addDeveloper(database, 'Trent')
-  versions.push(await database.version())
+  versions.push(await database.dataVersion())
   expect(new Set(versions).size).toBe(2)
 })
 
@@ -90,13 +90,13 @@ test('where the file is gone, nothing is acknowledged and no other is made; with
   // Nobody has written yet: the writer opens late.
   await namesIn(database)
   renameSync(file, `${file}.away`)
-  expect(await database.ailment()).toBe('is gone')
+  expect(await database.checkHealth()).toBe('is gone')
   await expect(addDeveloper(database, 'Eve')).rejects.toMatchObject(unavailable)
-  await expect(database.version()).rejects.toMatchObject(unavailable)
-  await expect.poll(() => database.ailment()).toBe('is gone')
+  await expect(database.dataVersion()).rejects.toMatchObject(unavailable)
+  await expect.poll(() => database.checkHealth()).toBe('is gone')
   // By now they open connections of their own.
   await expect(addDeveloper(database, 'Eve')).rejects.toMatchObject(unavailable)
-  await expect(database.version()).rejects.toMatchObject(unavailable)
+  await expect(database.dataVersion()).rejects.toMatchObject(unavailable)
   expect(existsSync(file)).toBe(false)
   renameSync(`${file}.away`, file)
   await comesBack(database)
@@ -136,11 +136,11 @@ test('a log that is removed loses nothing that was acknowledged', async () => {
 test('a file that is overwritten is unavailable, not an error of the inside, and read anew when its bytes are back', async () => {
   const service = await startService()
   const { database, world } = service
-  const file = fileOf(service.databaseUrl)
+  const file = filePath(service.databaseUrl)
   const page = '/apps?sort=popular'
   await service.request('POST', '/apps', { key: world.keys.ada, json })
   for (let times = 0; times < 3; times++) await service.get(page)
-  const before = await database.version()
+  const before = await database.dataVersion()
   copyFileSync(file, `${file}.right`)
   const garbage = join(temporaryFolder(), 'garbage')
   writeFileSync(garbage, Buffer.alloc(readFileSync(`${file}.right`).length, 'no database '))
@@ -156,7 +156,7 @@ test('a file that is overwritten is unavailable, not an error of the inside, and
   expect((await service.get(page)).status).toBe(200)
   expect((await service.get('/apps/1')).status).toBe(200)
   expect((await service.request('POST', '/apps', { key: world.keys.ada, json })).status).toBe(201)
-  expect(await database.version()).not.toBe(before)
+  expect(await database.dataVersion()).not.toBe(before)
 })
 
 test.runIf(canMount)('a disk that is full is told, and what is read goes on', async () => {
@@ -165,12 +165,12 @@ test.runIf(canMount)('a disk that is full is told, and what is read goes on', as
   const file = join(folder, 'apps.sqlite')
   copyFileSync(inject('world').source, file)
   const database = open(file)
-  expect(await database.ailment()).toBeUndefined()
+  expect(await database.checkHealth()).toBeUndefined()
   expect(() => writeFileSync(join(folder, 'filler'), Buffer.alloc(8 * 2 ** 20))).toThrow('ENOSPC')
-  expect(await database.ailment()).toBe('has no room left on its disk')
+  expect(await database.checkHealth()).toBe('has no room left on its disk')
   expect(await namesIn(database)).toEqual(['Ada', 'Bob'])
   rmSync(join(folder, 'filler'))
-  expect(await database.ailment()).toBeUndefined()
+  expect(await database.checkHealth()).toBeUndefined()
 })
 
 /** As another program makes one; in its folder there is nothing else. */

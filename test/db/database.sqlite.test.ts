@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { databaseOf, engineOf, openDatabase, openMigratedDatabase } from '../../src/db/database.ts'
+import { databaseFor, openDatabase, openEngine, openMigratedDatabase } from '../../src/db/database.ts'
 import { sqlite } from '../../src/db/sqlite/dialect.ts'
 import { copyWorld, copyWorldFile, temporaryFolder } from '../support/database.ts'
 
@@ -58,8 +58,8 @@ test.for<[what: string, write: ((file: string) => void) | undefined, message: Re
 
 test('a database that another has for itself is said to be in use, and not to be none', async () => {
   const address = await copyWorld()
-  const other = engineOf(address)
-  await other.still(async () => {
+  const other = openEngine(address)
+  await other.withExclusiveLock(async () => {
     await expect(openMigratedDatabase(address)).rejects.toThrow(/apps\.sqlite is in use by another process/)
   })
   await other.close()
@@ -70,14 +70,14 @@ test.for<[address: string, name: string]>([
   ['sqlite:./a b.sqlite', './a b.sqlite'],
   ['sqlite:///var/lib/apps.sqlite', '/var/lib/apps.sqlite'],
 ])('%s is the file %s', async ([address, name]) => {
-  expect(sqlite.accepts(address)).toBe(true)
+  expect(sqlite.acceptsUrl(address)).toBe(true)
   const engine = sqlite.open(address)
   expect(engine.name).toBe(name)
   await engine.close()
 })
 
 test.for(['sqlite:', 'sqlite::memory:', 'apps.sqlite', ''])('%j is no address', (address) => {
-  expect(sqlite.accepts(address)).toBe(false)
+  expect(sqlite.acceptsUrl(address)).toBe(false)
   expect(() => openDatabase(address)).toThrow()
 })
 
@@ -101,9 +101,9 @@ test('the version of the data stays where nothing was written in the end', async
   const database = openDatabase(await copyWorld())
   const add = () =>
     database.write(({ sql }) => sql('developers').insert({ name: 'Ada', created_at: '', changed_at: '' }))
-  const before = await database.version()
+  const before = await database.dataVersion()
   await expect(add()).rejects.toThrow(/unique/i)
-  expect(await database.version()).toBe(before)
+  expect(await database.dataVersion()).toBe(before)
   await database.close()
 })
 
@@ -111,7 +111,7 @@ describe('work that loses against another transaction', () => {
   const conflict = new Error('lost')
   const losing = async (times: number) => {
     const engine = sqlite.open(await copyWorld())
-    const database = databaseOf({ ...engine, isConflict: (error) => error === conflict })
+    const database = databaseFor({ ...engine, isConflict: (error) => error === conflict })
     let begun = 0
     const work = database.write(async ({ sql }) => {
       begun++
@@ -148,7 +148,7 @@ test.runIf(process.platform === 'linux')('a database that is closed has let go o
   const database = openDatabase(`sqlite:${filename}`)
   await database.read(({ sql }) => sql('apps').first('id'))
   await database.write(({ sql }) => sql('apps').first('id'))
-  await database.version()
+  await database.dataVersion()
   expect(held().length).toBeGreaterThanOrEqual(3)
   await database.close()
   expect(held()).toEqual([])

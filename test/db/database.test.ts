@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { type Database, openDatabase, openMigratedDatabase } from '../../src/db/database.ts'
 import type { Connection } from '../../src/db/dialect.ts'
-import { copyWorld, noDatabase } from '../support/database.ts'
+import { copyWorld, emptyDatabaseUrl } from '../support/database.ts'
 
 const migrations = readdirSync(join(import.meta.dirname, '../../src/db/migrations')).toSorted()
 
@@ -119,7 +119,7 @@ test('of processes that read and then write, none loses to the other', async () 
 })
 
 test('migrating twice does nothing the second time', async () => {
-  const database = openDatabase(await noDatabase())
+  const database = openDatabase(await emptyDatabaseUrl())
   expect(await database.migrate()).toEqual(migrations)
   expect(await database.migrate()).toEqual([])
   expect(await database.schemaAge()).toBe('current')
@@ -164,7 +164,7 @@ test('what was written before the horizon is there: it waits for whoever is writ
       order.push('written')
     })
     await begun.promise
-    const horizon = database.horizon().then((time) => {
+    const horizon = database.committedBefore().then((time) => {
       order.push('horizon')
       return time.toISOString()
     })
@@ -182,7 +182,7 @@ test('nobody sees what is rehearsed, and nothing of it remains; the others go on
     const add = (to: Database, name: string) =>
       to.write(({ sql }) => sql('developers').insert({ name, created_at: '', changed_at: '' }))
     const namesIn = (of: Database) => of.read(({ sql }) => sql('developers').orderBy('id').pluck('name'))
-    const seen = await database.rehearse(async (rehearsed) => {
+    const seen = await database.dryRun(async (rehearsed) => {
       await add(rehearsed, 'Eve')
       await add(database, 'Mallory')
       return [await namesIn(rehearsed), await namesIn(database)]
@@ -201,8 +201,8 @@ test('the version of the data changes with every commit, by this process or anot
   const other = openDatabase(address)
   const add = (to: Database, name: string) =>
     to.write(({ sql }) => sql('developers').insert({ name, created_at: '', changed_at: '' }))
-  const versions = [await database.version()]
-  const note = async () => versions.push(await database.version())
+  const versions = [await database.dataVersion()]
+  const note = async () => versions.push(await database.dataVersion())
   await add(database, 'Eve')
   await note()
   await add(other, 'Mallory')
@@ -218,9 +218,9 @@ test('the version of the data changes with every commit, by this process or anot
 test('a statement that a unique constraint refuses leaves its transaction as it was', async () => {
   await withDatabase(async (database) => {
     const insert = (name: string) => ({ name, created_at: '', changed_at: '' })
-    await database.write(async ({ sql, attempt }) => {
+    await database.write(async ({ sql, mapUniqueViolation }) => {
       await sql('developers').insert(insert('Eve'))
-      const again = attempt(() => sql('developers').insert([insert('New'), insert('Eve')]), {
+      const again = mapUniqueViolation(() => sql('developers').insert([insert('New'), insert('Eve')]), {
         'developers.name': () => new Error('Eve is there'),
       })
       await expect(again).rejects.toThrow('Eve is there')
@@ -242,7 +242,7 @@ test('rows without an id are given one that no row with an id has, before or beh
     const rows = [row('A'), row('B', 3), row('C'), row('D', 5)]
     const idsByName = async ({ sql }: Connection) =>
       new Map((await sql('developers').where('id', '>', 2).select('id', 'name')).map(({ id, name }) => [name, id]))
-    await database.write(({ insertion }) => insertion('developers', rows)())
+    await database.write(({ prepareInsert }) => prepareInsert('developers', rows)())
     expect(await database.read(idsByName)).toEqual(
       new Map([
         ['A', 6],
@@ -251,15 +251,17 @@ test('rows without an id are given one that no row with an id has, before or beh
         ['D', 5],
       ]),
     )
-    expect(await database.write(({ newIds }) => newIds('developers', [undefined, 9, undefined]))).toEqual([10, 9, 11])
+    expect(await database.write(({ allocateIds }) => allocateIds('developers', [undefined, 9, undefined]))).toEqual([
+      10, 9, 11,
+    ])
   })
 })
 
 test('text is ordered by code point', async () => {
   const names = ['A', 'B', 'Z', 'a', 'é', '\u{FFFD}', '\u{1F600}']
   await withDatabase(async (database) => {
-    await database.write(({ insertion }) =>
-      insertion(
+    await database.write(({ prepareInsert }) =>
+      prepareInsert(
         'developers',
         names.toReversed().map((name) => ({ name, created_at: '', changed_at: '' })),
       )(),

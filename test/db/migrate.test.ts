@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { openDatabase } from '../../src/db/database.ts'
-import { noDatabase } from '../support/database.ts'
+import { emptyDatabaseUrl } from '../support/database.ts'
 import { commandLine, listening, run } from '../support/process.ts'
 
 const main = `${import.meta.dirname}/../../src/apps-service.js`
@@ -17,7 +17,7 @@ async function ageOf(address: string) {
 }
 
 test('four that migrate an empty database and two that serve it, begun at once: one migrates, and none is harmed', async () => {
-  const address = await noDatabase()
+  const address = await emptyDatabaseUrl()
   const env = { DATABASE_URL: address }
   const migrating = Array.from({ length: 4 }, () => run(['migrate'], env))
   const serving = await Promise.allSettled([1, 2].map(() => listening('serve', env)))
@@ -38,7 +38,7 @@ test('four that migrate an empty database and two that serve it, begun at once: 
 test('kill -9 of one that migrates, at any time: the next finishes', async () => {
   const half = { killed: 0, older: 0 }
   for (let round = 0; round < 6; round++) {
-    const address = await noDatabase()
+    const address = await emptyDatabaseUrl()
     const child = spawn(process.execPath, [main, 'migrate'], {
       env: { PATH: process.env.PATH, DATABASE_URL: address },
       stdio: ['ignore', 'pipe', 'inherit'],

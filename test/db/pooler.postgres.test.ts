@@ -1,12 +1,12 @@
 import { setImmediate } from 'node:timers/promises'
 import { describe, expect, inject, onTestFinished, test, vi } from 'vitest'
-import { type Database, engineOf, openDatabase, openMigratedDatabase } from '../../src/db/database.ts'
+import { type Database, openDatabase, openEngine, openMigratedDatabase } from '../../src/db/database.ts'
 import { newApp } from '../contract/valid-requests.ts'
-import { holdUptime } from '../support/clock.ts'
+import { freezeMonotonicClock } from '../support/clock.ts'
 import { expectConsistent } from '../support/consistency.ts'
 import { copyWorld } from '../support/database.ts'
 import { hasPgbouncer, poolMode, startPgbouncer } from '../support/pgbouncer.ts'
-import { addressAt, administer, ask, givenServer, startPostgres, worldName } from '../support/postgres.ts'
+import { addressAt, administer, ask, configuredServer, startPostgres, worldName } from '../support/postgres.ts'
 import { commandLine, expectRefusal, run } from '../support/process.ts'
 import { startService } from '../support/service.ts'
 
@@ -22,8 +22,8 @@ const add = (database: Database, name: string) =>
 
 /** Whether what is kept now counts a moment later. */
 async function isKept(database: Database): Promise<boolean> {
-  const version = await database.version()
-  return (await database.version()) === version
+  const version = await database.dataVersion()
+  return (await database.dataVersion()) === version
 }
 
 test('the driver has nothing to warn of where the version and health are asked for at once', async () => {
@@ -34,7 +34,7 @@ test('the driver has nothing to warn of where the version and health are asked f
   onTestFinished(() => {
     process.off('warning', warned)
   })
-  await Promise.all([1, 2, 3].flatMap(() => [database.version(), database.ailment()]))
+  await Promise.all([1, 2, 3].flatMap(() => [database.dataVersion(), database.checkHealth()]))
   // Told in a later turn.
   await setImmediate()
   expect(warned.mock.calls).toEqual([])
@@ -44,9 +44,9 @@ test('a version by a direct address holds until somebody commits', async () => {
   const address = await copyWorld()
   const [database, other] = [open(address, address), open(address)]
   expect(await isKept(database)).toBe(true)
-  const before = await database.version()
+  const before = await database.dataVersion()
   await add(other, 'Eve')
-  expect(await database.version()).not.toBe(before)
+  expect(await database.dataVersion()).not.toBe(before)
   expect(await isKept(database)).toBe(true)
 })
 
@@ -69,7 +69,7 @@ describe('a direct address that leads elsewhere is refused, and by what it tells
     await expectRefused(address, url.href)
   })
 
-  test.skipIf(givenServer !== undefined)('to a copy of the server', async () => {
+  test.skipIf(configuredServer !== undefined)('to a copy of the server', async () => {
     const addresses = await Promise.all(
       [1, 2].map(async () => {
         const server = await startPostgres(inject('world').source)
@@ -108,7 +108,7 @@ test('whatever limits a connection has from others, what writes has its own', as
   expect(await database.read(({ sql }) => sql('developers').where({ name: 'Eve' }).pluck('name'))).toEqual(['Eve'])
 })
 
-describe.skipIf(!hasPgbouncer || givenServer !== undefined)(`through PgBouncer in ${poolMode} mode`, () => {
+describe.skipIf(!hasPgbouncer || configuredServer !== undefined)(`through PgBouncer in ${poolMode} mode`, () => {
   async function startPooled() {
     const server = await startPostgres(inject('world').source)
     onTestFinished(server.remove)
@@ -121,21 +121,21 @@ describe.skipIf(!hasPgbouncer || givenServer !== undefined)(`through PgBouncer i
     const { pooler } = await startPooled()
     const database = open(pooler.address)
     expect(await isKept(database)).toBe(false)
-    await expect(database.rehearse(async () => {})).rejects.toThrow(/takes a DATABASE_DIRECT_URL/)
-    const engine = engineOf(pooler.address)
+    await expect(database.dryRun(async () => {})).rejects.toThrow(/takes a DATABASE_DIRECT_URL/)
+    const engine = openEngine(pooler.address)
     onTestFinished(engine.close)
-    await expect(engine.still(async () => {})).rejects.toThrow(/takes a DATABASE_DIRECT_URL/)
+    await expect(engine.withExclusiveLock(async () => {})).rejects.toThrow(/takes a DATABASE_DIRECT_URL/)
   })
 
   test('with one the version holds until somebody commits, and an import is rehearsed', async () => {
     const { pooler, direct } = await startPooled()
     const [database, other] = [open(pooler.address, direct), open(pooler.address)]
     expect(await isKept(database)).toBe(true)
-    const before = await database.version()
+    const before = await database.dataVersion()
     await add(other, 'Eve')
-    expect(await database.version()).not.toBe(before)
+    expect(await database.dataVersion()).not.toBe(before)
     expect(await isKept(database)).toBe(true)
-    await database.rehearse((rehearsed) => add(rehearsed, 'Mallory'))
+    await database.dryRun((rehearsed) => add(rehearsed, 'Mallory'))
     expect(await database.read(({ sql }) => sql('developers').pluck('name'))).not.toContain('Mallory')
   })
 
@@ -147,7 +147,7 @@ describe.skipIf(!hasPgbouncer || givenServer !== undefined)(`through PgBouncer i
 
   test('three servers, that write and read at once, and the command line share few connections', async () => {
     // However long they wait for one another.
-    holdUptime()
+    freezeMonotonicClock()
     const { pooler, direct } = await startPooled()
     const services = await Promise.all([1, 2, 3].map(() => startService({ databaseUrl: pooler.address })))
     const inTurn = async (get: () => Promise<{ status: number }>) => {

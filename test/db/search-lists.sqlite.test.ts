@@ -1,10 +1,10 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { type AppFilter, findApps } from '../../src/catalogue/app-list.ts'
+import { type AppListQuery, findApps } from '../../src/catalogue/app-list.ts'
 import { appStore, type NewAppRow } from '../../src/catalogue/store.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
 import { sqlite } from '../../src/db/sqlite/dialect.ts'
 import { makeLists } from '../../src/db/sqlite/making-lists.ts'
-import { searchDocument } from '../../src/search/document.ts'
+import { toSearchDocument } from '../../src/search/document.ts'
 import { type Form, nameKey, queryTerms } from '../../src/search/terms.ts'
 import { expectConsistent } from '../support/consistency.ts'
 import { copyWorldFile } from '../support/database.ts'
@@ -215,10 +215,10 @@ async function expectPlain(database: Database, random: Random) {
 type Listed = any
 
 /** The ids of all that is found, by looking at each app. */
-function plainly(apps: Listed[], { search, category, sort }: Omit<AppFilter, 'page' | 'limit'>): number[] {
+function plainly(apps: Listed[], { search, category, sort }: Omit<AppListQuery, 'page' | 'limit'>): number[] {
   const terms = queryTerms(search ?? '')
   const rankOf = (app: Listed) => {
-    const document = searchDocument(app, app.developer_name)
+    const document = toSearchDocument(app, app.developer_name)
     const [name, text, packageName] = [document.name, document.text, document.package].map((tokens) =>
       tokens.split(' '),
     )

@@ -7,8 +7,8 @@ import { type Database, openDatabase } from '../../src/db/database.ts'
 import {
   addressAt,
   administer,
-  asItsAccount,
-  givenServer,
+  asPostgresAccount,
+  configuredServer,
   program,
   startPostgres,
   worldName,
@@ -57,7 +57,7 @@ async function crash(databaseUrl: string) {
   await expect.poll(() => succeeds(administer(databaseUrl, 'select 1'))).toBe(true)
 }
 
-describe.skipIf(givenServer !== undefined)('what befalls a server', () => {
+describe.skipIf(configuredServer !== undefined)('what befalls a server', () => {
   test('backends that are ended cost 503 at most, and the service is well by itself', async () => {
     const { databaseUrl } = await startWorld()
     const { get } = await startService({ databaseUrl, cacheSize: 0 })
@@ -105,17 +105,17 @@ describe.skipIf(givenServer !== undefined)('what befalls a server', () => {
         throw new Error('not this time')
       })
       await expect(undone).rejects.toThrow('not this time')
-      seen.add(await database.version())
+      seen.add(await database.dataVersion())
       expect(await totalIn(database, 'tide')).toBe(1 - (round % 2))
       await crash(databaseUrl)
       const turn = () =>
         database.write(({ search }) =>
           round % 2 === 0
             ? search.remove([inject('world').apps.approved])
-            : search.entry([{ id: inject('world').apps.approved, categoryId: 1, ...tide }])(),
+            : search.prepareUpsert([{ id: inject('world').apps.approved, categoryId: 1, ...tide }])(),
         )
       await expect.poll(() => succeeds(turn())).toBe(true)
-      expect(seen.has(await database.version())).toBe(false)
+      expect(seen.has(await database.dataVersion())).toBe(false)
       expect(await totalIn(database, 'tide')).toBe(round % 2)
     }
   })
@@ -123,14 +123,14 @@ describe.skipIf(givenServer !== undefined)('what befalls a server', () => {
   test('on a standby each version is another, since equal snapshots may show unequal data', async () => {
     const { databaseUrl, folder } = await startWorld()
     const primary = open(databaseUrl)
-    expect(await primary.version()).toBe(await primary.version())
+    expect(await primary.dataVersion()).toBe(await primary.dataVersion())
 
     const data = `${folder}/standby`
     const backup = ['-h', folder, '-U', 'postgres', '--checkpoint=fast', '--write-recovery-conf', '-D', data]
-    execFileSync('setpriv', [...asItsAccount, program('pg_basebackup'), ...backup])
+    execFileSync('setpriv', [...asPostgresAccount, program('pg_basebackup'), ...backup])
     const settings = ['-p', '5433', '-c', 'listen_addresses=', '-c', 'max_connections=300']
     const server = ['--pdeathsig=QUIT', program('postgres'), '-D', data, '-k', folder, ...settings]
-    const child = spawn('setpriv', [...asItsAccount, ...server], { cwd: folder, stdio: 'ignore' })
+    const child = spawn('setpriv', [...asPostgresAccount, ...server], { cwd: folder, stdio: 'ignore' })
     const exited = once(child, 'exit')
     onTestFinished(async () => {
       child.kill('SIGQUIT')
@@ -141,13 +141,13 @@ describe.skipIf(givenServer !== undefined)('what befalls a server', () => {
     url.searchParams.set('port', '5433')
     const standby = open(url.href)
     await expect.poll(() => succeeds(namesIn(standby))).toBe(true)
-    expect(await standby.version()).not.toBe(await standby.version())
+    expect(await standby.dataVersion()).not.toBe(await standby.dataVersion())
     expect(await totalIn(standby, 'tide')).toBe(1)
     await primary.write(({ search }) => search.remove([inject('world').apps.approved]))
     await expect.poll(() => totalIn(standby, 'tide')).toBe(0)
     await expect(add(standby, 'Eve')).rejects.toThrow(/not available just now/)
     // An export that took it from there would have its reader miss what is written meanwhile.
-    await expect(standby.horizon()).rejects.toThrow(/this takes the primary/)
+    await expect(standby.committedBefore()).rejects.toThrow(/this takes the primary/)
   })
 })
 

@@ -18,20 +18,20 @@ function openCounting(listed: number) {
 test('lists are made where there are apps enough, and anew where there are many more', async () => {
   const { database, stateOf, count, ready } = openCounting(16_000)
   await ready
-  await database.upkeep()
+  await database.maintain()
   expect(await stateOf()).toBeUndefined()
 
   await count(20_000)
-  await database.upkeep()
+  await database.maintain()
   const first = await stateOf()
   expect(first.listed).toBeGreaterThanOrEqual(20_000)
 
   await count(24_000)
-  await database.upkeep()
+  await database.maintain()
   expect(await stateOf()).toEqual(first)
 
   await count(26_000)
-  await database.upkeep()
+  await database.maintain()
   expect((await stateOf()).listed).toBeGreaterThanOrEqual(26_000)
 })
 
@@ -42,23 +42,23 @@ test('what somebody else makes is left to them while it goes on, and made anew w
   const addList = (name: string) =>
     database.write(({ sql }) => sql('app_search_lists').insert({ name, block: 0, ids: Buffer.of(0) }))
 
-  await database.upkeep()
+  await database.maintain()
   await addList('"a"')
-  await database.upkeep()
+  await database.maintain()
   await addList('"b"')
-  await database.upkeep()
+  await database.maintain()
   expect(await stateOf()).toEqual({ listed: 0, making: '7' })
 
-  await database.upkeep()
+  await database.maintain()
   expect((await stateOf()).listed).toBeGreaterThanOrEqual(20_000)
 })
 
 test('what is cut short leaves the database as usable as it was', async () => {
   const { database, stateOf, ready } = openCounting(20_000)
   await ready
-  await database.upkeep(AbortSignal.abort())
+  await database.maintain(AbortSignal.abort())
   expect(await stateOf()).toBeUndefined()
-  await database.upkeep()
+  await database.maintain()
   expect((await stateOf()).listed).toBeGreaterThanOrEqual(20_000)
 })
 

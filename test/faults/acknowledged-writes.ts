@@ -8,7 +8,7 @@ import { expectConsistent, expectSound } from '../support/consistency.ts'
 import { type Served, serve } from '../support/process.ts'
 
 /** All that was acknowledged to those who wrote. */
-export type Deeds = {
+export type AcknowledgedWrites = {
   /** Names by id. */
   created: Map<number, string>
   /** By id, the number of the last change that was acknowledged, and of the last that was sent. */
@@ -18,14 +18,19 @@ export type Deeds = {
   backups: string[]
 }
 
-export const noDeeds = (): Deeds => ({ created: new Map(), changed: new Map(), approved: new Set(), backups: [] })
+export const noWrites = (): AcknowledgedWrites => ({
+  created: new Map(),
+  changed: new Map(),
+  approved: new Set(),
+  backups: [],
+})
 
 /** How many they are. */
 export type Totals = { created: number; changed: number; approved: number; backups: number }
 
 export const noTotals = (): Totals => ({ created: 0, changed: 0, approved: 0, backups: 0 })
 
-export function addTo(totals: Totals, { created, changed, approved, backups }: Deeds) {
+export function addTo(totals: Totals, { created, changed, approved, backups }: AcknowledgedWrites) {
   totals.created += created.size
   for (const { acknowledged } of changed.values()) totals.changed += acknowledged
   totals.approved += approved.size
@@ -39,7 +44,12 @@ const sources = `${import.meta.dirname}/../..`
  * the other, each a process of its own. `acknowledged` resolves when so many creates and changes were; `kill` ends all of them at
  * once by SIGKILL, and tells which were at work.
  */
-export async function beginDeeds(file: string, deeds: Deeds, round: number, env: Record<string, string> = {}) {
+export async function startWriting(
+  file: string,
+  deeds: AcknowledgedWrites,
+  round: number,
+  env: Record<string, string> = {},
+) {
   const server = await serve(`sqlite:${file}`, env)
   const processes: ChildProcess[] = []
   let isOver = false
@@ -100,27 +110,27 @@ export async function beginDeeds(file: string, deeds: Deeds, round: number, env:
       for (const child of all) child.kill('SIGKILL')
       await Promise.all([...ends, ...clients, backups])
       // Nobody has touched the file, and it was always the same.
-      expect(server.log.filter((line) => line.includes('Unusable'))).toEqual([])
+      expect(server.log.filter((line) => line.includes('UnusableDatabase'))).toEqual([])
       return working
     },
   }
 }
 
-async function create(server: Served, deeds: Deeds, prefix: string, acknowledge: () => void) {
+async function create(server: Served, deeds: AcknowledgedWrites, prefix: string, acknowledge: () => void) {
   const key = inject('world').keys.ada
   for (let number = 1; ; number++) {
     const name = `${prefix} app ${number}`
     const json = { name, description: `${name} is whole.`, category_id: 1 }
     const reply = await server.request('POST', '/apps', { key, json }).catch(() => undefined)
     if (!reply) return
-    if (isPutOff(reply)) continue
+    if (isUnavailable(reply)) continue
     expect(reply.status).toBe(201)
     deeds.created.set(reply.body.data.app_id, name)
     acknowledge()
   }
 }
 
-async function change(server: Served, deeds: Deeds, id: number, acknowledge: () => void) {
+async function change(server: Served, deeds: AcknowledgedWrites, id: number, acknowledge: () => void) {
   const key = inject('world').keys.ada
   const known = deeds.changed.get(id) ?? { acknowledged: 0, sent: 0 }
   deeds.changed.set(id, known)
@@ -129,7 +139,7 @@ async function change(server: Served, deeds: Deeds, id: number, acknowledge: () 
     const json = { short_description: `Change ${known.sent}` }
     const reply = await server.request('PUT', `/apps/${id}`, { key, json }).catch(() => undefined)
     if (!reply) return
-    if (isPutOff(reply)) continue
+    if (isUnavailable(reply)) continue
     expect(reply.status).toBe(200)
     known.acknowledged = known.sent
     acknowledge()
@@ -137,7 +147,7 @@ async function change(server: Served, deeds: Deeds, id: number, acknowledge: () 
 }
 
 /** On a busy machine a write may have waited for too long behind the others, which is no fault; it is not acknowledged. */
-const isPutOff = ({ status }: { status: number }) => status === 503
+const isUnavailable = ({ status }: { status: number }) => status === 503
 
 /** Enough to be at it when the others are stopped. */
 const catalogueLines = (round: number) =>
@@ -154,7 +164,7 @@ const catalogueLines = (round: number) =>
   ).join('\n')
 
 /** What of the deeds is not to be found. Throws where the database is not whole, or holds half of anything. */
-export async function lossesIn(file: string, deeds: Deeds): Promise<string[]> {
+export async function findLosses(file: string, deeds: AcknowledgedWrites): Promise<string[]> {
   const database = openDatabase(`sqlite:${file}`)
   try {
     await expectSound(database)
@@ -197,7 +207,7 @@ export async function lossesIn(file: string, deeds: Deeds): Promise<string[]> {
 }
 
 /** The search index, counters and ratings too, and each of the backups. */
-export async function expectAllWhole(file: string, deeds: Deeds) {
+export async function expectNoLosses(file: string, deeds: AcknowledgedWrites) {
   for (const path of [file, ...deeds.backups.slice(-1)]) {
     const database = openDatabase(`sqlite:${path}`)
     await expectSound(database)

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, inject, test } from 'vitest'
 import { copyWorldFile, temporaryFolder } from '../support/database.ts'
 import { commandLine, serve } from '../support/process.ts'
-import { lossesIn, noDeeds } from './acknowledged-writes.ts'
+import { findLosses, noWrites } from './acknowledged-writes.ts'
 
 /** Debian's package libfaketime. */
 const library = ['x86_64', 'aarch64']
@@ -22,7 +22,7 @@ test('a clock that jumps back and forth: what is written stays, in an order, and
     FAKETIME_DONT_FAKE_MONOTONIC: '1',
   })
   const key = inject('world').keys.ada
-  const deeds = noDeeds()
+  const deeds = noWrites()
   const times: string[] = []
   for (const [number, offset] of ['+0', '-2h', '-30d', '+1h', '-1h', '+0'].entries()) {
     writeFileSync(clock, offset)
@@ -47,6 +47,6 @@ test('a clock that jumps back and forth: what is written stays, in an order, and
   }
   // It did jump.
   expect(times).not.toEqual(times.toSorted())
-  expect(await lossesIn(file, deeds)).toEqual([])
+  expect(await findLosses(file, deeds)).toEqual([])
   expect(server.log.filter((line) => /"level":[56]0/.test(line))).toEqual([])
 })

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
-import { asItIs, getBytes, isProgram, type Seen, type ServerUnderLoad, told, withServer } from './load.ts'
+import { getBytes, isProgram, noPreparation, type Seen, type ServerUnderLoad, told, withServer } from './load.ts'
 import { otherClients } from './search-flood.ts'
 
 /** Very many connections that all read the first page of the list, again and again. */
@@ -88,7 +88,9 @@ if (!isMainThread) parentPort?.postMessage(await ask(workerData))
 
 if (isProgram(import.meta.filename)) {
   const [database = ''] = process.argv.slice(2)
-  const { list, byId, kept, ready, memory } = await withServer(database, asItIs, (server) => manyConnections(server))
+  const { list, byId, kept, ready, memory } = await withServer(database, noPreparation, (server) =>
+    manyConnections(server),
+  )
   for (const [what, seen] of Object.entries({ list, byId, kept, ready })) {
     process.stdout.write(`2000 connections, ${what}: ${told(seen ?? {})}\n`)
   }

@@ -6,15 +6,15 @@ import { expect, inject, test } from 'vitest'
 import { temporaryFolder } from '../support/database.ts'
 import { canMount, mountSmallDisk } from '../support/disk.ts'
 import { commandLine, type Served, serve } from '../support/process.ts'
-import { lossesIn, noDeeds } from './acknowledged-writes.ts'
+import { findLosses, noWrites } from './acknowledged-writes.ts'
 
-type Place = { folder: string; file: string }
+type DatabasePaths = { folder: string; file: string }
 
 /** What is done to the file of a running server, and how it is mended. */
 type Fault = {
   name: string
-  strike: (place: Place) => unknown
-  mend: (place: Place) => unknown
+  strike: (place: DatabasePaths) => unknown
+  mend: (place: DatabasePaths) => unknown
   /** What a probe is told, where the service is not ready. */
   told: RegExp | undefined
   /** Whether it acknowledges writes meanwhile, and answers reads. */
@@ -96,7 +96,7 @@ sys.stdin.read()`
 ]
 
 /** A folder on a small disk of its own, where that can be made. */
-function place(): Place {
+function place(): DatabasePaths {
   const folder = join(temporaryFolder(), 'disk')
   mkdirSync(folder)
   if (canMount) mountSmallDisk(folder, 48)
@@ -113,7 +113,7 @@ test.for(faults.filter(({ name }) => canMount || !name.includes('full')))(
   async ({ strike, mend, told, writes, reads }) => {
     const { folder, file } = place()
     const server = await serve(`sqlite:${file}`)
-    const deeds = noDeeds()
+    const deeds = noWrites()
     let number = 0
     const create = async () => {
       const name = `Round ${++number}`
@@ -143,7 +143,7 @@ test.for(faults.filter(({ name }) => canMount || !name.includes('full')))(
     server.process.kill('SIGTERM')
     expect((await server.exited)[0]).toBe(0)
     expect(server.log.filter((line) => line.includes('"statusCode":500'))).toEqual([])
-    expect(await lossesIn(file, deeds)).toEqual([])
+    expect(await findLosses(file, deeds)).toEqual([])
   },
 )
 

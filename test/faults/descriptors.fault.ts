@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs'
 import { expect, inject, test } from 'vitest'
 import { copyWorldFile } from '../support/database.ts'
 import { serve } from '../support/process.ts'
-import { lossesIn, noDeeds } from './acknowledged-writes.ts'
+import { findLosses, noWrites } from './acknowledged-writes.ts'
 import { connected } from './sockets.ts'
 
 test.runIf(process.platform === 'linux')(
@@ -19,7 +19,7 @@ test.runIf(process.platform === 'linux')(
     const sockets = await Promise.all(Array.from({ length: 100 }, () => connected(server.port)))
     await expect.poll(used).toBeGreaterThanOrEqual(limit - 1)
 
-    const deeds = noDeeds()
+    const deeds = noWrites()
     const create = async (name: string) => {
       const json = { name, description: `${name} is whole.`, category_id: 1 }
       const reply = await server
@@ -42,6 +42,6 @@ test.runIf(process.platform === 'linux')(
     await expect.poll(() => statusOf('/readyz'), { timeout: 30_000 }).toBe(200)
     await expect.poll(() => statusOf('/apps?search=x'), { timeout: 30_000 }).toBe(200)
     expect(server.process.exitCode).toBeNull()
-    expect(await lossesIn(file, deeds)).toEqual([])
+    expect(await findLosses(file, deeds)).toEqual([])
   },
 )

@@ -81,7 +81,7 @@ test.skipIf(!isInstalled)(
     ]
     const { created } = await importLines(database, lines)
     expect(created).toBeGreaterThan(399)
-    await database.settle()
+    await database.optimize()
     await database.close()
 
     const postgres = await startPostgres()

@@ -300,7 +300,7 @@ test('1,000 mutilations of a key, wherever they stand: none of them is in the lo
   ]
   for (let number = 0; number < 1000; number++) {
     const place = places[number % places.length]
-    if (place) await exchange(server.port, place(mutilated(key)))
+    if (place) await exchange(server.port, place(mutateKey(key)))
   }
   await expectHealthy(server)
   const lines = server.log.map((line) =>
@@ -313,7 +313,7 @@ test('1,000 mutilations of a key, wherever they stand: none of them is in the lo
 })
 
 /** As it is mistyped, cut, or written by whoever hopes that it is not seen. */
-function mutilated(key: string): string {
+function mutateKey(key: string): string {
   const characters = [...key]
   const at = between(0, characters.length - 1)
   switch (between(0, 8)) {

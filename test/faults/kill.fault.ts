@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { copyWorldFile } from '../support/database.ts'
-import { addTo, beginDeeds, between, expectAllWhole, lossesIn, noDeeds, noTotals } from './acknowledged-writes.ts'
+import { addTo, between, expectNoLosses, findLosses, noTotals, noWrites, startWriting } from './acknowledged-writes.ts'
 import { isCut } from './short-run.ts'
 
 const kills = isCut ? 5 : 50
@@ -12,16 +12,16 @@ test(`kill -9, ${kills} times, amid creates, changes, decisions, import and back
   const totals = { ...noTotals(), amidImport: 0, amidBackup: 0 }
   for (let kill = 0; kill < kills; kill += rounds) {
     const file = copyWorldFile()
-    const deeds = noDeeds()
+    const deeds = noWrites()
     for (let round = kill; round < Math.min(kill + rounds, kills); round++) {
-      const { acknowledged, kill: killAll } = await beginDeeds(file, deeds, round)
+      const { acknowledged, kill: killAll } = await startWriting(file, deeds, round)
       await acknowledged(between(20, 300))
       const working = await killAll()
       totals.amidImport += Number(working.importing)
       totals.amidBackup += Number(working.backups)
-      expect(await lossesIn(file, deeds)).toEqual([])
+      expect(await findLosses(file, deeds)).toEqual([])
     }
-    await expectAllWhole(file, deeds)
+    await expectNoLosses(file, deeds)
     addTo(totals, deeds)
     for (const backup of deeds.backups) rmSync(backup)
   }

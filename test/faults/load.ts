@@ -22,7 +22,7 @@ export type ServerUnderLoad = {
 const main = process.env.SERVER ?? `${import.meta.dirname}/../../src/apps-service.js`
 
 /** No preparation. */
-export const asItIs = async () => {}
+export const noPreparation = async () => {}
 
 /** Serves a copy of a database, prepared, while the work is done. */
 export async function withServer<T, Prepared>(

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { openDatabase } from '../../src/db/database.ts'
-import { asItIs, getBytes, isProgram, load, type Seen, type ServerUnderLoad, told, withServer } from './load.ts'
+import { getBytes, isProgram, load, noPreparation, type Seen, type ServerUnderLoad, told, withServer } from './load.ts'
 import { otherClients } from './search-flood.ts'
 
 /** Bursts of 700 requests in one chunk, of which nobody reads the answers. */
@@ -71,7 +71,7 @@ if (isProgram(import.meta.filename)) {
     process.stdout.write(`nine unread bursts: ${before} MB before, ${now} after, ${most} at most\n`)
     for (const [what, seen] of Object.entries(others)) tell(`  ${what}`, seen)
   })
-  await withServer(database, asItIs, async (server) => {
+  await withServer(database, noPreparation, async (server) => {
     process.stdout.write('bursts of searches, closed at once\n')
     for (const [what, seen] of Object.entries(await abandonedBursts(server))) tell(`  ${what}`, seen)
   })

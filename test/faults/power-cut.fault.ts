@@ -3,7 +3,7 @@ import { copyFileSync, cpSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, expect, inject, test } from 'vitest'
 import { temporaryFolder } from '../support/database.ts'
-import { addTo, beginDeeds, between, expectAllWhole, lossesIn, noDeeds, noTotals } from './acknowledged-writes.ts'
+import { addTo, between, expectNoLosses, findLosses, noTotals, noWrites, startWriting } from './acknowledged-writes.ts'
 import { isCut } from './short-run.ts'
 
 const cuts = isCut ? 2 : 20
@@ -37,13 +37,13 @@ test.runIf(process.platform === 'linux')(
     const totals = noTotals()
     for (let cut = 0; cut < cuts; cut++) {
       const { file, remains, env, pathIn } = disk()
-      const deeds = noDeeds()
-      const { acknowledged, kill } = await beginDeeds(file, deeds, cut, env)
+      const deeds = noWrites()
+      const { acknowledged, kill } = await startWriting(file, deeds, cut, env)
       await acknowledged(between(20, 300))
       await kill()
       deeds.backups = deeds.backups.map(pathIn)
-      expect(await lossesIn(remains, deeds)).toEqual([])
-      await expectAllWhole(remains, deeds)
+      expect(await findLosses(remains, deeds)).toEqual([])
+      await expectNoLosses(remains, deeds)
       addTo(totals, deeds)
     }
     console.log(`power cut × ${cuts}: acknowledged`, totals, 'lost 0')
@@ -58,12 +58,12 @@ test.runIf(process.platform === 'linux')(
     // What came before the last checkpoint is on the disk even so: now and then that is all.
     for (let cut = 0; lost === 0 && cut < 5; cut++) {
       const { file, remains, env } = disk()
-      const deeds = noDeeds()
+      const deeds = noWrites()
       const normal = { ...env, NODE_OPTIONS: `--import=${import.meta.dirname}/normal.ts` }
-      const { acknowledged, kill } = await beginDeeds(file, deeds, cut, normal)
+      const { acknowledged, kill } = await startWriting(file, deeds, cut, normal)
       await acknowledged(200)
       await kill()
-      lost = (await lossesIn(remains, { ...deeds, backups: [] })).length
+      lost = (await findLosses(remains, { ...deeds, backups: [] })).length
       console.log(`power cut with synchronous NORMAL: ${lost} of ${deeds.created.size} creates and others lost`)
     }
     expect(lost).toBeGreaterThan(0)

@@ -1,4 +1,4 @@
-import { asItIs, isProgram, load, type Seen, type ServerUnderLoad, spread, told, withServer } from './load.ts'
+import { isProgram, load, noPreparation, type Seen, type ServerUnderLoad, spread, told, withServer } from './load.ts'
 
 /** Clients that search without end, of words that very many apps have: what others see meanwhile. */
 
@@ -40,7 +40,7 @@ export const otherClients = (port: number, milliseconds: number): Promise<Seen>[
 if (isProgram(import.meta.filename)) {
   const [database = '', ...clients] = process.argv.slice(2)
   for (const count of clients.map(Number)) {
-    const seen = await withServer(database, asItIs, (server) => flood(server, count))
+    const seen = await withServer(database, noPreparation, (server) => flood(server, count))
     for (const [what, one] of Object.entries(seen)) process.stdout.write(`${count} clients, ${what}: ${told(one)}\n`)
   }
 }

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { openDatabase } from '../../src/db/database.ts'
-import type { CheckedAnswer, RequestOptions } from '../support/check.ts'
+import type { CheckedResponse, RequestOptions } from '../support/check.ts'
 import { expectConsistentAt } from '../support/consistency.ts'
 import { freePort } from '../support/free-port.ts'
 import { addressAt, administer, ask, isInstalled, type PostgresServer, startPostgres } from '../support/postgres.ts'
@@ -77,7 +77,7 @@ async function work({ servers, address, world }: Servers, mayFail: boolean) {
   }
 
   /** Asked twice of each: the second time the answer may be one that is kept. */
-  async function everywhere(path: string, options: RequestOptions, isRight: (answer: CheckedAnswer) => boolean) {
+  async function everywhere(path: string, options: RequestOptions, isRight: (answer: CheckedResponse) => boolean) {
     for (const server of servers) {
       for (const time of ['first', 'second']) {
         const answer = await request(server, 'GET', path, options)

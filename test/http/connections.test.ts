@@ -1,8 +1,8 @@
 import { connect, type Socket } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import type { Database } from '../../src/db/database.ts'
-import { type CheckedAnswer, check } from '../support/check.ts'
-import { holdUptime } from '../support/clock.ts'
+import { type CheckedResponse, check } from '../support/check.ts'
+import { freezeMonotonicClock } from '../support/clock.ts'
 import { type Service, type ServiceOptions, startService } from '../support/service.ts'
 
 const getHead = (path: string, ...headers: string[]) =>
@@ -36,8 +36,8 @@ class Client {
   }
 
   /** The whole answers that came so far, each held against the document as one to a GET of the path. */
-  answers(path: string): CheckedAnswer[] {
-    const answers: CheckedAnswer[] = []
+  answers(path: string): CheckedResponse[] {
+    const answers: CheckedResponse[] = []
     let rest = Buffer.concat(this.#chunks)
     for (let end = rest.indexOf('\r\n\r\n'); end >= 0; end = rest.indexOf('\r\n\r\n')) {
       const [statusLine = '', ...lines] = rest.subarray(0, end).toString().split('\r\n')
@@ -99,7 +99,7 @@ describe('pipelined requests', () => {
   })
 
   test('so many may wait, and the connection goes on', async () => {
-    const service = await startService({ connectionLimits: { unbegun: 32 } })
+    const service = await startService({ connectionLimits: { queued: 32 } })
     const client = new Client(service).read()
     const requests = Array.from({ length: 33 }, () => getHead('/apps/999'))
     client.send(...requests)
@@ -122,7 +122,7 @@ describe('pipelined requests', () => {
   })
 
   test('too many over all connections cut the one that brings them', async () => {
-    const { service, reads, release } = await heldService({ connectionLimits: { unbegun: 50 } })
+    const { service, reads, release } = await heldService({ connectionLimits: { queued: 50 } })
     const neighbour = new Client(service).read()
     neighbour.send(getHead('/apps/999'), getHead('/apps/999'))
     await expect.poll(() => reads.begun).toBe(1)
@@ -236,7 +236,7 @@ describe('readers', () => {
   })
 
   test('who takes nothing for too long is cut, with what it had waiting', async () => {
-    const service = await longService({ stalled: 100 })
+    const service = await longService({ stallTimeout: 100 })
     const client = new Client(service)
     client.send(...requests())
     await expect.poll(() => service.log.length).toBeGreaterThan(0)
@@ -245,7 +245,7 @@ describe('readers', () => {
   })
 
   test('where too much is unsent the slowest are cut, and who reads gets all', async () => {
-    const service = await longService({ unsent: 12_000_000, stalled: 600_000 })
+    const service = await longService({ unsentBytes: 12_000_000, stallTimeout: 600_000 })
     const stalled = Array.from({ length: 4 }, () => new Client(service))
     await expect.poll(() => service.connections()).toBe(stalled.length)
     for (const client of stalled) client.send(...requests())
@@ -257,7 +257,7 @@ describe('readers', () => {
 
   test('of those who take nothing the one is cut that has been at it longest', async () => {
     // Two answers, and no third.
-    const service = await longService({ unsent: 12_000_000, stalled: 600_000 })
+    const service = await longService({ unsentBytes: 12_000_000, stallTimeout: 600_000 })
     const clients = Array.from({ length: 4 }, () => new Client(service))
     for (const client of clients) {
       client.send(getHead('/apps?limit=100', 'Accept-Encoding: identity', 'Connection: close'))
@@ -282,7 +282,7 @@ describe('readers', () => {
 })
 
 test('one connection more than there may be is closed, and the log tells once a minute', async () => {
-  const wait = holdUptime()
+  const wait = freezeMonotonicClock()
   const service = await startService({ connectionLimits: { connections: 1 } })
   const first = new Client(service).read()
   first.send(getHead('/apps/999'))

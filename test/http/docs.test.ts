@@ -4,12 +4,12 @@ import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import document from '../../generated/openapi.json' with { type: 'json' }
 import type { Config } from '../../src/config.ts'
-import { documentPlace, libraryEnd, readPage } from '../../src/http/docs.ts'
+import { documentPlaceholder, libraryEndMarker, readPage } from '../../src/http/docs.ts'
 import { validRequests } from '../contract/valid-requests.ts'
 import { startService } from '../support/service.ts'
 
 /** As scripts/docs-page.ts makes it. */
-const page = `<html><script>one()</script><script type="module">library()${libraryEnd}draw(${documentPlace})</script></html>`
+const page = `<html><script>one()</script><script type="module">library()${libraryEndMarker}draw(${documentPlaceholder})</script></html>`
 
 /** The server in the introduction's commands. */
 const introduced = 'http://localhost:3000'

@@ -1,17 +1,17 @@
 import { expect, test } from 'vitest'
 import type { ErrorCode } from '../../src/contract/contract.ts'
-import { type ErrorDetails, Refusal, ServiceError } from '../../src/contract/errors.ts'
-import { errorAnswer } from '../../src/http/error-response.ts'
+import { type ErrorDetails, OperatorError, ServiceError } from '../../src/contract/errors.ts'
+import { toErrorResponse } from '../../src/http/error-response.ts'
 
 const problem = { in: 'body' as const, field: 'name', message: 'must not be empty' }
 const tools = { id: 1, slug: 'tools', name: 'Tools' }
 
 test.for<[what: string, thrown: unknown]>([
   ['an error that nobody threw on purpose', new Error('secret')],
-  ['what an operator is refused', new Refusal('there is no developer "secret"')],
+  ['what an operator is refused', new OperatorError('there is no developer "secret"')],
   ['what is no error at all', 'secret'],
 ])('%s is an internal error that tells nothing of itself', ([, thrown]) => {
-  const answer = errorAnswer(thrown)
+  const answer = toErrorResponse(thrown)
   const message = 'The service failed; if it persists, report the X-Request-Id of this answer.'
   expect(answer).toMatchObject({ status: 500, body: { success: false, message, data: { code: 'internal_error' } } })
   expect(JSON.stringify(answer)).not.toContain('secret')
@@ -39,12 +39,12 @@ test.for<[code: ErrorCode, details: ErrorDetails, headers: Record<string, string
   ['forbidden', { errors: [problem], categories: [tools] }, {}],
 ])('%s %j: its headers and data', ([code, details, headers, data]) => {
   const message = 'The key "Ada" is “good” no more; ask.'
-  const answer = errorAnswer(new ServiceError(code, message, details))
+  const answer = toErrorResponse(new ServiceError(code, message, details))
   expect(answer.headers).toEqual({ 'Cache-Control': 'no-store', ...headers })
   expect(answer.body).toEqual({ success: false, message, data: { code, ...data } })
 })
 
 test('a cause stays out of the answer', () => {
   const error = new ServiceError('unavailable', 'Try again.', {}, { cause: new Error('secret') })
-  expect(JSON.stringify(errorAnswer(error))).not.toContain('secret')
+  expect(JSON.stringify(toErrorResponse(error))).not.toContain('secret')
 })

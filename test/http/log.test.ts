@@ -5,17 +5,17 @@ import { connect } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { describe, expect, inject, onTestFinished, test } from 'vitest'
-import { keyId } from '../../src/accounts/keys.ts'
+import { parseKeyId } from '../../src/accounts/keys.ts'
 import { openDatabase } from '../../src/db/database.ts'
-import { createLogger, redacted, requestId } from '../../src/http/log.ts'
+import { createLogger, redact, requestId } from '../../src/http/log.ts'
 import { type Call, newApp, validRequests } from '../contract/valid-requests.ts'
 import type { RequestOptions } from '../support/check.ts'
-import { holdUptime } from '../support/clock.ts'
+import { freezeMonotonicClock } from '../support/clock.ts'
 import { copyWorld } from '../support/database.ts'
 import { freePort } from '../support/free-port.ts'
 import { serve } from '../support/process.ts'
 import { readTwice } from '../support/raw-http.ts'
-import { hold, waitingToWrite, widths } from '../support/saturate.ts'
+import { concurrency, countQueuedWrites, saturate } from '../support/saturate.ts'
 import { type Service, startService } from '../support/service.ts'
 
 const linesOf = ({ log }: Service) => log.map((line) => JSON.parse(line))
@@ -55,8 +55,8 @@ describe('the line of a request', () => {
       expect(line.operation).toBe(operation)
       expect([line.developer, line.key, line.err]).toEqual([undefined, undefined, undefined])
     }
-    const isKept = status === 200 || status === 304
-    expect(linesOf(service).map(({ kept }) => kept)).toEqual([undefined, undefined, isKept ? true : undefined])
+    const isUnchanged = status === 200 || status === 304
+    expect(linesOf(service).map(({ cached }) => cached)).toEqual([undefined, undefined, isUnchanged ? true : undefined])
   })
 
   test('names the developer and the key, by what is no secret', async () => {
@@ -65,12 +65,12 @@ describe('the line of a request', () => {
     await service.request(...validRequests(service.world).createApp)
     const [line] = linesOf(service)
     const developers = await service.database.read(({ sql }) => sql('developers').where({ name: 'Ada' }).pluck('id'))
-    expect(line).toMatchObject({ operation: 'createApp', developer: developers[0], key: `apps_${keyId(ada)}` })
+    expect(line).toMatchObject({ operation: 'createApp', developer: developers[0], key: `apps_${parseKeyId(ada)}` })
     expect(service.log.join('')).not.toContain(ada.slice(20, 40))
   })
 
   test('has fractions of milliseconds', async () => {
-    const wait = holdUptime()
+    const wait = freezeMonotonicClock()
     const service = await startService({
       database: (database) => ({
         ...database,
@@ -83,27 +83,27 @@ describe('the line of a request', () => {
     wait(1000)
     await service.get('/apps')
     expect(linesOf(service)[0].responseTime).toBeCloseTo(1.234, 2)
-    expect(linesOf(service)[0].spent).toBeUndefined()
+    expect(linesOf(service)[0].timing).toBeUndefined()
   })
 })
 
 describe('a request of more than a second says what took it', () => {
   test('waiting for others who write', async () => {
-    const wait = holdUptime()
+    const wait = freezeMonotonicClock()
     const service = await startService()
-    const release = await hold((work) => service.database.write(work), widths.write)
+    const release = await saturate((work) => service.database.write(work), concurrency.write)
     const answer = service.request('POST', '/apps', { key: service.world.keys.bob, json: newApp })
     // With the note of its key's use, for which it does not wait itself. Vitest's poll would move the held clock.
-    while (waitingToWrite(service) !== 2) await delay(1)
+    while (countQueuedWrites(service) !== 2) await delay(1)
     wait(1500)
     await release()
     await answer
     const line = linesOf(service).find(({ operation }) => operation === 'createApp')
-    expect(line).toMatchObject({ responseTime: 1500, spent: { waiting: 1500, sql: 0, rest: 0 } })
+    expect(line).toMatchObject({ responseTime: 1500, timing: { waiting: 1500, sql: 0, rest: 0 } })
   })
 
   test.skipIf(inject('engine') !== 'sqlite')('waiting for another process that writes', async () => {
-    const wait = holdUptime()
+    const wait = freezeMonotonicClock()
     const service = await startService()
     const other = openDatabase(service.databaseUrl)
     const { promise: isWaiting, resolve } = Promise.withResolvers<void>()
@@ -122,29 +122,29 @@ describe('a request of more than a second says what took it', () => {
     await other.close()
     await answer
     const line = linesOf(service).find(({ operation }) => operation === 'createApp')
-    expect(line).toMatchObject({ responseTime: 1500, spent: { waiting: 1500, sql: 0, rest: 0 } })
+    expect(line).toMatchObject({ responseTime: 1500, timing: { waiting: 1500, sql: 0, rest: 0 } })
   })
 
   test('waiting for the version of what is kept', async () => {
-    const wait = holdUptime()
+    const wait = freezeMonotonicClock()
     let step = 0
     const service = await startService({
       database: (database) => ({
         ...database,
-        version: async () => {
+        dataVersion: async () => {
           wait(step)
-          return database.version()
+          return database.dataVersion()
         },
       }),
     })
     for (let time = 0; time < 3; time++) await service.get('/apps')
     step = 1300
     await service.get('/apps')
-    expect(linesOf(service).at(-1)).toMatchObject({ kept: true, spent: { waiting: 1300, sql: 0, rest: 0 } })
+    expect(linesOf(service).at(-1)).toMatchObject({ cached: true, timing: { waiting: 1300, sql: 0, rest: 0 } })
   })
 
   test('a statement', async () => {
-    const wait = holdUptime()
+    const wait = freezeMonotonicClock()
     let isSlow = false
     const service = await startService({
       database: (database) => ({
@@ -159,16 +159,16 @@ describe('a request of more than a second says what took it', () => {
     await service.get('/apps')
     isSlow = true
     await service.get('/apps')
-    expect(linesOf(service).map(({ spent }) => spent)).toEqual([undefined, { waiting: 0, sql: 1200, rest: 0 }])
+    expect(linesOf(service).map(({ timing }) => timing)).toEqual([undefined, { waiting: 0, sql: 1200, rest: 0 }])
   })
 
   test('what is done beside the database', async () => {
-    const wait = holdUptime()
+    const wait = freezeMonotonicClock()
     const service = await startService({
       database: (database) => ({ ...database, read: (work) => database.read(work).finally(() => wait(1100)) }),
     })
     await service.get('/apps')
-    expect(linesOf(service)[0].spent).toEqual({ waiting: 0, sql: 0, rest: 1100 })
+    expect(linesOf(service)[0].timing).toEqual({ waiting: 0, sql: 0, rest: 1100 })
   })
 })
 
@@ -191,7 +191,7 @@ test.for<[what: string, text: string, told: string]>([
   ['some of it in percents', `apps_${id}_%41${secret}`, `apps_${id}_[redacted]`],
   ['what begins otherwise', `aps_${id}_${secret}`, `aps_${id}_${secret}`],
 ])('%s is told as it may be', ([, text, told]) => {
-  expect(redacted(text)).toBe(told)
+  expect(redact(text)).toBe(told)
 })
 
 test('of an error the log has what it is, its code and its cause, and neither a key nor what else hangs on it', () => {

@@ -5,11 +5,11 @@ import { generateKey } from '../../src/accounts/keys.ts'
 import { Metrics } from '../../src/http/metrics.ts'
 import { type Call, newApp, validRequests } from '../contract/valid-requests.ts'
 import { connected, ended } from '../faults/sockets.ts'
-import { holdUptime } from '../support/clock.ts'
+import { freezeMonotonicClock } from '../support/clock.ts'
 import { copyWorld } from '../support/database.ts'
 import { freePort } from '../support/free-port.ts'
 import { run, serve } from '../support/process.ts'
-import { exchange } from '../support/raw-http.ts'
+import { sendBytes } from '../support/raw-http.ts'
 import { type ServiceOptions, startService } from '../support/service.ts'
 
 /** A service whose metrics are read, as Prometheus' text format has them: a line each. */
@@ -58,7 +58,7 @@ test('methods are counted each by itself, those that a caller makes up as one', 
   const { service, read } = await measured()
   const methods = ['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT', 'TRACE']
   for (const method of [...methods, 'PROPFIND', 'MKCOL', 'PURGE']) {
-    await exchange(service, `${method} /apps HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
+    await sendBytes(service, `${method} /apps HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
   }
   const counted = [...(await read()).values()].flatMap(
     (line) =>
@@ -90,7 +90,7 @@ test('each has its help', async () => {
 })
 
 test('durations are in seconds', async () => {
-  const wait = holdUptime()
+  const wait = freezeMonotonicClock()
   const { service, value } = await measured({
     database: (database) => ({
       ...database,

@@ -15,7 +15,7 @@ const prefix = '/v1'
 const baseUrl = `http://mock.test${prefix}`
 const listener = await createListener({
   config: { ...readConfig({}), writeLimit: 0, refusedKeyLimit: 0, baseUrl, prefix, cacheSize: 0 },
-  responder: mock(baseUrl),
+  backend: mock(baseUrl),
   document: await readDocument(),
   logger: createLogger('silent'),
   isDraining: () => false,

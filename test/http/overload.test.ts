@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import type { Database } from '../../src/db/database.ts'
 import type { Connection } from '../../src/db/dialect.ts'
-import { holdUptime } from '../support/clock.ts'
-import { hold, waitingToWrite, widths } from '../support/saturate.ts'
+import { freezeMonotonicClock } from '../support/clock.ts'
+import { concurrency, countQueuedWrites, saturate } from '../support/saturate.ts'
 import { type Service, startService } from '../support/service.ts'
 
-const dear = { isDear: true }
-const search = (database: Database) => (work: () => Promise<void>) => database.snapshot(work, dear)
+const expensive = { isExpensive: true }
+const search = (database: Database) => (work: () => Promise<void>) => database.snapshot(work, expensive)
 const read = (database: Database) => (work: () => Promise<void>) => database.read(work)
 const write = (database: Database) => (work: () => Promise<void>) => database.write(work)
 
@@ -15,9 +15,9 @@ const status = async (service: Service, path: string) => (await service.get(path
 describe('while searches take all the room that they have', () => {
   test('reads, keys, lists and readiness are answered, and a search when it is its turn', async () => {
     // Nothing that waits is sent away.
-    holdUptime()
+    freezeMonotonicClock()
     const service = await startService()
-    const release = await hold(search(service.database), widths.dear)
+    const release = await saturate(search(service.database), concurrency.expensive)
     const { apps, keys } = service.world
     expect(await status(service, `/apps/${apps.approved}`)).toBe(200)
     expect((await service.get(`/apps/${apps.pending}`, { key: keys.ada })).status).toBe(200)
@@ -31,8 +31,8 @@ describe('while searches take all the room that they have', () => {
 
   test('one more than may wait is answered 503 at once, with when to come again', async () => {
     const service = await startService()
-    const release = await hold(search(service.database), widths.dear)
-    const waiting = Array.from({ length: 500 }, () => service.database.snapshot(async () => {}, dear))
+    const release = await saturate(search(service.database), concurrency.expensive)
+    const waiting = Array.from({ length: 500 }, () => service.database.snapshot(async () => {}, expensive))
     const refused = waiting.map((one) => one.catch(() => undefined))
     const reply = await service.get('/apps?search=tide')
     expect([reply.status, reply.body.data.code, reply.headers['retry-after']]).toEqual([503, 'unavailable', '5'])
@@ -44,7 +44,7 @@ describe('while searches take all the room that they have', () => {
 
   test('one that waits too long is answered 503', async () => {
     const service = await startService()
-    const release = await hold(search(service.database), widths.dear)
+    const release = await saturate(search(service.database), concurrency.expensive)
     expect(await Promise.all([status(service, '/apps?search=tide'), status(service, '/apps?search=no')])).toEqual([
       503, 503,
     ])
@@ -55,13 +55,13 @@ describe('while searches take all the room that they have', () => {
 
   test('one whose caller goes is never run, and leaves its place', async () => {
     // It is not sent away before.
-    holdUptime()
+    freezeMonotonicClock()
     const service = await startService()
     const statements: string[] = []
     await service.database.read(async ({ sql }) =>
       sql.on('query', (query: { sql: string }) => statements.push(query.sql)),
     )
-    const release = await hold(search(service.database), widths.dear)
+    const release = await saturate(search(service.database), concurrency.expensive)
     statements.length = 0
     const { port } = service
     const caller = new AbortController()
@@ -80,7 +80,7 @@ describe('while searches take all the room that they have', () => {
   test('a kept answer of a search is sent', async () => {
     const service = await startService()
     for (let time = 0; time < 3; time++) expect(await status(service, '/apps?search=tide')).toBe(200)
-    const release = await hold(search(service.database), widths.dear)
+    const release = await saturate(search(service.database), concurrency.expensive)
     expect(await status(service, '/apps?search=tide')).toBe(200)
     await release()
   })
@@ -89,7 +89,7 @@ describe('while searches take all the room that they have', () => {
 test('while reads take all the room that they have, searches, writes and kept answers go on', async () => {
   const service = await startService()
   for (let time = 0; time < 3; time++) expect(await status(service, '/apps')).toBe(200)
-  const release = await hold(read(service.database), widths.cheap)
+  const release = await saturate(read(service.database), concurrency.cheap)
   expect(await status(service, '/apps')).toBe(200)
   expect(await status(service, '/apps?search=tide')).toBe(200)
   const written = await service.database.write(({ sql }) => sql('apps').where({ id: 1 }).update({ version: '2' }))
@@ -100,13 +100,13 @@ test('while reads take all the room that they have, searches, writes and kept an
 test.for<
   [what: string, hold: typeof search, width: number, length: number, one: (database: Database) => Promise<unknown>]
 >([
-  ['reads', read, widths.cheap, 2000, (database) => database.read(async () => {})],
-  ['writes', write, widths.write, 500, (database) => database.write(async () => {})],
+  ['reads', read, concurrency.cheap, 2000, (database) => database.read(async () => {})],
+  ['writes', write, concurrency.write, 500, (database) => database.write(async () => {})],
 ])('%s that find too many waiting are refused', async ([, kind, width, length, one]) => {
   // Those that wait are not sent away, however long all of them take.
-  holdUptime()
+  freezeMonotonicClock()
   const { database } = await startService()
-  const release = await hold(kind(database), width)
+  const release = await saturate(kind(database), width)
   const waiting = Array.from({ length }, () => one(database))
   await expect(one(database)).rejects.toThrow('more to do than it can do now')
   await release()
@@ -116,7 +116,7 @@ test.for<
 
 test('a write whose caller goes while it waits is not made', async () => {
   const service = await startService()
-  const release = await hold(write(service.database), widths.write)
+  const release = await saturate(write(service.database), concurrency.write)
   const caller = new AbortController()
   const body = { name: 'Ghost', description: 'Not seen.', category_id: service.world.categories.tools }
   const gone = fetch(`http://127.0.0.1:${service.port}/apps`, {
@@ -126,7 +126,7 @@ test('a write whose caller goes while it waits is not made', async () => {
     signal: caller.signal,
   })
   // With the note of its key's use.
-  await expect.poll(() => waitingToWrite(service)).toBe(2)
+  await expect.poll(() => countQueuedWrites(service)).toBe(2)
   caller.abort()
   await expect(gone).rejects.toThrow()
   await expect.poll(() => service.log.at(-1)).toMatch(/POST aborted/)

@@ -2,13 +2,13 @@ import { describe, expect, inject, test } from 'vitest'
 import { generateKey } from '../../src/accounts/keys.ts'
 import type { OperationId } from '../../src/contract/contract.ts'
 import type { Database } from '../../src/db/database.ts'
-import { Limits, type LimitsConfig } from '../../src/http/rate-limits.ts'
+import { RateLimits, type RateLimitsConfig } from '../../src/http/rate-limits.ts'
 import { type Call, newApp, validRequests } from '../contract/valid-requests.ts'
-import type { CheckedAnswer } from '../support/check.ts'
-import { holdClock, holdUptime } from '../support/clock.ts'
+import type { CheckedResponse } from '../support/check.ts'
+import { freezeClock, freezeMonotonicClock } from '../support/clock.ts'
 import { type Service, startService } from '../support/service.ts'
 
-const standing = ({ status, headers }: CheckedAnswer) => [status, headers['ratelimit-policy'], headers.ratelimit]
+const rateLimitOf = ({ status, headers }: CheckedResponse) => [status, headers['ratelimit-policy'], headers.ratelimit]
 
 /** Requests by turns, one after the other: their statuses. */
 async function statuses(service: Service, ...calls: Call[]) {
@@ -29,16 +29,16 @@ const from = (address: string, [method, path, options = {}]: Call): Call => [
 
 describe('each operation answers 429', () => {
   const writes: OperationId[] = ['createApp', 'updateApp', 'deleteApp']
-  const limitOf = (operation: OperationId): Partial<LimitsConfig> =>
+  const limitOf = (operation: OperationId): Partial<RateLimitsConfig> =>
     writes.includes(operation) ? { writeLimit: 1 } : { readLimit: 1 }
 
   test.for(Object.entries(validRequests(inject('world'))) as [OperationId, Call][])('%s', async ([operation, call]) => {
-    holdUptime()
+    freezeMonotonicClock()
     const service = await startService({ limits: limitOf(operation) })
     const name = writes.includes(operation) ? 'writes' : 'reads'
     expect(await statuses(service, call)).not.toEqual([429])
     const reply = await service.request(...call)
-    expect(standing(reply)).toEqual([429, `"${name}";q=1;w=60`, `"${name}";r=0;t=60`])
+    expect(rateLimitOf(reply)).toEqual([429, `"${name}";q=1;w=60`, `"${name}";r=0;t=60`])
     expect(reply.headers['retry-after']).toBe('60')
     expect(reply.body.data).toEqual({ code: 'rate_limited' })
     expect(reply.body.message).toMatch(new RegExp(`^Too many ${name} .*; try again in 60 s\\.$`))
@@ -48,11 +48,11 @@ describe('each operation answers 429', () => {
 
 describe('writes', () => {
   test('tell how many more there may be, whatever their answer, until the minute is over', async () => {
-    const wait = holdUptime()
+    const wait = freezeMonotonicClock()
     const service = await startService({ limits: { writeLimit: 4 } })
     const { keys, apps } = service.world
     const policy = '"writes";q=4;w=60'
-    const ask = async (...call: Call) => standing(await service.request(...call))
+    const ask = async (...call: Call) => rateLimitOf(await service.request(...call))
     expect(await ask(...create(keys.ada))).toEqual([201, policy, '"writes";r=3;t=60'])
     wait(20_500)
     expect(await ask('POST', '/apps', { key: keys.ada, json: {} })).toEqual([400, policy, '"writes";r=2;t=40'])
@@ -100,8 +100,8 @@ describe('writes', () => {
   test('are not limited by 0, and no answer speaks of a limit then', async () => {
     const service = await startService({ limits: { writeLimit: 0, refusedKeyLimit: 0 } })
     const reply = await service.request(...create(service.world.keys.ada))
-    expect(standing(reply)).toEqual([201, undefined, undefined])
-    expect(standing(await service.request(...unknownKey()))).toEqual([401, undefined, undefined])
+    expect(rateLimitOf(reply)).toEqual([201, undefined, undefined])
+    expect(rateLimitOf(await service.request(...unknownKey()))).toEqual([401, undefined, undefined])
   })
 
   test('are counted by a clock that nobody sets', async () => {
@@ -109,7 +109,7 @@ describe('writes', () => {
     const { ada } = service.world.keys
     expect(await statuses(service, create(ada))).toEqual([201])
     for (const time of ['2000-01-01', '2100-01-01']) {
-      holdClock(Date.parse(time))
+      freezeClock(Date.parse(time))
       // By its calendar the key has expired in 2100.
       const expected = time === '2000-01-01' ? 429 : 401
       expect(await statuses(service, create(ada)), time).toEqual([expected])
@@ -128,7 +128,7 @@ describe('writes', () => {
 
 describe('refused keys', () => {
   /** A service, and how often a key was looked up in its database. */
-  async function counting(limits: Partial<LimitsConfig>) {
+  async function counting(limits: Partial<RateLimitsConfig>) {
     let lookups = 0
     const counted = (database: Database): Database => ({
       ...database,
@@ -148,20 +148,20 @@ describe('refused keys', () => {
 
   test('tell how many more there may be; beyond, no key is looked up', async () => {
     const { service, lookups } = await counting({ refusedKeyLimit: 2 })
-    const ask = async () => standing(await service.request(...unknownKey()))
+    const ask = async () => rateLimitOf(await service.request(...unknownKey()))
     const policy = '"refused-keys";q=2;w=60'
     expect(await ask()).toEqual([401, policy, expect.stringMatching(/^"refused-keys";r=1;t=\d+$/)])
     expect(await ask()).toEqual([401, policy, expect.stringMatching(/^"refused-keys";r=0;t=\d+$/)])
     expect(lookups()).toBe(2)
     const reply = await service.request(...unknownKey())
-    expect(standing(reply)).toEqual([429, policy, expect.stringMatching(/^"refused-keys";r=0;t=\d+$/)])
+    expect(rateLimitOf(reply)).toEqual([429, policy, expect.stringMatching(/^"refused-keys";r=0;t=\d+$/)])
     expect(reply.body.message).toMatch(/^Too many keys from this address were refused; try again in \d+ s\.$/)
     expect(await statuses(service, create(generateKey().key), create('nonsense'))).toEqual([429, 429])
     expect(lookups()).toBe(2)
   })
 
   test('leave those alone who bring none, and a key that was accepted within the last minute', async () => {
-    const wait = holdUptime()
+    const wait = freezeMonotonicClock()
     const service = await startService({ limits: { refusedKeyLimit: 2 } })
     const { ada, bob } = service.world.keys
     const anonymous: Call = ['GET', '/apps']
@@ -203,13 +203,13 @@ describe('refused keys', () => {
 
 describe('reads', () => {
   test('are counted where they are limited, kept answers too, and say so', async () => {
-    const wait = holdUptime()
+    const wait = freezeMonotonicClock()
     const service = await startService({ limits: { readLimit: 6 } })
     const answers = []
     for (const method of ['GET', 'GET', 'GET', 'HEAD', 'GET']) answers.push(await service.request(method, '/apps/1'))
     const etag = String(answers[0]?.headers.etag)
     answers.push(await service.get('/apps/1', { headers: { 'If-None-Match': etag } }), await service.get('/apps/1'))
-    expect(answers.map(standing)).toEqual(
+    expect(answers.map(rateLimitOf)).toEqual(
       [200, 200, 200, 200, 200, 304, 429].map((status, index) => [
         status,
         '"reads";q=6;w=60',
@@ -217,7 +217,7 @@ describe('reads', () => {
       ]),
     )
     wait(60_000)
-    expect(standing(await service.get('/apps/1'))).toEqual([200, '"reads";q=6;w=60', '"reads";r=5;t=60'])
+    expect(rateLimitOf(await service.get('/apps/1'))).toEqual([200, '"reads";q=6;w=60', '"reads";r=5;t=60'])
   })
 
   test('come before refused keys, and an answer may tell of both', async () => {
@@ -246,10 +246,10 @@ describe('reads', () => {
 })
 
 describe('by address', () => {
-  const limits = (trustProxy: LimitsConfig['trustProxy']) => ({ readLimit: 1, trustProxy })
+  const limits = (trustProxy: RateLimitsConfig['trustProxy']) => ({ readLimit: 1, trustProxy })
   const read: Call = ['GET', '/apps']
 
-  test.for<[what: string, trust: LimitsConfig['trustProxy'], first: string, second: string, status: number]>([
+  test.for<[what: string, trust: RateLimitsConfig['trustProxy'], first: string, second: string, status: number]>([
     ['a header is not believed where no proxy is trusted', 0, '192.0.2.1', '192.0.2.2', 429],
     ['a proxy tells one client from another', 1, '192.0.2.1', '192.0.2.2', 200],
     ['what a client makes up before the proxy’s word counts for nothing', 1, '9.9.9.9, 192.0.2.1', '192.0.2.1', 429],
@@ -272,7 +272,7 @@ describe('by address', () => {
     expect(await statuses(service, from(first, read), from(second, read))).toEqual([200, status])
   })
 
-  test.for<[what: string, trustProxy: LimitsConfig['trustProxy'], warnings: number]>([
+  test.for<[what: string, trustProxy: RateLimitsConfig['trustProxy'], warnings: number]>([
     ['is warned of once where no proxy is trusted', 0, 1],
     ['is not where one is', 1, 0],
   ])('X-Forwarded-For %s', async ([, trustProxy, warnings]) => {
@@ -287,9 +287,9 @@ describe('by address', () => {
   })
 
   test('a flood of addresses pushes out who does not come back, so that memory is bounded', () => {
-    const limits = new Limits({ writeLimit: 0, refusedKeyLimit: 0, readLimit: 1, trustProxy: 1 })
+    const limits = new RateLimits({ writeLimit: 0, refusedKeyLimit: 0, readLimit: 1, trustProxy: 1 })
     const isExceeded = (address: string) =>
-      limits.ofRead({ headers: { 'x-forwarded-for': address }, socket: { remoteAddress: '127.0.0.1' } } as never)
+      limits.countRead({ headers: { 'x-forwarded-for': address }, socket: { remoteAddress: '127.0.0.1' } } as never)
         ?.isExceeded
     for (const address of ['192.0.2.1', '192.0.2.2'])
       expect([isExceeded(address), isExceeded(address)]).toEqual([false, true])

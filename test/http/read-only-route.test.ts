@@ -42,7 +42,7 @@ test.for(['/healthz/', '/Healthz', '/readyz/', '/v1/apps/', '/V1/apps', '/v1/App
 )
 
 test.for<[what: string, database: Partial<Database>, message: string]>([
-  ['is damaged', { ailment: async () => 'is damaged' }, 'The database is damaged.'],
+  ['is damaged', { checkHealth: async () => 'is damaged' }, 'The database is damaged.'],
   ['is older', { schemaAge: async () => 'older' }, 'The database does not answer or is not migrated.'],
   [
     'is not there',

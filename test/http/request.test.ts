@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { authorizationsIn, headOf, hostsIn, withBody } from '../../src/http/request.ts'
+import { countAuthorizations, countHosts, parseHead, withBody } from '../../src/http/request.ts'
 import { newApp } from '../contract/valid-requests.ts'
 import { startService } from '../support/service.ts'
 
@@ -40,7 +40,7 @@ test.for<[url: string, path: string, query?: Record<string, string | string[]>]>
   ['/apps/%', '/apps/%25'],
   ['/apps/%FF%31', '/apps/%25FF%2531'],
 ])('the target "%s"', ([url, path, query = {}]) => {
-  expect(headOf({ method: 'HEAD', url, headers: {} })).toEqual({ method: 'GET', path, query, headers: {} })
+  expect(parseHead({ method: 'HEAD', url, headers: {} })).toEqual({ method: 'GET', path, query, headers: {} })
 })
 
 test.for<[names: string[], hosts: number, authorizations: number]>([
@@ -52,7 +52,7 @@ test.for<[names: string[], hosts: number, authorizations: number]>([
 ])('of %j so many are hosts and keys', ([names, hosts, authorizations]) => {
   // Values are no names.
   const raw = names.flatMap((name) => [name, 'Host', 'Accept', 'Authorization'])
-  expect([hostsIn(raw), authorizationsIn(raw)]).toEqual([hosts, authorizations])
+  expect([countHosts(raw), countAuthorizations(raw)]).toEqual([hosts, authorizations])
 })
 
 test.for<[body: unknown, taken: object]>([

@@ -10,8 +10,8 @@ import { type Database, openDatabase } from '../../src/db/database.ts'
 import { connected } from '../faults/sockets.ts'
 import type { RequestOptions } from '../support/check.ts'
 import { commandLine } from '../support/process.ts'
-import { exchange } from '../support/raw-http.ts'
-import { widths } from '../support/saturate.ts'
+import { sendBytes } from '../support/raw-http.ts'
+import { concurrency } from '../support/saturate.ts'
 import { type Service, startService } from '../support/service.ts'
 
 /** A service, and how often its operations have read from the database. */
@@ -226,14 +226,14 @@ test.for<[what: string, head: string, status: number, isKept?: boolean]>([
   const before = service.log.length
   for (let time = 0; time < 3; time++) {
     const body = head.includes('chunked') ? '0\r\n\r\n' : ''
-    const answer = await exchange(service, `${head}\r\nConnection: close\r\n\r\n${body}`)
+    const answer = await sendBytes(service, `${head}\r\nConnection: close\r\n\r\n${body}`)
     const [line, ...headers] = (answer.split('\r\n\r\n', 1)[0] ?? '').split('\r\n')
     expect(line).toContain(` ${status} `)
     const names = headers.map((header) => header.replace(/:.*/, ''))
     expect(names).toEqual([...new Set(names)])
   }
   await expect.poll(() => service.log.length).toBe(before + 3)
-  expect(JSON.parse(service.log.at(-1) ?? '').kept).toBe(isKept ? true : undefined)
+  expect(JSON.parse(service.log.at(-1) ?? '').cached).toBe(isKept ? true : undefined)
 })
 
 test('errors are not kept', async () => {
@@ -358,9 +358,9 @@ test('what very many ask for at once does not keep one from another answer', asy
   const service = await startService({
     database: (database) => ({
       ...database,
-      version: async () => {
+      dataVersion: async () => {
         if (isHeld) await released
-        return database.version()
+        return database.dataVersion()
       },
     }),
   })
@@ -384,7 +384,7 @@ test('what very many ask for at once does not keep one from another answer', asy
 
 test('where the version cannot be told, the answer is read', async () => {
   const service = await startService({
-    database: (database) => ({ ...database, version: () => Promise.reject(new Error('no version')) }),
+    database: (database) => ({ ...database, dataVersion: () => Promise.reject(new Error('no version')) }),
   })
   const answers = await askTimes(service, 4, 'GET', '/apps')
   expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200])
@@ -464,9 +464,9 @@ test('a kept answer does not wait for a database that is busy on all its connect
   const untilAnswered = async (work: () => PromiseLike<unknown>) => {
     for (; !isAnswered; ended++) await work()
   }
-  const busy = (width: number, isDear: boolean) =>
-    Array.from({ length: width }, () => database.read(({ sql }) => untilAnswered(() => sql.raw(slow)), { isDear }))
-  const readers = [...busy(widths.cheap, false), ...busy(widths.dear, true)]
+  const busy = (width: number, isExpensive: boolean) =>
+    Array.from({ length: width }, () => database.read(({ sql }) => untilAnswered(() => sql.raw(slow)), { isExpensive }))
+  const readers = [...busy(concurrency.cheap, false), ...busy(concurrency.expensive, true)]
   await database.write(({ sql }) => sql('apps').first('id'))
   const other = openDatabase(databaseUrl)
   await other.write(async ({ sql }) => {

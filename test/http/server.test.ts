@@ -2,13 +2,13 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 
 import { describe, expect, inject, onTestFinished, test } from 'vitest'
-import { generateKey, keyId } from '../../src/accounts/keys.ts'
+import { generateKey, parseKeyId } from '../../src/accounts/keys.ts'
 import { ServiceError } from '../../src/contract/errors.ts'
 import type { Database } from '../../src/db/database.ts'
 import { createLogger } from '../../src/http/log.ts'
 import { listen } from '../../src/http/server.ts'
 import { validRequests } from '../contract/valid-requests.ts'
-import { answerTo, exchange } from '../support/raw-http.ts'
+import { checkedResponse, sendBytes } from '../support/raw-http.ts'
 import { type Service, startService } from '../support/service.ts'
 
 /** The beginning of a create by Ada, to the headers that tell of its body. */
@@ -26,25 +26,35 @@ describe.for(Object.entries(validRequests(inject('world'))))('%s', ([, [method, 
   test('answers headers over 16 KiB with 431', async () => {
     const service = await startService()
     const bytes = `${method} ${path} HTTP/1.1\r\nHost: x\r\nX-Long: ${'a'.repeat(20_000)}\r\n\r\n`
-    const reply = await answerTo(service, method, path, bytes)
+    const reply = await checkedResponse(service, method, path, bytes)
     expect([reply.status, reply.body.data.code]).toEqual([431, 'headers_too_large'])
   })
 
   test('answers bad HTTP with 400', async () => {
     const service = await startService()
-    const reply = await answerTo(service, method, path, `${method} ${path} HTTP/1.1\r\nHost: x\r\nbad header\r\n\r\n`)
+    const reply = await checkedResponse(
+      service,
+      method,
+      path,
+      `${method} ${path} HTTP/1.1\r\nHost: x\r\nbad header\r\n\r\n`,
+    )
     expect([reply.status, reply.body.data.code]).toEqual([400, 'invalid_request'])
   })
 
   test('answers a request without Host with 400', async () => {
     const service = await startService()
-    const reply = await answerTo(service, method, path, `${method} ${path} HTTP/1.1\r\nConnection: close\r\n\r\n`)
+    const reply = await checkedResponse(
+      service,
+      method,
+      path,
+      `${method} ${path} HTTP/1.1\r\nConnection: close\r\n\r\n`,
+    )
     expect([reply.status, reply.body.data.errors[0].field]).toEqual([400, 'Host'])
   })
 
   test('answers headers that do not arrive in time with 408', async () => {
     const service = await startService({ timeouts: { headers: 100, request: 100 } })
-    const reply = await answerTo(service, method, path, `${method} ${path} HTTP/1.1\r\nHost: x\r\n`)
+    const reply = await checkedResponse(service, method, path, `${method} ${path} HTTP/1.1\r\nHost: x\r\n`)
     expect([reply.status, reply.body.data.code]).toEqual([408, 'request_timeout'])
   })
 
@@ -58,7 +68,7 @@ describe.for(Object.entries(validRequests(inject('world'))))('%s', ([, [method, 
     const [, method, header, status] = other
     const service = await startService()
     const bytes = `${method} ${path} HTTP/1.1\r\nHost: x\r\n${header}\r\nConnection: close\r\n\r\n`
-    const reply = await answerTo(service, method, path, bytes)
+    const reply = await checkedResponse(service, method, path, bytes)
     expect([reply.status, reply.text]).toEqual([status, ''])
   })
 
@@ -98,17 +108,17 @@ describe.for(Object.entries(validRequests(inject('world'))))('%s', ([, [method, 
 
 test('answers a body that does not arrive in time with 408', async () => {
   const service = await startService({ timeouts: { headers: 100, request: 200 } })
-  const reply = await answerTo(service, 'POST', '/apps', `${createHead(service, 'Content-Length: 100')}\r\n{`)
+  const reply = await checkedResponse(service, 'POST', '/apps', `${createHead(service, 'Content-Length: 100')}\r\n{`)
   expect(reply.status).toBe(408)
 })
 
 test('cuts off a body that is far too large, without waiting for it', async () => {
   const service = await startService()
   const head = createHead(service)
-  const announced = await answerTo(service, 'POST', '/apps', `${head}Content-Length: 10000000000\r\n\r\n`)
+  const announced = await checkedResponse(service, 'POST', '/apps', `${head}Content-Length: 10000000000\r\n\r\n`)
   expect([announced.status, announced.headers.connection]).toEqual([413, 'close'])
   const chunk = `10000\r\n${'x'.repeat(0x10000)}\r\n`
-  const growing = await answerTo(
+  const growing = await checkedResponse(
     service,
     'POST',
     '/apps',
@@ -141,7 +151,7 @@ test.for<[what: string, bytes: number, status: number]>([
     `Content-Length: ${bytes}\r\n\r\n${body}`,
     `Transfer-Encoding: chunked\r\n\r\n${chunks.join('')}0\r\n\r\n`,
   ]) {
-    const answers = await exchange(service, createHead(service) + sent + next)
+    const answers = await sendBytes(service, createHead(service) + sent + next)
     expect(answers.match(/(?<=HTTP\/1\.1 )\d+/g)).toEqual([String(status), '200'])
   }
 })
@@ -149,7 +159,7 @@ test.for<[what: string, bytes: number, status: number]>([
 test('a body of a byte more than 4 MiB is refused without waiting for it', async () => {
   const service = await startService()
   const head = createHead(service, `Content-Length: ${16 * limit + 1}`)
-  const reply = await answerTo(service, 'POST', '/apps', `${head}\r\n`)
+  const reply = await checkedResponse(service, 'POST', '/apps', `${head}\r\n`)
   expect([reply.status, reply.headers.connection]).toEqual([413, 'close'])
 })
 
@@ -166,9 +176,9 @@ test('asks for a body only when it is wanted', async () => {
   const service = await startService()
   const head = (key: string) =>
     `POST /apps HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\nContent-Length: 2\r\nExpect: 100-Continue\r\nConnection: close\r\n\r\n`
-  const refused = await answerTo(service, 'POST', '/apps', head('nope'))
+  const refused = await checkedResponse(service, 'POST', '/apps', head('nope'))
   expect(refused.status).toBe(401)
-  expect(await exchange(service, `${head(service.world.keys.ada)}{}`)).toMatch(
+  expect(await sendBytes(service, `${head(service.world.keys.ada)}{}`)).toMatch(
     /^HTTP\/1.1 100 Continue\r\n\r\nHTTP\/1.1 400 /,
   )
 })
@@ -178,14 +188,14 @@ test.for(['http://apps.test/apps?limit=1', 'HTTPS://apps.test:443/apps?limit=1']
   async (target) => {
     const service = await startService()
     const bytes = `GET ${target} HTTP/1.1\r\nHost: apps.test\r\nConnection: close\r\n\r\n`
-    const reply = await answerTo(service, 'GET', '/apps?limit=1', bytes)
+    const reply = await checkedResponse(service, 'GET', '/apps?limit=1', bytes)
     expect(reply.body.data.pagination.per_page).toBe(1)
   },
 )
 
 test('refuses a request with two hosts', async () => {
   const service = await startService()
-  const reply = await answerTo(
+  const reply = await checkedResponse(
     service,
     'GET',
     '/apps',
@@ -204,7 +214,7 @@ test('refuses a request with two keys, whichever of them is good', async () => {
   ]) {
     const lines = keys.map((key) => `Authorization: Bearer ${key}\r\n`).join('')
     const bytes = `GET /apps HTTP/1.1\r\nHost: x\r\n${lines}Connection: close\r\n\r\n`
-    const reply = await answerTo(service, 'GET', '/apps', bytes)
+    const reply = await checkedResponse(service, 'GET', '/apps', bytes)
     expect([reply.status, reply.body.data.errors]).toEqual([
       400,
       [{ in: 'header', field: 'Authorization', message: 'must be given once' }],
@@ -214,7 +224,7 @@ test('refuses a request with two keys, whichever of them is good', async () => {
 
 test('logs what the parser refuses, and what was given up, for what it is', async () => {
   const service = await startService()
-  const refused = await answerTo(service, 'GET', '/apps', 'GET /apps HTTP/1.1\r\nHost: x\r\nbad header\r\n\r\n')
+  const refused = await checkedResponse(service, 'GET', '/apps', 'GET /apps HTTP/1.1\r\nHost: x\r\nbad header\r\n\r\n')
   expect(refused.body.data.errors).toEqual([{ in: 'header', field: '', message: 'the request is not valid HTTP' }])
   expect(refused.headers).toMatchObject({ connection: 'close', 'x-content-type-options': 'nosniff' })
   // Pages of other origins may read it, too.
@@ -249,7 +259,7 @@ test('a key is known by the whole of it, not by its id alone', async () => {
   const { ada } = service.world.keys
   await service.database.write(({ sql }) =>
     sql('api_keys')
-      .where({ id: keyId(ada) ?? '' })
+      .where({ id: parseKeyId(ada) ?? '' })
       .update({ sha256: generateKey().sha256 }),
   )
   expect((await service.get('/apps', { key: ada })).status).toBe(401)
@@ -281,7 +291,7 @@ test('a condition on reads has no say in writes', async () => {
 
 test('passes over an expectation that it does not know', async () => {
   const service = await startService()
-  const reply = await answerTo(
+  const reply = await checkedResponse(
     service,
     'GET',
     '/apps',
@@ -404,7 +414,7 @@ test('is not ready, and keeps no connection, while it is shutting down', async (
   expect((await service.get('/readyz')).status).toBe(200)
   draining = true
   expect((await service.get('/readyz')).status).toBe(503)
-  const reply = await answerTo(service, 'GET', '/apps', 'GET /apps HTTP/1.1\r\nHost: x\r\n\r\n')
+  const reply = await checkedResponse(service, 'GET', '/apps', 'GET /apps HTTP/1.1\r\nHost: x\r\n\r\n')
   expect([reply.status, reply.headers.connection]).toEqual([200, 'close'])
 })
 
@@ -414,7 +424,7 @@ test.for<[host: string, status: number]>([
   ['Host: a\r\nHost: b\r\n', 400],
 ])('HTTP/1.0 with "%s" is answered with %i', async ([host, status]) => {
   const service = await startService()
-  const reply = await answerTo(service, 'GET', '/apps', `GET /apps HTTP/1.0\r\n${host}\r\n`)
+  const reply = await checkedResponse(service, 'GET', '/apps', `GET /apps HTTP/1.0\r\n${host}\r\n`)
   expect(reply.status).toBe(status)
 })
 

@@ -1,12 +1,12 @@
 import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { Turns } from '../../src/http/task-queue.ts'
+import { TaskQueue } from '../../src/http/task-queue.ts'
 
 test('what has come is done a little at a time, and round by what was asked for', async () => {
-  const turns = new Turns()
+  const queue = new TaskQueue()
   const done: string[] = []
   const add = (askedFor: string, count: number) => {
-    for (let n = 0; n < count; n++) turns.add(askedFor, () => done.push(askedFor + n))
+    for (let n = 0; n < count; n++) queue.add(askedFor, () => done.push(askedFor + n))
   }
   add('a', 70)
   add('b', 2)

@@ -61,13 +61,13 @@ function bumpOf({ type, action, path }: Diff): Bump {
 }
 
 /** Names after which anything may stand, a field called description for one. */
-const namesOfTheirOwn = ['properties', 'headers', 'paths', 'schemas', 'responses', 'securitySchemes']
+const mapNames = ['properties', 'headers', 'paths', 'schemas', 'responses', 'securitySchemes']
 
 const isText = (names: string[]) =>
   ['info', 'tags', 'externalDocs'].includes(names[0] ?? '') ||
   names.some(
     (name, index) =>
-      !namesOfTheirOwn.includes(names[index - 1] ?? '') &&
+      !mapNames.includes(names[index - 1] ?? '') &&
       (/^(description|summary|title|example|examples|externalDocs|bearerFormat)$|^x-/.test(name) ||
         (name === 'tags' && index === 3)),
   )

@@ -18,9 +18,9 @@ class Refusal extends Error {}
 async function compare() {
   const document = parse(readFileSync(file, 'utf8'))
   const { version } = document.info
-  demandSection(version)
+  assertSection(version)
   const tag = lastRelease()
-  if (tag === undefined) return console.log(`Skipped: ${whyUnknown()} info.version is ${version}.`)
+  if (tag === undefined) return console.log(`Skipped: ${explainMissingRelease()} info.version is ${version}.`)
 
   const released = parse(fileAt(tag))
   const before = released.info.version
@@ -28,7 +28,7 @@ async function compare() {
   const changes = await changesBetween(released, document)
   for (const { bump, text } of changes) console.log(`${bump}  ${text}`)
   const needed = changes[0]?.bump ?? 'none'
-  const made = bumpMade(before, version)
+  const made = actualBump(before, version)
   const verdict = `Since ${tag}: needed is ${named[needed]}, made is ${named[made]} (${before} → ${version}).`
   if (needed === 'none' ? version !== before : bumps.indexOf(made) < bumps.indexOf(needed)) {
     throw new Refusal(
@@ -42,13 +42,13 @@ const named: Record<Bump, string> = { none: 'no bump', patch: 'a patch', minor: 
 
 const parse = (text: string): Document => JSON.parse(text)
 
-function bumpMade(before: string, after: string): Bump {
+function actualBump(before: string, after: string): Bump {
   const bump = gt(after, before) ? bumpBetween(before, after) : 'none'
   return bumps.find((one) => one === bump) ?? 'none'
 }
 
 /** In the form of https://keepachangelog.com/en/1.1.0/, where a version that is yet to come is not dated. */
-function demandSection(version: string) {
+function assertSection(version: string) {
   const prefix = `## [${version}] - `
   const heading = readFileSync('CHANGELOG.md', 'utf8')
     .split('\n')
@@ -60,7 +60,7 @@ function demandSection(version: string) {
 const lastRelease = () => git('describe', '--tags', '--match', 'v[0-9]*', '--abbrev=0')
 
 /** Why there is no last release to compare with. */
-function whyUnknown(): string {
+function explainMissingRelease(): string {
   if (git('rev-parse', '--git-dir') === undefined) return 'there is no git repository here.'
   const isShallow = git('rev-parse', '--is-shallow-repository') === 'true'
   const advice = isShallow ? ' This clone is shallow; for those there are: git fetch --unshallow --tags.' : ''

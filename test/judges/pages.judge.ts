@@ -8,7 +8,7 @@ import { type Document, OpenAPIBackend } from 'openapi-backend'
 import { type Browser, chromium, type Locator, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest'
 import document from '../../generated/openapi.json' with { type: 'json' }
-import { introducedUrl } from '../../src/http/docs.ts'
+import { documentedUrl } from '../../src/http/docs.ts'
 import { copyWorld } from '../support/database.ts'
 import { freePort } from '../support/free-port.ts'
 import { serve } from '../support/process.ts'
@@ -67,7 +67,7 @@ describe.for(views)('the page, $view, under the prefix "$prefix"', ({ width, pre
   test('shows all of the introduction, and its links lead somewhere', async () => {
     const { page, baseUrl } = await openDocs(width, prefix)
     const main = page.getByRole('main')
-    const introduction = document.info.description.replaceAll(introducedUrl, baseUrl)
+    const introduction = document.info.description.replaceAll(documentedUrl, baseUrl)
     await expectShown(main, [document.info.title, baseUrl, ...textsOf(introduction)])
     for (const heading of headings) {
       await followMenu(page, heading)
@@ -95,7 +95,7 @@ describe.for(views)('the page, $view, under the prefix "$prefix"', ({ width, pre
     await expectShown(section, [summary, description, `${method.toUpperCase()} ${path}`])
     await expectFields(section, parameters)
     for (const { label, source: written } of operation['x-codeSamples']) {
-      const source = written.replaceAll(introducedUrl, baseUrl)
+      const source = written.replaceAll(documentedUrl, baseUrl)
       await choose(page, section.locator('.panel-request-samples').getByRole('button').nth(1), label)
       const code = section.locator('.panel-request-samples code')
       await expect.poll(async () => (await code.innerText()).trim(), patience).toBe(source.trim())

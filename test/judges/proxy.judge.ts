@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline'
 import { pipeline } from 'node:stream'
 import { setTimeout } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import type { Answer } from '../contract/checker.ts'
+import type { HttpResponse } from '../contract/checker.ts'
 import { hold, namesOf, type Scenario, scenarioOf, tables } from '../contract/scenarios.ts'
 import { check } from '../support/check.ts'
 import { send, startService } from '../support/service.ts'
@@ -202,7 +202,7 @@ function startPrism(flags: string[]) {
       to: number,
       request: Scenario['request'],
       patience: number,
-    ): Promise<{ answer: Answer; reached: boolean }> => {
+    ): Promise<{ answer: HttpResponse; reached: boolean }> => {
       running ??= start(addressOf(relay).port)
       const { url, stop } = await running
       port = to

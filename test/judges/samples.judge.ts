@@ -9,9 +9,9 @@ import { accountStore } from '../../src/accounts/store.ts'
 import { categoryStore } from '../../src/catalogue/categories.ts'
 import type { OperationId } from '../../src/contract/contract.ts'
 import { openDatabase } from '../../src/db/database.ts'
-import { introducedUrl } from '../../src/http/docs.ts'
+import { documentedUrl } from '../../src/http/docs.ts'
 import { importLines } from '../support/catalogue-file.ts'
-import { noDatabase, temporaryFolder } from '../support/database.ts'
+import { emptyDatabaseUrl, temporaryFolder } from '../support/database.ts'
 import { freePort } from '../support/free-port.ts'
 import { type Run, type Served, serve } from '../support/process.ts'
 
@@ -148,7 +148,7 @@ test("the introduction's first five minutes can be lived through", async () => {
   const { baseUrl, key } = await startScene()
   const section = document.info.description.match(/^## First five minutes$(.*?)^## /ms)?.[1] ?? ''
   const blocks = [...section.matchAll(/^```sh$(.*?)^```$/gms)].map(([, block = '']) =>
-    block.replace(introducedUrl, baseUrl).replace('apps_YOUR_KEY', key),
+    block.replace(documentedUrl, baseUrl).replace('apps_YOUR_KEY', key),
   )
   const { code, stdout, stderr } = await runSample('curl', blocks.join('\necho\n'), {})
   expect(code, stderr).toBe(0)
@@ -165,7 +165,7 @@ test("the introduction's first five minutes can be lived through", async () => {
 
 /** A served catalogue in which all that the samples name exists. The document's examples speak of the same app. */
 async function startScene(): Promise<Scene> {
-  const address = await noDatabase()
+  const address = await emptyDatabaseUrl()
   const database = openDatabase(address)
   await database.migrate()
   const key = await database.write(async (connection) => {
@@ -220,8 +220,8 @@ async function startProxy(target: string, before: (request: IncomingMessage) => 
 async function runSample(language: Language, source: string, scene: { baseUrl?: string; key?: string }): Promise<Run> {
   const folder = consumerFolder()
   const file = join(folder, `sample.${languages[language]}`)
-  const { baseUrl = introducedUrl, key = '' } = scene
-  writeFileSync(file, source.replaceAll(introducedUrl, baseUrl).replaceAll('apps_YOUR_KEY', key))
+  const { baseUrl = documentedUrl, key = '' } = scene
+  writeFileSync(file, source.replaceAll(documentedUrl, baseUrl).replaceAll('apps_YOUR_KEY', key))
   return execute(await interpreters[language](), [file])
 }
 

@@ -82,7 +82,7 @@ test.for<[string, string, string[]]>([
 
 test('a word is met whole or as a beginning, a character of a run by what begins with it, all else whole', () => {
   const extents = queryTerms('new pipe 日本 🎲 語').flatMap(({ forms }) => forms.map(({ extent }) => extent))
-  expect(extents).toEqual(['either', 'either', 'either', 'either', 'whole', 'whole', 'beginning'])
+  expect(extents).toEqual(['either', 'either', 'either', 'either', 'whole', 'whole', 'prefix'])
 })
 
 test('a search has no more forms than three for each of its terms', () => {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { queryTerms } from '../../src/search/terms.ts'
-import { isForgivable, wordsBeside } from '../../src/search/typos.ts'
+import { isCorrectable, similarWords } from '../../src/search/typos.ts'
 
 test.for<[string, string, string]>([
   ['a letter more', 'facebok', 'facebook'],
@@ -19,19 +19,19 @@ test.for<[string, string, string]>([
   ['a letter within a syllable of Hangul', '게산기', '계산기'],
   ['a whole syllable of Hangul', '계산산기', '계산기'],
 ])('a word beside another: %s', ([, word, other]) => {
-  expect(wordsBeside(word)).toContain(other)
+  expect(similarWords(word)).toContain(other)
 })
 
 test('the words beside one of nine letters are some 700, each once, and not the word itself', () => {
-  const words = wordsBeside('abcdefghi')
+  const words = similarWords('abcdefghi')
   expect(words).toHaveLength(9 + 8 + 9 * 35 + 10 * 36 - 9)
   expect(new Set(words).size).toBe(words.length)
   expect(words).not.toContain('abcdefghi')
 })
 
 test('words beside another that begin with what nothing begins with are left out, and no others', () => {
-  const words = wordsBeside('abcdefghi')
-  expect(wordsBeside('abcdefghi', 'abcd')).toEqual(words.filter((word) => !word.startsWith('abcd')))
+  const words = similarWords('abcdefghi')
+  expect(similarWords('abcdefghi', 'abcd')).toEqual(words.filter((word) => !word.startsWith('abcd')))
 })
 
 test.for<[string, boolean]>([
@@ -42,5 +42,5 @@ test.for<[string, boolean]>([
   ['x'.repeat(30), true],
   ['x'.repeat(31), false],
 ])('of %s a typo is forgiven: %s', ([text, isForgiven]) => {
-  expect(queryTerms(text).map(isForgivable)).toEqual([isForgiven])
+  expect(queryTerms(text).map(isCorrectable)).toEqual([isForgiven])
 })

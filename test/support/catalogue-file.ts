@@ -2,9 +2,9 @@ import { PassThrough } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import type { Database } from '../../src/db/database.ts'
 import { exportCatalogue } from '../../src/transfer/export.ts'
-import { type ImportOptions, importCatalogue, type Summary } from '../../src/transfer/import.ts'
+import { type ImportOptions, type ImportSummary, importCatalogue } from '../../src/transfer/import.ts'
 
-export type Imported = Summary & { rejects: { line: number; fields: string[] }[] }
+export type Imported = ImportSummary & { rejects: { line: number; fields: string[] }[] }
 
 /** Lines as a file holds them; text is taken as it is. */
 export const textOf = (lines: (object | string)[]): string =>

@@ -1,5 +1,5 @@
 import { expect, inject } from 'vitest'
-import { type Answer, ResponseChecker } from '../contract/checker.ts'
+import { type HttpResponse, ResponseChecker } from '../contract/checker.ts'
 import { recordSeen } from '../contract/coverage.ts'
 
 export type RequestOptions = {
@@ -13,12 +13,12 @@ export type RequestOptions = {
 /** Envelope fields are typed as any: the checker has held them against the document. */
 // biome-ignore lint/suspicious/noExplicitAny: see above
 export type Body = any
-export type CheckedAnswer = Answer & { body: Body }
+export type CheckedResponse = HttpResponse & { body: Body }
 
 const checker = new ResponseChecker()
 
 /** Holds an answer against the document; every answer of every test comes through here. */
-export function check(answer: Answer): CheckedAnswer {
+export function check(answer: HttpResponse): CheckedResponse {
   const path = answer.path.split('?', 1).join()
   const { problems, covers } = checker.check({ ...answer, path })
   expect(problems, `${answer.method} ${answer.path}\n${answer.text.slice(0, 1000)}`).toEqual([])

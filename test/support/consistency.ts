@@ -1,12 +1,12 @@
 import { expect } from 'vitest'
 import { findApps } from '../../src/catalogue/app-list.ts'
-import { ratingColumns, ratingsOf, together } from '../../src/catalogue/ratings.ts'
+import { addRatings, ratingColumns, ratingsOf } from '../../src/catalogue/ratings.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
 import type { Connection } from '../../src/db/dialect.ts'
 import { idsOf } from '../../src/db/sqlite/id-set.ts'
 import { lookUp } from '../../src/db/sqlite/search-lists.ts'
 import type { AppRow } from '../../src/db/tables.ts'
-import { searchDocument } from '../../src/search/document.ts'
+import { toSearchDocument } from '../../src/search/document.ts'
 
 /**
  * Holds what is kept beside the apps against them: each category's counter, each app's number and mean of reviews, and all
@@ -31,11 +31,11 @@ export async function expectConsistent(database: Database) {
   for (const app of rated) {
     const ofReviews = reviews.get(app.id) ?? []
     const others = { sum: app.other_rating_sum, count: app.other_rating_count }
-    const due = { review_count: ofReviews.length, ...ratingColumns(together(ratingsOf(ofReviews), others)) }
+    const due = { review_count: ofReviews.length, ...ratingColumns(addRatings(ratingsOf(ofReviews), others)) }
     expect(app).toMatchObject(due)
   }
 
-  const { indexed, due, renaming } = await indexedAndDue(database)
+  const { indexed, due, renaming } = await indexedAndExpected(database)
   const wrong = [...new Set([...indexed.keys(), ...due.keys()])].filter(
     (id) => ![due, ...renaming].some((index) => index.get(id) === indexed.get(id)),
   )
@@ -70,7 +70,7 @@ const undo = new Error('this was to look alone')
  * What search knows of each app, and what it knows when it is told anew of those that are listed; of a developer who is being
  * renamed also what it knows by both names. Nothing of that stays.
  */
-async function indexedAndDue(database: Database) {
+async function indexedAndExpected(database: Database) {
   let indexed = new Map<number, string>()
   let due = new Map<number, string>()
   let renaming: Map<number, string>[] = []
@@ -89,8 +89,8 @@ async function indexedAndDue(database: Database) {
     const ids = new Set(listed.map(({ id }) => id))
     await search.remove([...indexed.keys()].filter((id) => !ids.has(id)))
     const tell = (apps: typeof listed, nameOf: (app: (typeof listed)[number]) => string) =>
-      search.entry(
-        apps.map((app) => ({ id: app.id, categoryId: app.category_id, ...searchDocument(app, nameOf(app)) })),
+      search.prepareUpsert(
+        apps.map((app) => ({ id: app.id, categoryId: app.category_id, ...toSearchDocument(app, nameOf(app)) })),
       )()
     await tell(listed, ({ developer_name }) => developer_name)
     due = await indexedTokens(connection)

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Client } from 'pg'
 import { afterAll, inject, onTestFinished } from 'vitest'
-import { addressAt, copyStrategy, givenServer, newName, startPostgres, worldName } from './postgres.ts'
+import { addressAt, configuredServer, copyStrategy, newName, startPostgres, worldName } from './postgres.ts'
 
 /** A path of its own for a test's files; removed when the test ends. */
 export function temporaryFolder(): string {
@@ -17,7 +17,7 @@ export const copyWorld = async (): Promise<string> =>
   inject('engine') === 'sqlite' ? `sqlite:${copyWorldFile()}` : newPostgres(({ world }) => world)
 
 /** The same of a database that nothing was done with yet: `migrate` makes it. */
-export const noDatabase = async (): Promise<string> =>
+export const emptyDatabaseUrl = async (): Promise<string> =>
   inject('engine') === 'sqlite' ? `sqlite:${temporaryFolder()}/apps.sqlite` : newPostgres(() => 'template1')
 
 /** The file of a copy of SQLite's world. */
@@ -28,19 +28,19 @@ export function copyWorldFile(): string {
 }
 
 /** The file that an address of SQLite's names. */
-export const fileOf = (address: string) => address.replace(/^sqlite:/, '')
+export const filePath = (address: string) => address.replace(/^sqlite:/, '')
 
-async function newPostgres(templateIn: (place: Place) => string): Promise<string> {
-  place ??= placeOnPostgres()
-  const { server, strategy, administrator } = await place
+async function newPostgres(templateIn: (factory: DatabaseFactory) => string): Promise<string> {
+  factory ??= placeOnPostgres()
+  const { server, strategy, administrator } = await factory
   const name = newName()
-  await administrator.query(`create database ${name} template ${templateIn(await place)} ${strategy}`)
+  await administrator.query(`create database ${name} template ${templateIn(await factory)} ${strategy}`)
   onTestFinished(async () => void (await administrator.query(`drop database ${name} with (force)`)))
   return addressAt(server, name)
 }
 
 /** Where the databases of a file's tests are made. */
-type Place = {
+type DatabaseFactory = {
   server: string
   /** The name of the world's database there. */
   world: string
@@ -50,16 +50,16 @@ type Place = {
   leave: () => Promise<void>
 }
 
-let place: Promise<Place> | undefined
+let factory: Promise<DatabaseFactory> | undefined
 
 /**
  * Each file of tests has a server of its own, unless one is given: whatever is written anywhere in a server is another version
  * of all its databases, and no answer would be kept while other files are at work.
  */
-async function placeOnPostgres(): Promise<Place> {
+async function placeOnPostgres(): Promise<DatabaseFactory> {
   const { source } = inject('world')
-  const own = givenServer === undefined ? await startPostgres(source) : undefined
-  const server = own?.address ?? givenServer ?? ''
+  const own = configuredServer === undefined ? await startPostgres(source) : undefined
+  const server = own?.address ?? configuredServer ?? ''
   const administrator = new Client(server)
   await administrator.connect()
   return {
@@ -74,4 +74,4 @@ async function placeOnPostgres(): Promise<Place> {
   }
 }
 
-afterAll(async () => (await place)?.leave())
+afterAll(async () => (await factory)?.leave())

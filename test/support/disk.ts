@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 
 /** Whether disks can be mounted: root may, but not in every container. */
-export const canMount = process.platform === 'linux' && process.getuid?.() === 0 && mountsOnce()
+export const canMount = process.platform === 'linux' && process.getuid?.() === 0 && tryMount()
 
-function mountsOnce(): boolean {
+function tryMount(): boolean {
   const folder = mkdtempSync(join(tmpdir(), 'apps-mount-'))
   try {
     execFileSync('mount', ['-t', 'tmpfs', 'tmpfs', folder], { stdio: 'ignore' })

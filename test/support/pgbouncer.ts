@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { asItsAccount, type PostgresServer } from './postgres.ts'
+import { asPostgresAccount, type PostgresServer } from './postgres.ts'
 
 /** Where Debian's package puts the program is not in everybody's path. */
 const env = { ...process.env, PATH: `${process.env.PATH}:/usr/sbin` }
@@ -52,7 +52,7 @@ default_pool_size = ${poolSize}
   let signal = (_: NodeJS.Signals) => {}
   let exited: Promise<unknown> = Promise.resolve()
   async function start() {
-    const child = spawn('setpriv', [...asItsAccount, '--pdeathsig=KILL', 'pgbouncer', file], {
+    const child = spawn('setpriv', [...asPostgresAccount, '--pdeathsig=KILL', 'pgbouncer', file], {
       env,
       cwd: folder,
       stdio: ['ignore', 'ignore', 'pipe'],

@@ -18,13 +18,13 @@ const version = (existsSync(versions) ? readdirSync(versions) : [])
 export const isInstalled = version !== undefined
 
 /** A server that is there already, on which the tests may make databases. */
-export const givenServer = process.env.TEST_POSTGRES_URL || undefined
+export const configuredServer = process.env.TEST_POSTGRES_URL || undefined
 
-export const hasPostgres = isInstalled || givenServer !== undefined
+export const hasPostgres = isInstalled || configuredServer !== undefined
 
 /** PostgreSQL refuses to run as root; its package brings an account. */
 const isRoot = process.getuid?.() === 0
-export const asItsAccount = isRoot ? ['--reuid=postgres', '--regid=postgres', '--clear-groups'] : []
+export const asPostgresAccount = isRoot ? ['--reuid=postgres', '--regid=postgres', '--clear-groups'] : []
 
 /** A program of the package; throws where it is not installed. */
 export function program(name: string): string {
@@ -63,7 +63,7 @@ export async function startPostgres(from?: string): Promise<PostgresServer> {
     : // biome-ignore format: a program, and its arguments
       [program('initdb'), '--pgdata', data, '--no-sync', '--auth=trust', '--username=postgres', '--encoding=UTF8',
         '--no-locale', ...locale, '--wal-segsize=1']
-  execFileSync('setpriv', [...asItsAccount, ...make], { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] })
+  execFileSync('setpriv', [...asPostgresAccount, ...make], { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] })
 
   // On a busy machine the server takes its time to begin a session.
   const addressFor = (user: string) =>
@@ -76,7 +76,7 @@ export async function startPostgres(from?: string): Promise<PostgresServer> {
     const child = spawn(
       'setpriv',
       // biome-ignore format: a program, and its arguments
-      [...asItsAccount, '--pdeathsig=QUIT', program('postgres'), '-D', data, '-k', folder,
+      [...asPostgresAccount, '--pdeathsig=QUIT', program('postgres'), '-D', data, '-k', folder,
         ...settings.flatMap((setting) => ['-c', setting])],
       // Ctrl+C is for others to hear first.
       { cwd: folder, stdio: ['ignore', 'ignore', 'pipe'], detached: true },

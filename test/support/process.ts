@@ -8,7 +8,7 @@ import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { expect, onTestFinished } from 'vitest'
-import { type CheckedAnswer, check, type RequestOptions } from './check.ts'
+import { type CheckedResponse, check, type RequestOptions } from './check.ts'
 
 const main = `${import.meta.dirname}/../../src/apps-service.js`
 
@@ -35,11 +35,11 @@ export function run(args: string[], env: Record<string, string> = {}, input = ''
   })
 }
 
-/** Whether `atTerminal` can be: with the `script` of util-linux. */
+/** Whether `runInTerminal` can be: with the `script` of util-linux. */
 export const hasTerminal = spawnSync('script', ['--version'], { encoding: 'utf8' }).stdout?.includes('util-linux')
 
 /** All that a command shows at a terminal of so many columns, with what it tells the terminal to do. */
-export async function atTerminal(columns: number, args: string[], env: Record<string, string>): Promise<string> {
+export async function runInTerminal(columns: number, args: string[], env: Record<string, string>): Promise<string> {
   const command = [process.execPath, main, ...args].map((word) => `'${word}'`).join(' ')
   const { stdout } = await promisify(execFile)(
     'script',
@@ -53,7 +53,7 @@ export async function atTerminal(columns: number, args: string[], env: Record<st
  * A command that writes a file in a folder of nothing else, stopped when the file is `begun`; tells how it ended and what
  * it said. On a busy machine it may be done, or as good as that, before it can be stopped: then it begins again.
  */
-export async function stopHalfWay(
+export async function interrupt(
   command: string,
   file: string,
   env: Record<string, string>,
@@ -74,7 +74,7 @@ export async function stopHalfWay(
   const stopped = { exit: await exited, said: await said }
   if (!existsSync(file)) return stopped
   for (const name of readdirSync(dirname(file))) rmSync(join(dirname(file), name), { recursive: true })
-  return stopHalfWay(command, file, env, signal, begun)
+  return interrupt(command, file, env, signal, begun)
 }
 
 /** It ended with one line that says why. */
@@ -104,7 +104,7 @@ export type Served = {
   /** Lines that it printed so far. */
   log: string[]
   exited: Promise<unknown[]>
-  request: (method: string, path: string, options?: RequestOptions) => Promise<CheckedAnswer>
+  request: (method: string, path: string, options?: RequestOptions) => Promise<CheckedResponse>
 }
 
 /** The same port, when somebody takes a connection there. */

@@ -4,7 +4,7 @@ import type { Connection } from '../../src/db/dialect.ts'
 type Statement = { sql: string; bindings: (string | number)[] }
 
 /** What a read returns, and SQLite's plan of each of its statements that chooses apps, rather than being given their ids. */
-export async function plansOf<T>(database: Database, work: (connection: Connection) => Promise<T>) {
+export async function explainQueries<T>(database: Database, work: (connection: Connection) => Promise<T>) {
   const statements: Statement[] = []
   const note = (statement: Statement) => statements.push(statement)
   const result = await database.read(async (connection) => {

@@ -5,7 +5,7 @@ import { check } from './check.ts'
 import type { Service } from './service.ts'
 
 /** Sends bytes and reads what comes back until the server closes. */
-export async function exchange(service: Service, bytes: string) {
+export async function sendBytes(service: Service, bytes: string) {
   const socket = connect(service.port, '127.0.0.1')
   const chunks: Buffer[] = []
   socket.on('data', (chunk) => chunks.push(chunk))
@@ -18,8 +18,8 @@ export async function exchange(service: Service, bytes: string) {
 }
 
 /** The same, held against the document as the answer to an operation. */
-export async function answerTo(service: Service, method: string, path: string, bytes: string) {
-  const [head = '', text = ''] = (await exchange(service, bytes)).split('\r\n\r\n')
+export async function checkedResponse(service: Service, method: string, path: string, bytes: string) {
+  const [head = '', text = ''] = (await sendBytes(service, bytes)).split('\r\n\r\n')
   const [statusLine = '', ...lines] = head.split('\r\n')
   const headers = lines.map((line) => [
     line.slice(0, line.indexOf(':')).toLowerCase(),

@@ -1,12 +1,12 @@
 import { expect, inject } from 'vitest'
-import { engineOf } from '../../src/db/database.ts'
+import { openEngine } from '../../src/db/database.ts'
 import type { Service } from './service.ts'
 
 /** How much work of each kind there is room for at once. Of any database of the engine: nothing is opened. */
-export const { widths } = engineOf(inject('engine') === 'sqlite' ? 'sqlite:none' : 'postgres://none/none')
+export const { concurrency } = openEngine(inject('engine') === 'sqlite' ? 'sqlite:none' : 'postgres://none/none')
 
 /** Work of a kind that takes all its room, and ends when it is let go. */
-export async function hold(begin: (work: () => Promise<void>) => Promise<unknown>, width: number) {
+export async function saturate(begin: (work: () => Promise<void>) => Promise<unknown>, width: number) {
   const { promise: released, resolve: release } = Promise.withResolvers<void>()
   let begun = 0
   const held = Array.from({ length: width }, () =>
@@ -23,5 +23,5 @@ export async function hold(begin: (work: () => Promise<void>) => Promise<unknown
 }
 
 /** How much waits for its turn to write. */
-export const waitingToWrite = ({ database }: Service) =>
+export const countQueuedWrites = ({ database }: Service) =>
   database.usage().pools.find(({ name }) => name === 'writer')?.waiting

@@ -2,20 +2,20 @@ import supertest from 'supertest'
 import { inject, onTestFinished } from 'vitest'
 import type { Decision } from '../../src/catalogue/policy.ts'
 import { appStore } from '../../src/catalogue/store.ts'
-import { catalogue } from '../../src/cli/serve.ts'
+import { catalogueBackend } from '../../src/cli/serve.ts'
 import { type Config, readConfig } from '../../src/config.ts'
-import { Refusal } from '../../src/contract/errors.ts'
+import { OperatorError } from '../../src/contract/errors.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
 import { createListener } from '../../src/http/app.ts'
 import type { ConnectionLimits } from '../../src/http/connections.ts'
 import { readDocument } from '../../src/http/docs.ts'
 import { createLogger } from '../../src/http/log.ts'
 import type { Metrics } from '../../src/http/metrics.ts'
-import type { LimitsConfig } from '../../src/http/rate-limits.ts'
+import type { RateLimitsConfig } from '../../src/http/rate-limits.ts'
 import { defaultConnectionLimits, defaultTimeouts, listen, type Timeouts } from '../../src/http/server.ts'
 import { moderationStore } from '../../src/moderation/store.ts'
-import type { Answer } from '../contract/checker.ts'
-import { type CheckedAnswer, check, type RequestOptions } from './check.ts'
+import type { HttpResponse } from '../contract/checker.ts'
+import { type CheckedResponse, check, type RequestOptions } from './check.ts'
 import { copyWorld } from './database.ts'
 import type { World } from './world.ts'
 
@@ -31,8 +31,8 @@ export type Service = {
   drain: () => Promise<void>
   /** How many are open. */
   connections: () => Promise<number>
-  request: (method: string, path: string, options?: RequestOptions) => Promise<CheckedAnswer>
-  get: (path: string, options?: RequestOptions) => Promise<CheckedAnswer>
+  request: (method: string, path: string, options?: RequestOptions) => Promise<CheckedResponse>
+  get: (path: string, options?: RequestOptions) => Promise<CheckedResponse>
   /** Takes an operator's decision where the app's status allows it. */
   decide: (decision: Decision, id: number) => Promise<void>
   /** Adds reviews of one to five stars in turn, a second apart from the beginning of 2026. */
@@ -52,7 +52,7 @@ export type ServiceOptions = {
   cacheSize?: number
   metrics?: Metrics
   /** Other limits than those that a server has by itself. */
-  limits?: Partial<LimitsConfig>
+  limits?: Partial<RateLimitsConfig>
   /** A database that another serves, too; a copy of the world where it is left out. */
   databaseUrl?: string
   /** Wraps what the operations use, to make it fail. */
@@ -79,7 +79,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
   const baseUrl = origin + prefix
   const listener = await createListener({
     config: { ...readConfig({}), baseUrl, prefix, contact, cacheSize, ...limits },
-    responder: catalogue(options.database?.(database) ?? database, baseUrl),
+    backend: catalogueBackend(options.database?.(database) ?? database, baseUrl),
     document: await readDocument(),
     docsPage,
     logger,
@@ -121,7 +121,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
       await database
         .write((connection) => moderationStore(connection).decide(decision, id, { operator: 'test' }, options))
         .catch((error: unknown) => {
-          if (!(error instanceof Refusal)) throw error
+          if (!(error instanceof OperatorError)) throw error
         })
     },
     addReviews: (id, count) =>
@@ -145,7 +145,7 @@ export async function send(
   method: string,
   path: string,
   { key, headers = {}, json, body }: RequestOptions = {},
-): Promise<Answer> {
+): Promise<HttpResponse> {
   const pending = supertest(to)
     [method.toLowerCase() as 'get'](path)
     // Unless a test asks for another: superagent would, by itself.

@@ -7,7 +7,7 @@ import { categoryStore } from '../../src/catalogue/categories.ts'
 import { appStore, type NewAppRow } from '../../src/catalogue/store.ts'
 import { openDatabase } from '../../src/db/database.ts'
 import { moderationStore } from '../../src/moderation/store.ts'
-import { addressAt, administer, givenServer, hasPostgres, newName, startPostgres, worldName } from './postgres.ts'
+import { addressAt, administer, configuredServer, hasPostgres, newName, startPostgres, worldName } from './postgres.ts'
 
 /** A small world that every test begins in, each in a copy of its own. */
 export type World = {
@@ -32,7 +32,7 @@ declare module 'vitest' {
 /** The projects of vitest.config.ts are named after the engine that their tests run on; where there are none, it is SQLite. */
 export default async function setup(project: TestProject) {
   const engine = project.name === 'postgres' ? 'postgres' : 'sqlite'
-  const make = engine === 'sqlite' ? inFile : givenServer === undefined ? onPostgres : onGiven(givenServer)
+  const make = engine === 'sqlite' ? inFile : configuredServer === undefined ? onPostgres : onGiven(configuredServer)
   const { remove, ...world } = await make()
   project.provide('engine', engine)
   project.provide('world', world)

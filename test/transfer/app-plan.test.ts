@@ -1,22 +1,22 @@
 import { describe, expect, test } from 'vitest'
 import { noRatings, ratingColumns } from '../../src/catalogue/ratings.ts'
 import {
-  claims,
-  conflicts,
-  givers,
-  insteadIdentity,
-  isPlan,
-  isSame,
-  type KnownApp,
+  claimedKeys,
+  type ExistingApp,
+  findConflicts,
+  hasSameReviews,
+  isAppPlan,
   lineChanges,
-  matched,
+  matchLine,
   nameIdentity,
-  newRow,
   packageIdentity,
-  planOf,
+  packageNameGivers,
+  planLine,
+  replacedSlugIdentity,
   slugIdentity,
+  splitRepeats,
   takesPackageName,
-  withoutRepeats,
+  toNewRow,
 } from '../../src/transfer/app-plan.ts'
 import type { Line } from '../../src/transfer/line.ts'
 
@@ -24,7 +24,7 @@ const time = (day: number) => new Date(Date.UTC(2026, 0, day)).toISOString()
 
 const line: Line = { name: 'Star Map', description: 'The sky.', category: 'tools', developer_name: 'Ada' }
 
-const app: KnownApp = {
+const app: ExistingApp = {
   id: 7,
   developer_id: 1,
   developer_name: 'Ada',
@@ -51,22 +51,23 @@ const app: KnownApp = {
   rejection_reason: null,
   description: 'The sky.',
 }
-const unpackaged: KnownApp = { ...app, package_name: null, package_key: null }
-const strangers: KnownApp = { ...app, developer_id: 9, developer_name: 'Eve' }
+const unpackaged: ExistingApp = { ...app, package_name: null, package_key: null }
+const strangers: ExistingApp = { ...app, developer_id: 9, developer_name: 'Eve' }
 
-const known = (...apps: KnownApp[]) =>
+const known = (...apps: ExistingApp[]) =>
   new Map(
-    apps.flatMap((one): [string, KnownApp[]][] => [
+    apps.flatMap((one): [string, ExistingApp[]][] => [
       [slugIdentity(one.slug), [one]],
       ...(one.package_name === null
-        ? [[nameIdentity(one.developer_name, one.name), [one]] as [string, KnownApp[]]]
-        : [[packageIdentity(one.package_name), [one]] as [string, KnownApp[]]]),
+        ? [[nameIdentity(one.developer_name, one.name), [one]] as [string, ExistingApp[]]]
+        : [[packageIdentity(one.package_name), [one]] as [string, ExistingApp[]]]),
     ]),
   )
-const match = (of: Line, ...apps: KnownApp[]) => matched(known(...apps), { number: 1, bytes: Buffer.of(), line: of })
+const match = (of: Line, ...apps: ExistingApp[]) =>
+  matchLine(known(...apps), { number: 1, bytes: Buffer.of(), line: of })
 
 describe('a line knows', () => {
-  test.for<[what: string, line: Line, there: KnownApp[], ids: number[]]>([
+  test.for<[what: string, line: Line, there: ExistingApp[], ids: number[]]>([
     ['nothing where nothing is there', line, [], []],
     ['an app by its package name, whatever its case', { ...line, package_name: 'Org.Example.Stars' }, [app], [7]],
     ['an app by its slug', { ...line, slug: 'star-map' }, [app], [7]],
@@ -96,19 +97,19 @@ describe('a line knows', () => {
       [7],
     ],
   ])('%s', ([, of, there, ids]) => {
-    expect(match(of, ...there).known.map(({ id }) => id)).toEqual(ids)
+    expect(match(of, ...there).existing.map(({ id }) => id)).toEqual(ids)
   })
 })
 
 test('a line knows the app that was given another slug than its own, which a stranger has', () => {
   const given = { ...app, id: 8, slug: 'star-map-2' }
-  const there = new Map([...known(strangers), [insteadIdentity('Ada', 'star-map'), [given]]])
-  const of = (one: Line) => matched(there, { number: 1, bytes: Buffer.of(), line: one }).known
+  const there = new Map([...known(strangers), [replacedSlugIdentity('Ada', 'star-map'), [given]]])
+  const of = (one: Line) => matchLine(there, { number: 1, bytes: Buffer.of(), line: one }).existing
   expect(of({ ...line, slug: 'star-map' })).toEqual([given])
   expect(of({ ...line, slug: 'star-map', developer_name: 'Bob' })).toEqual([])
   // By its id and time alone it is not named in full.
   const renamed: Line = { ...line, id: 8, slug: 'star-map', created_at: time(1), package_name: 'org.example.new' }
-  expect(conflicts(matched(there, { number: 1, bytes: Buffer.of(), line: renamed }))).toMatchObject([
+  expect(findConflicts(matchLine(there, { number: 1, bytes: Buffer.of(), line: renamed }))).toMatchObject([
     { field: '/slug' },
   ])
 })
@@ -119,11 +120,11 @@ test.for<[what: string, line: Line, claims: string[]]>([
   ['its package name, whatever its case', { ...line, package_name: 'Org.Example.S' }, ['package org.example.s']],
   ['both', { ...line, slug: 'sky', package_name: 'org.example.s' }, ['package org.example.s', 'slug sky']],
 ])('a line claims %s', ([, of, expected]) => {
-  expect(claims(of)).toEqual(expected)
+  expect(claimedKeys(of)).toEqual(expected)
 })
 
 test('two lines that claim the same app, by whatever, do not share a batch', () => {
-  const shared = (one: Line, other: Line) => claims(one).some((claim) => claims(other).includes(claim))
+  const shared = (one: Line, other: Line) => claimedKeys(one).some((claim) => claimedKeys(other).includes(claim))
   expect(shared(line, { ...line })).toBe(true)
   expect(shared(line, { ...line, developer_name: 'Bob', slug: 'star-map' })).toBe(true)
   expect(shared({ ...line, package_name: 'a.b.c' }, { ...line, name: 'Moon', package_name: 'A.B.C' })).toBe(true)
@@ -132,7 +133,7 @@ test('two lines that claim the same app, by whatever, do not share a batch', () 
 
 test('of lines that know one app, the later ones wait', () => {
   const of = (number: number, one: Line) => ({ ...match(one, app), number })
-  const [first, again] = withoutRepeats([
+  const [first, again] = splitRepeats([
     of(1, { ...line, slug: 'star-map' }),
     of(2, { ...line, name: 'New' }),
     of(3, { ...line, package_name: 'org.example.stars' }),
@@ -146,7 +147,7 @@ const deleted = { ...app, deleted_at: time(4), updated_at: time(4) }
 const restored: Line = { ...line, slug: 'star-map', deleted_at: null }
 
 describe('a line is refused', () => {
-  test.for<[what: string, line: Line, there: KnownApp[], fields: string[]]>([
+  test.for<[what: string, line: Line, there: ExistingApp[], fields: string[]]>([
     ['with another slug for its app', { ...line, package_name: 'org.example.stars', slug: 'other' }, [app], ['/slug']],
     ['of an app that was deleted', { ...line, slug: 'star-map' }, [{ ...app, deleted_at: time(4) }], ['']],
     ['of an app that was deleted, before its own time', { ...restored, updated_at: time(3) }, [deleted], ['']],
@@ -200,18 +201,19 @@ describe('a line is refused', () => {
     ['never where it says no slug', { ...line, package_name: 'org.example.stars' }, [app], []],
     ['never where all agrees', { ...line, slug: 'star-map', package_name: 'org.example.stars' }, [app], []],
   ])('%s', ([, of, there, fields]) => {
-    expect(conflicts(match(of, ...there)).map(({ field }) => field)).toEqual(fields)
+    expect(findConflicts(match(of, ...there)).map(({ field }) => field)).toEqual(fields)
   })
 
   test('where several apps are of its owner and name', () => {
-    const two = { ...match(line), known: [unpackaged, { ...unpackaged, id: 8 }] }
+    const two = { ...match(line), existing: [unpackaged, { ...unpackaged, id: 8 }] }
     const message = 'is that of several apps of this owner: say which by slug or package_name'
-    expect(conflicts(two)).toMatchObject([{ field: '/name', message }])
+    expect(findConflicts(two)).toMatchObject([{ field: '/name', message }])
   })
 
   test('with words that say what is there', () => {
     const moon = { ...app, id: 8, slug: 'moon', package_name: 'org.example.moon', package_key: 'org.example.moon' }
-    const messages = (of: Line, ...there: KnownApp[]) => conflicts(match(of, ...there)).map(({ message }) => message)
+    const messages = (of: Line, ...there: ExistingApp[]) =>
+      findConflicts(match(of, ...there)).map(({ message }) => message)
     expect([
       ...messages({ ...line, package_name: 'org.example.stars', slug: 'other' }, app),
       ...messages({ ...exact, package_name: 'org.example.moon' }, app, moon),
@@ -227,24 +229,24 @@ describe('a line is refused', () => {
 
   test('in a category that is not there', () => {
     const message = 'is not there: give slug and name to make it, not tools alone'
-    expect(planOf(match(line), new Map([['games', 3]]))).toMatchObject([{ field: '/category', message }])
+    expect(planLine(match(line), new Map([['games', 3]]))).toMatchObject([{ field: '/category', message }])
     const changed = { ...line, unreviewed_since: time(5), unreviewed_changes: { category: 'arts' } }
-    expect(planOf(match(changed), new Map([['tools', 2]]))).toMatchObject([
+    expect(planLine(match(changed), new Map([['tools', 2]]))).toMatchObject([
       { field: '/unreviewed_changes/category', message: 'is not there: arts' },
     ])
   })
 })
 
 /** What is to be done with a line where the category is there. */
-function plan(of: Line, ...apps: KnownApp[]) {
-  const made = planOf(match(of, ...apps), new Map([['tools', 2]]))
-  if (!isPlan(made)) throw new Error(JSON.stringify(made))
+function plan(of: Line, ...apps: ExistingApp[]) {
+  const made = planLine(match(of, ...apps), new Map([['tools', 2]]))
+  if (!isAppPlan(made)) throw new Error(JSON.stringify(made))
   return made
 }
 
 test('the category of a line is there by its slug, with its name or without', () => {
   expect(plan({ ...line, category: { slug: 'tools', name: 'Tools' } }).category_id).toBe(2)
-  expect(isPlan([])).toBe(false)
+  expect(isAppPlan([])).toBe(false)
 })
 
 test.for<[what: string, said: Partial<Line>, columns: object]>([
@@ -270,7 +272,7 @@ test.for<[what: string, said: Partial<Line>, columns: object]>([
     ['tools', 2],
     ['games', 3],
   ])
-  expect(planOf(match({ ...line, ...said }), categories)).toHaveProperty('unreviewed', columns)
+  expect(planLine(match({ ...line, ...said }), categories)).toHaveProperty('unreviewed', columns)
 })
 
 describe('a line takes the package name of another app', () => {
@@ -279,7 +281,7 @@ describe('a line takes the package name of another app', () => {
   const { id: _, ...withoutId } = taking
   const { slug: __, ...withoutSlug } = taking
   const { created_at: ___, ...withoutTime } = taking
-  test.for<[what: string, line: Line, there: KnownApp[], takes: boolean]>([
+  test.for<[what: string, line: Line, there: ExistingApp[], takes: boolean]>([
     ['of an app that is named in full', taking, [app, moon], true],
     ['of one that is not there yet', taking, [moon], true],
     ['not where nobody has it', taking, [app], false],
@@ -296,7 +298,7 @@ describe('a line takes the package name of another app', () => {
   test('which gives it up only where a line says what it has instead', () => {
     const there = [app, moon]
     const moons: Line = { ...line, id: 8, slug: 'moon', created_at: time(1), package_name: 'org.example.stars' }
-    const of = (...lines: Line[]) => givers(lines.map((one) => match(one, ...there)))
+    const of = (...lines: Line[]) => packageNameGivers(lines.map((one) => match(one, ...there)))
     expect(of(taking, moons)).toEqual([7, 8])
     expect(of(moons, taking)).toEqual([8, 7])
     // The other keeps it: neither is given another.
@@ -310,7 +312,7 @@ describe('a line takes the package name of another app', () => {
     const sun = { ...app, id: 9, slug: 'sun', package_name: 'org.example.sun', package_key: 'org.example.sun' }
     const suns: Line = { ...line, id: 9, slug: 'sun', created_at: time(1), package_name: 'org.example.stars' }
     const own: Line = { ...exact, package_name: 'org.example.new' }
-    const of = (...lines: Line[]) => givers(lines.map((one) => match(one, app, moon, sun)))
+    const of = (...lines: Line[]) => packageNameGivers(lines.map((one) => match(one, app, moon, sun)))
     expect(of(taking, own, suns)).toEqual([7, 9])
     expect(of(own, taking, suns)).toEqual([7, 9])
     expect(of(taking, taking, suns)).toEqual([])
@@ -322,19 +324,19 @@ describe('a line takes the package name of another app', () => {
       return { ...app, id: index + 1, slug: `a${index}`, package_name, package_key: package_name }
     })
     const there = known(...row)
-    const ready = (line: Line) => matched(there, { number: 1, bytes: Buffer.of(), line })
+    const ready = (line: Line) => matchLine(there, { number: 1, bytes: Buffer.of(), line })
     const lines = row.slice(1).map(({ package_name }, index) => {
       return ready({ ...line, id: index + 1, slug: `a${index}`, created_at: time(1), package_name })
     })
-    expect(givers(lines)).toEqual([])
+    expect(packageNameGivers(lines)).toEqual([])
     const last = ready({ ...line, id: 1000, slug: 'a999', created_at: time(1), package_name: 'org.example.p0' })
-    expect(givers([...lines, last])).toEqual(row.map(({ id }) => id))
+    expect(packageNameGivers([...lines, last])).toEqual(row.map(({ id }) => id))
   })
 })
 
 describe('a new row', () => {
   test('has defaults for what the line leaves out', () => {
-    expect(newRow(plan(line), undefined, 1, time(9))).toMatchObject({
+    expect(toNewRow(plan(line), undefined, 1, time(9))).toMatchObject({
       ...{ status: 'pending', version: '1.0.0', total_downloads: 0, package_name: null, short_description: null },
       ...{ created_at: time(9), updated_at: time(9), approved_at: null, deleted_at: null },
     })
@@ -345,22 +347,22 @@ describe('a new row', () => {
       ...{ status: 'rejected', rejection_reason: 'No.', version: '2.0', total_downloads: 5, package_name: 'a.b.c' },
       ...{ short_description: 'Stars', created_at: time(1), deleted_at: time(8), unreviewed_since: null },
     }
-    expect(newRow(plan({ ...line, ...said, updated_at: time(6) }), 'sky', 1, time(9))).toMatchObject({
+    expect(toNewRow(plan({ ...line, ...said, updated_at: time(6) }), 'sky', 1, time(9))).toMatchObject({
       ...said,
       ...{ updated_at: time(6), slug: 'sky', developer_id: 1, category_id: 2, unreviewed_changes: null },
     })
-    const without = newRow(plan({ ...line, short_description: '' }), undefined, 1, time(9))
+    const without = toNewRow(plan({ ...line, short_description: '' }), undefined, 1, time(9))
     expect(without).toMatchObject({ short_description: null, rejection_reason: null })
     expect(without).not.toHaveProperty('slug')
     expect(without).not.toHaveProperty('unreviewed_since')
     const approved: Line = { ...line, status: 'approved', created_at: time(1), approved_at: time(5) }
-    expect(newRow(plan(approved), undefined, 1, time(9)).updated_at).toBe(time(5))
+    expect(toNewRow(plan(approved), undefined, 1, time(9)).updated_at).toBe(time(5))
   })
 
   test('of an approved app was approved when it was created, unless the line says otherwise', () => {
     const approved: Line = { ...line, status: 'approved', created_at: time(1) }
-    expect(newRow(plan(approved), undefined, 1, time(9)).approved_at).toBe(time(1))
-    expect(newRow(plan({ ...approved, approved_at: time(5) }), undefined, 1, time(9)).approved_at).toBe(time(5))
+    expect(toNewRow(plan(approved), undefined, 1, time(9)).approved_at).toBe(time(1))
+    expect(toNewRow(plan({ ...approved, approved_at: time(5) }), undefined, 1, time(9)).approved_at).toBe(time(5))
   })
 })
 
@@ -399,7 +401,7 @@ describe('what changes of an app', () => {
   })
 })
 
-test.for<[what: string, said: Partial<Line>, there: Partial<KnownApp>, columns: object]>([
+test.for<[what: string, said: Partial<Line>, there: Partial<ExistingApp>, columns: object]>([
   ['no short description', { short_description: '' }, {}, { short_description: null }],
   ['when it was approved', { approved_at: time(4) }, {}, { approved_at: time(4) }],
   [
@@ -450,7 +452,7 @@ describe('ratings', () => {
     rating_count: 12,
   }
   test.for<
-    [what: string, said: Partial<Line>, there: KnownApp | undefined, own: number, others: number[], all: number[]]
+    [what: string, said: Partial<Line>, there: ExistingApp | undefined, own: number, others: number[], all: number[]]
   >([
     ['of a new app, none', {}, undefined, 0, [0, 0], [0, 0]],
     ['of a new app, its reviews', { reviews }, undefined, 2, [0, 0], [900, 2]],
@@ -471,7 +473,7 @@ describe('ratings', () => {
     ['of an app, no reviews any more', { reviews: [] }, rated, 0, [3000, 10], [3000, 10]],
   ])('%s', ([, said, there, own, others, all]) => {
     const made = plan({ ...line, slug: 'star-map', ...said }, ...(there ? [there] : []))
-    const row = there ? lineChanges(made, there, 1, time(9)) : newRow(made, undefined, 1, time(9))
+    const row = there ? lineChanges(made, there, 1, time(9)) : toNewRow(made, undefined, 1, time(9))
     expect([
       row.review_count,
       [row.other_rating_sum, row.other_rating_count],
@@ -484,8 +486,8 @@ test('reviews are the same in whatever order, and not where one word differs', (
   const review = (comment: string, rating = 4) => ({ reviewer_name: 'Cy', rating, comment, created_at: time(1) })
   const row = (comment: string, id: number) => ({ ...review(comment), id, app_id: 7 })
   const rows = [row('A', 1), row('B', 2)]
-  expect(isSame([review('B'), review('A')], rows)).toBe(true)
-  expect(isSame([review('B'), review('C')], rows)).toBe(false)
-  expect(isSame([review('B'), review('A', 5)], rows)).toBe(false)
-  expect(isSame([review('A')], rows)).toBe(false)
+  expect(hasSameReviews([review('B'), review('A')], rows)).toBe(true)
+  expect(hasSameReviews([review('B'), review('C')], rows)).toBe(false)
+  expect(hasSameReviews([review('B'), review('A', 5)], rows)).toBe(false)
+  expect(hasSameReviews([review('A')], rows)).toBe(false)
 })

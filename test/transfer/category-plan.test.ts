@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { categoryPlans, isCategoryPlan, isRename, type KnownCategory } from '../../src/transfer/category-plan.ts'
+import { type ExistingCategory, isCategoryPlan, isRename, planCategories } from '../../src/transfer/category-plan.ts'
 import type { LineCategory } from '../../src/transfer/line.ts'
 
 const tools = { id: 1, slug: 'tools', name: 'Tools', created_at: '2026-01-01T00:00:00.000Z' }
 const games = { id: 2, slug: 'games', name: 'Games', created_at: '2026-01-02T00:00:00.000Z' }
-const there: KnownCategory[] = [tools, games]
+const there: ExistingCategory[] = [tools, games]
 const sky = { id: 3, slug: 'sky', name: 'Sky', created_at: '2026-01-03T00:00:00.000Z' }
 const elsewhere = '2025-01-01T00:00:00.000Z'
 
@@ -12,10 +12,10 @@ const clash = (slug: string, name: string) => `/category has a slug or name that
 
 /** What each line is to do: add a category, rename one, leave one as it is, or nothing for a reason. */
 const deeds = (lines: LineCategory[], here = there) =>
-  categoryPlans(here, lines).map((plan) => {
+  planCategories(here, lines).map((plan) => {
     if (!isCategoryPlan(plan)) return plan.map(({ field, message }) => `${field} ${message}`).join()
-    if (!plan.known) return 'add'
-    return `${isRename(plan) ? 'rename' : 'leave'} ${plan.known.slug}`
+    if (!plan.existing) return 'add'
+    return `${isRename(plan) ? 'rename' : 'leave'} ${plan.existing.slug}`
   })
 
 describe('a category of a file', () => {

@@ -3,12 +3,12 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { type Database, openDatabase } from '../../src/db/database.ts'
 import { moderationStore } from '../../src/moderation/store.ts'
 import { exportCatalogue } from '../../src/transfer/export.ts'
-import type { Summary } from '../../src/transfer/import.ts'
+import type { ImportSummary } from '../../src/transfer/import.ts'
 import type { Line } from '../../src/transfer/line.ts'
 import { exportLines, importFrom, importLines, textOf } from '../support/catalogue-file.ts'
-import { holdClock } from '../support/clock.ts'
+import { freezeClock } from '../support/clock.ts'
 import { expectConsistent } from '../support/consistency.ts'
-import { noDatabase } from '../support/database.ts'
+import { emptyDatabaseUrl } from '../support/database.ts'
 import { startService } from '../support/service.ts'
 
 const app = { name: 'Star Map', description: 'The sky above you.', category: 'tools', developer_name: 'Ada' }
@@ -23,13 +23,13 @@ const manyApps = (count: number, from = 0) =>
   Array.from({ length: count }, (_, index) => ({ ...app, name: `Star ${from + index}` }))
 
 async function emptyDatabase() {
-  const database = openDatabase(await noDatabase())
+  const database = openDatabase(await emptyDatabaseUrl())
   await database.migrate()
   onTestFinished(() => database.close())
   return database
 }
 
-const countsOf = ({ created, updated, unchanged, rejected }: Summary) => [created, updated, unchanged, rejected]
+const countsOf = ({ created, updated, unchanged, rejected }: ImportSummary) => [created, updated, unchanged, rejected]
 
 describe('what becomes of a line', () => {
   test.for<[what: string, first: object[], second: object[], counts: number[], fields?: string[]]>([
@@ -316,7 +316,7 @@ describe('each field of a line', () => {
   })
 
   test('has a default where a new app leaves it out', async () => {
-    const now = new Date(holdClock()).toISOString()
+    const now = new Date(freezeClock()).toISOString()
     const { database } = await startService()
     await importLines(database, [app, { ...app, name: 'Moon Map', status: 'approved' }])
     const [least, approved] = (await exportLines(database)).slice(-2).map((line) => JSON.parse(line))
@@ -360,7 +360,7 @@ test('reviews that are changed and changed back within a millisecond give anothe
   })
   await importLines(service.database, [line('A')])
   const [{ id }] = (await service.get('/apps?search=star')).body.data.apps
-  holdClock()
+  freezeClock()
   const etags = new Set<unknown>()
   for (const comment of ['B', 'A', 'B']) {
     expect(countsOf(await importLines(service.database, [line(comment)]))).toEqual([0, 1, 0, 0])
@@ -603,8 +603,12 @@ test('what an operator has yet to look at is there after a move, with what was c
   await importLines(empty, await exportLines(source.database))
   const moderation = (from: Database) =>
     from.snapshot(async (connection) => {
-      const { queue, dossier } = moderationStore(connection)
-      return [await queue('changed', {}, 9, 0), await queue('pending', {}, 9, 0), (await dossier(rejected, 1)).changes]
+      const { queue, reviewDetails } = moderationStore(connection)
+      return [
+        await queue('changed', {}, 9, 0),
+        await queue('pending', {}, 9, 0),
+        (await reviewDetails(rejected, 1)).changes,
+      ]
     })
   const waiting = await moderation(source.database)
   expect(waiting).toMatchObject([
@@ -666,12 +670,12 @@ test('an export has the reviews of an app in the order of their ids, whenever th
 test('what has changed since an export is asked for from a minute before it: the clocks of those who write differ', async () => {
   const { database } = await startService()
   const output = () => new Writable({ write: (_chunk, _encoding, done) => done() })
-  const before = await database.horizon()
+  const before = await database.committedBefore()
   const { next, ...counts } = await exportCatalogue(database, output())
   expect(counts).toEqual({ apps: 6, categories: 3 })
-  const horizon = Date.parse(next) + 60_000
-  expect(horizon).toBeGreaterThanOrEqual(before.getTime())
-  expect(horizon).toBeLessThanOrEqual((await database.horizon()).getTime())
+  const committedBefore = Date.parse(next) + 60_000
+  expect(committedBefore).toBeGreaterThanOrEqual(before.getTime())
+  expect(committedBefore).toBeLessThanOrEqual((await database.committedBefore()).getTime())
 })
 
 test('an export ends with the reason why nobody takes it any more', async () => {
@@ -899,7 +903,7 @@ test('a dry run tells what would happen and writes nothing', async () => {
   const { database } = await startService()
   const before = await exportLines(database)
   const lines = [app, { name: 'x' }, { ...app, developer_name: 'Bob' }]
-  const result = await database.rehearse((rehearsed) => importLines(rehearsed, lines))
+  const result = await database.dryRun((copy) => importLines(copy, lines))
   expect(countsOf(result)).toEqual([2, 0, 0, 1])
   expect(await exportLines(database)).toEqual(before)
 })
@@ -932,7 +936,7 @@ test('an export into an empty database gives the same public answers, byte for b
   ])
   const lines = await exportLines(source.database)
 
-  const empty = openDatabase(await noDatabase())
+  const empty = openDatabase(await emptyDatabaseUrl())
   await empty.migrate()
   expect(countsOf(await importLines(empty, lines))).toEqual([lines.length, 0, 0, 0])
   await expectConsistent(empty)
@@ -1002,7 +1006,7 @@ describe('others write while an import waits for its file', () => {
 
 test('of a file without a line nothing is written', async () => {
   const { database } = await startService()
-  const progress: Summary[] = []
+  const progress: ImportSummary[] = []
   const summary = await importFrom(database, Readable.from([Buffer.from('\n \n')]), {
     onProgress: (sums) => progress.push(sums),
   })
@@ -1024,7 +1028,15 @@ describe('a file that breaks off', () => {
     const summary = await importFrom(database, source(), {
       onProgress: ({ lines, created }) => sums.push(lines, created),
     })
-    expect(summary).toEqual({ lines: 2, created: 2, other_slugs: 0, updated: 0, unchanged: 0, rejected: 0, broken })
+    expect(summary).toEqual({
+      lines: 2,
+      created: 2,
+      other_slugs: 0,
+      updated: 0,
+      unchanged: 0,
+      rejected: 0,
+      readError: broken,
+    })
     expect(sums).toEqual([2, 2])
     expect(countsOf(await importLines(database, manyApps(2)))).toEqual([0, 0, 2, 0])
   })
@@ -1036,7 +1048,7 @@ test('work that an engine has run again is written, counted and refused once', a
   let runs = 0
   const conflicting: Database = {
     ...database,
-    runsAgain: true,
+    retriesTransactions: true,
     async write(work) {
       const first = database.write(async (connection) => {
         await work(connection)

@@ -1,13 +1,13 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { renameDeveloper } from '../../src/accounts/rename-developer.ts'
 import { categoryStore } from '../../src/catalogue/categories.ts'
-import { Refusal } from '../../src/contract/errors.ts'
+import { OperatorError } from '../../src/contract/errors.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
 import type { Connection } from '../../src/db/dialect.ts'
 import { moderationStore } from '../../src/moderation/store.ts'
 import { exportLines, importLines } from '../support/catalogue-file.ts'
 import { expectConsistent } from '../support/consistency.ts'
-import { noDatabase } from '../support/database.ts'
+import { emptyDatabaseUrl } from '../support/database.ts'
 import { type Service, startService } from '../support/service.ts'
 
 /** How many changes are made, and the number that they follow from: `MIRROR_CHANGES=500 make test`. */
@@ -35,7 +35,7 @@ test(`a mirror that is fed what has changed is its source, byte for byte (MIRROR
   let since: string | undefined
   for (let made = 0; made <= changes; made += changesATime) {
     // Without the time that the command goes back for others' clocks: only so is it seen that each change is noted.
-    const next = (await source.database.horizon()).toISOString()
+    const next = (await source.database.committedBefore()).toISOString()
     const lines = await exportLines(source.database, since)
     expect(await importLines(mirror.database, lines), `after ${made} changes`).toMatchObject({ rejects: [] })
     await expectSame(source, mirror)
@@ -46,7 +46,7 @@ test(`a mirror that is fed what has changed is its source, byte for byte (MIRROR
 }, 300_000)
 
 async function emptyService(): Promise<Service> {
-  const database = openDatabase(await noDatabase())
+  const database = openDatabase(await emptyDatabaseUrl())
   await database.migrate()
   onTestFinished(() => database.close())
   return { ...(await startService({ database: () => database })), database }
@@ -102,7 +102,7 @@ function changer({ database, request, decide, addReviews, world }: Service, star
     done.then(
       () => true,
       (error: unknown) => {
-        if (error instanceof Refusal) return false
+        if (error instanceof OperatorError) return false
         throw error
       },
     )

@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { linesOf } from '../../src/transfer/read-lines.ts'
+import { readLines } from '../../src/transfer/read-lines.ts'
 
 async function* chunksOf(bytes: Buffer, size: number) {
   for (let begin = 0; begin < bytes.length; begin += size) yield bytes.subarray(begin, begin + size)
@@ -10,7 +10,7 @@ async function* chunksOf(bytes: Buffer, size: number) {
 /** Lines without their bytes, which are those of their texts. */
 async function read(source: Buffer, size = 7) {
   const lines = []
-  for await (const line of linesOf(chunksOf(source, size))) {
+  for await (const line of readLines(chunksOf(source, size))) {
     if ('bytes' in line) expect(line.bytes.toString()).toBe(line.text)
     lines.push('bytes' in line ? { number: line.number, text: line.text } : line)
   }

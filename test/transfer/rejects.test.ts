@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Problem } from '../../src/contract/contract.ts'
-import { lineIn, Reasons, rejectOf } from '../../src/transfer/rejects.ts'
+import { ReasonCounts, toReject, unwrapReject } from '../../src/transfer/rejects.ts'
 
 const problem = (field: string, message = 'is wrong'): Problem => ({ in: 'body', field, message })
 
@@ -33,7 +33,7 @@ test.for<[what: string, text: string | undefined, field: string, rejected: unkno
   ['what says a field twice, by its text', '{"a":1,"a":2}', '/a', '{"a":1,"a":2}', undefined],
   ['what is no text', undefined, '', undefined, undefined],
 ])('a refused line tells of %s', ([, text, field, rejected, value]) => {
-  expect(rejectOf(3, [problem(field)], text)).toEqual({
+  expect(toReject(3, [problem(field)], text)).toEqual({
     line: 3,
     errors: [{ field, message: 'is wrong', value }],
     rejected,
@@ -56,11 +56,11 @@ test.for<[what: string, value: unknown, line: unknown]>([
   ['nothing', null, null],
   ['a text', 'x', 'x'],
 ])('a line that is read is %s', ([, value, line]) => {
-  expect(lineIn(value)).toEqual(line)
+  expect(unwrapReject(value)).toEqual(line)
 })
 
 test('reasons are counted without what differs from line to line, once a line, the most frequent first', () => {
-  const reasons = new Reasons()
+  const reasons = new ReasonCounts()
   reasons.add([problem('', 'is not valid JSON')])
   reasons.add([problem('/reviews/0/rating'), problem('/reviews/12/rating'), problem('/a1/2x')])
   reasons.add([problem('/reviews/3/rating'), problem('/reviews/4')])
@@ -73,7 +73,7 @@ test('reasons are counted without what differs from line to line, once a line, t
 })
 
 test('of more than a thousand reasons the others are counted together', () => {
-  const reasons = new Reasons()
+  const reasons = new ReasonCounts()
   for (let number = 0; number < 1003; number++) reasons.add([problem(`/field${number}`)])
   reasons.add([problem('/field0')])
   const [others, first, ...rest] = reasons.all()

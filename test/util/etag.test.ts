@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest'
-import { codedTag, contentTag, etagOf, holds, matches } from '../../src/util/etag.ts'
+import { contentEtag, encodedEtag, etagOf, matchesIfNoneMatch, satisfiesIfMatch } from '../../src/util/etag.ts'
 
 test('a tag is of the content alone, and of each coding another', () => {
-  const tag = contentTag('a')
+  const tag = contentEtag('a')
   // 162 bits of its SHA-256.
   expect(tag).toBe('"ypeBEsobvcr6wjGzmiPcTaeG7_g"')
-  expect(contentTag(Buffer.from('a'))).toBe(tag)
-  expect(etagOf({ id: 1 })).toBe(contentTag('{"id":1}'))
-  expect(codedTag(tag, 'br')).toBe('"ypeBEsobvcr6wjGzmiPcTaeG7_g-br"')
+  expect(contentEtag(Buffer.from('a'))).toBe(tag)
+  expect(etagOf({ id: 1 })).toBe(contentEtag('{"id":1}'))
+  expect(encodedEtag(tag, 'br')).toBe('"ypeBEsobvcr6wjGzmiPcTaeG7_g-br"')
 })
 
 test.for<[header: string, isNamed: boolean]>([
@@ -24,7 +24,7 @@ test.for<[header: string, isNamed: boolean]>([
   ['"W/a"', false],
   ['"a-br"', false],
 ])('If-None-Match: %s names "a": %s', ([header, isNamed]) => {
-  expect(matches(header, '"a"')).toBe(isNamed)
+  expect(matchesIfNoneMatch(header, '"a"')).toBe(isNamed)
 })
 
 test.for<[header: string, isHeld: boolean]>([
@@ -43,5 +43,5 @@ test.for<[header: string, isHeld: boolean]>([
   ['"a-deflate"', false],
   ['-br"a"', false],
 ])('If-Match: %s holds for "a": %s', ([header, isHeld]) => {
-  expect(holds(header, '"a"')).toBe(isHeld)
+  expect(satisfiesIfMatch(header, '"a"')).toBe(isHeld)
 })

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { Json, jsonOf } from '../../src/util/json.ts'
+import { SerializedJson, serialize } from '../../src/util/json.ts'
 
-const written = new Json<number[]>(Buffer.from('[1.0, 2]'))
+const written = new SerializedJson<number[]>(Buffer.from('[1.0, 2]'))
 
 test.for<[what: string, object: object, text: string]>([
   ['values', { a: 1, b: ['ü'], c: undefined }, '{"a":1,"b":["ü"]}'],
@@ -14,10 +14,10 @@ test.for<[what: string, object: object, text: string]>([
   ['JSON beside what is not set', { none: undefined, apps: written, no: undefined }, '{"apps":[1.0, 2]}'],
   ['JSON further within, by its value', { data: { apps: written } }, '{"data":{"apps":[1,2]}}'],
 ])('%s', ([, object, text]) => {
-  expect(String(jsonOf(object))).toBe(text)
+  expect(String(serialize(object))).toBe(text)
 })
 
 test('is made once of each object', () => {
   const object = { apps: written }
-  expect(jsonOf(object)).toBe(jsonOf(object))
+  expect(serialize(object)).toBe(serialize(object))
 })

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { searchDocument } from '../../search/document.ts'
+import { toSearchDocument } from '../../search/document.ts'
 import type { SchemaHelpers } from '../dialect.ts'
 import { listed } from '../tables.ts'
 
@@ -25,11 +25,11 @@ export async function up(sql: Knex, { createSearchIndex }: SchemaHelpers) {
         'apps.package_name',
         'developers.name as developer_name',
       )
-    await search.entry(
+    await search.prepareUpsert(
       apps.map(({ id, category_id, developer_name, ...app }) => ({
         id,
         categoryId: category_id,
-        ...searchDocument(app, developer_name),
+        ...toSearchDocument(app, developer_name),
       })),
     )()
     last = apps.at(-1)?.id ?? last

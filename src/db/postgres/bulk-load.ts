@@ -1,19 +1,19 @@
 import type { Knex } from 'knex'
 import type { Connection } from '../dialect.ts'
 
-type Part = { table: string; name: string; definition: string }
+type Definition = { table: string; name: string; definition: string }
 
 /**
  * Without indexes that no constraint has, and without foreign keys: made at once, both take a small part of what they take row
  * by row. Definitions are PostgreSQL's own (https://www.postgresql.org/docs/current/functions-info.html).
  */
-export const filling =
-  (sql: Knex): Connection['filling'] =>
+export const bulkLoad =
+  (sql: Knex): Connection['bulkLoad'] =>
   async (work) => {
-    const keys = await partsFrom(`select conrelid::regclass as table, quote_ident(conname) as name,
+    const keys = await findDefinitions(`select conrelid::regclass as table, quote_ident(conname) as name,
         pg_get_constraintdef(oid) as definition
       from pg_constraint where contype = 'f' and connamespace = current_schema()::regnamespace order by 1, 2`)
-    const indexes = await partsFrom(`select indrelid::regclass as table, indexrelid::regclass as name,
+    const indexes = await findDefinitions(`select indrelid::regclass as table, indexrelid::regclass as name,
         pg_get_indexdef(indexrelid) as definition
       from pg_index join pg_class on pg_class.oid = indexrelid
       where relnamespace = current_schema()::regnamespace
@@ -30,8 +30,8 @@ export const filling =
     }
     return result
 
-    async function partsFrom(statement: string): Promise<Part[]> {
-      const { rows }: { rows: Part[] } = await sql.raw(statement)
+    async function findDefinitions(statement: string): Promise<Definition[]> {
+      const { rows }: { rows: Definition[] } = await sql.raw(statement)
       return rows
     }
   }

@@ -1,10 +1,10 @@
 import { createRequire } from 'node:module'
 import knex, { type Knex } from 'knex'
 import pg from 'pg'
-import { spending } from '../../util/timing.ts'
-import { endsConnection } from './errors.ts'
-import { numbering } from './snapshots.ts'
-import type { Address } from './url.ts'
+import { measure } from '../../util/timing.ts'
+import { breaksConnection } from './errors.ts'
+import { numberConnection } from './snapshots.ts'
+import type { ServerUrl } from './url.ts'
 
 /** What of the driver's connections is used here. */
 export type DriverConnection = pg.Client & {
@@ -36,17 +36,17 @@ export const textType = 'text collate "C"'
 const timeouts = { statement: 30_000, lock: 5000, idle: 60_000 }
 
 /** A server may be gone without a word. Somewhat longer than the server itself waits. */
-const noAnswer = timeouts.statement + 5000
+const queryTimeout = timeouts.statement + 5000
 
 /**
  * Set on each new connection, as far as it is one: through a pooler in transaction mode they reach this or that one, where
  * writers find them, too (docs/operating.md). Compiling a plan takes longer than any statement here.
  */
-const readersSettings = `set jit = off; set statement_timeout = ${timeouts.statement}; set default_transaction_read_only = on;`
-const writersSettings = 'set jit = off;'
+const readerSettings = `set jit = off; set statement_timeout = ${timeouts.statement}; set default_transaction_read_only = on;`
+const writerSettings = 'set jit = off;'
 
 /** Set anew in each transaction: whatever the connection has from others, it writes, and is cut short by these alone. */
-const beginToWrite = [
+const beginWriting = [
   'begin isolation level read committed, read write',
   'set local statement_timeout = 0',
   `set local lock_timeout = ${timeouts.lock}`,
@@ -57,12 +57,12 @@ const beginToWrite = [
 
 class PostgresClient extends PgClient {
   override async acquireConnection() {
-    return spending('waiting', () => super.acquireConnection())
+    return measure('waiting', () => super.acquireConnection())
   }
 
   override async _query(connection: DriverConnection, query: Query): Promise<Query> {
     try {
-      const done = await spending('sql', () => super._query(connection, query))
+      const done = await measure('sql', () => super._query(connection, query))
       // What failed within the transaction was caught, and then all of it is rolled back without an error.
       if (/^commit\b/i.test(query.sql) && done.response?.command !== 'COMMIT') throw new Error('nothing was committed')
       return done
@@ -84,7 +84,7 @@ class PostgresClient extends PgClient {
 }
 
 export function disposeIfBroken(connection: DriverConnection, error: unknown) {
-  if (endsConnection(error)) connection.__knex__disposed ??= error
+  if (breaksConnection(error)) connection.__knex__disposed ??= error
 }
 
 const clientWith = (settings: string): typeof PostgresClient =>
@@ -92,7 +92,7 @@ const clientWith = (settings: string): typeof PostgresClient =>
     override async acquireRawConnection() {
       const connection: DriverConnection = await super.acquireRawConnection()
       try {
-        await connection.query(`${settings} ${numbering(connection.processID)}`)
+        await connection.query(`${settings} ${numberConnection(connection.processID)}`)
       } catch (error) {
         await this.destroyRawConnection(connection)
         throw error
@@ -101,30 +101,30 @@ const clientWith = (settings: string): typeof PostgresClient =>
     }
   }
 
-class WritersClient extends clientWith(writersSettings) {
+class WriterClient extends clientWith(writerSettings) {
   override transaction(container: unknown, config: unknown, outer: unknown) {
     const transaction = super.transaction(container, config, outer) as Knex.Transaction & InnerTransaction
-    transaction.begin = (connection) => this.query(connection, beginToWrite)
+    transaction.begin = (connection) => this.query(connection, beginWriting)
     return transaction
   }
 }
 
 /** int8 and numeric, which the driver gives as text. No number here is beyond those that JavaScript has. */
-const numbers = new Set<number>([20, 1700])
+const numericTypes = new Set<number>([20, 1700])
 const types: pg.CustomTypesConfig = {
   getTypeParser: (oid: number, format?: 'text' | 'binary') =>
-    numbers.has(oid) ? Number : pg.types.getTypeParser(oid, format),
+    numericTypes.has(oid) ? Number : pg.types.getTypeParser(oid, format),
 }
 
 /** By which a server's sessions are known. */
 export const applicationName = 'apps-service'
 
-export const clientConfig = ({ connectionString, ssl, patience }: Address): pg.ClientConfig => ({
+export const clientConfig = ({ connectionString, ssl, connectTimeout }: ServerUrl): pg.ClientConfig => ({
   connectionString,
   ssl,
   types,
   application_name: applicationName,
-  connectionTimeoutMillis: patience,
+  connectionTimeoutMillis: connectTimeout,
   keepAlive: true,
   keepAliveInitialDelayMillis: 10_000,
 })
@@ -132,13 +132,13 @@ export const clientConfig = ({ connectionString, ssl, patience }: Address): pg.C
 /** Milliseconds after which a connection that nobody uses is closed. */
 const idleTimeout = 5 * 60_000
 
-const open = (address: Address, client: typeof Knex.Client, max: number, more: pg.ClientConfig = {}) =>
+const open = (url: ServerUrl, client: typeof Knex.Client, max: number, overrides: pg.ClientConfig = {}) =>
   knex({
     client,
-    connection: { ...clientConfig(address), ...more } as Knex.PgConnectionConfig,
+    connection: { ...clientConfig(url), ...overrides } as Knex.PgConnectionConfig,
     // Bound values, which are callers' data, stay out of error messages and so out of the log.
     compileSqlOnError: false,
-    acquireConnectionTimeout: address.patience,
+    acquireConnectionTimeout: url.connectTimeout,
     // knex would write to standard output what it also throws.
     log: { warn: ignore, error: ignore, debug: ignore },
     pool: { min: 0, max, idleTimeoutMillis: idleTimeout },
@@ -146,6 +146,6 @@ const open = (address: Address, client: typeof Knex.Client, max: number, more: p
 
 const ignore = () => {}
 
-export const openWriter = (address: Address, max: number) => open(address, WritersClient, max)
-export const openReader = (address: Address, max: number) =>
-  open(address, clientWith(readersSettings), max, { query_timeout: noAnswer })
+export const openWriter = (url: ServerUrl, max: number) => open(url, WriterClient, max)
+export const openReader = (url: ServerUrl, max: number) =>
+  open(url, clientWith(readerSettings), max, { query_timeout: queryTimeout })

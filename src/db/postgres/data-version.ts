@@ -1,32 +1,32 @@
 import pg from 'pg'
 import { clientConfig, type DriverConnection } from './connections.ts'
-import { endsConnection } from './errors.ts'
-import { nameOf } from './rows.ts'
-import { areTrue } from './snapshots.ts'
-import type { Address } from './url.ts'
+import { breaksConnection } from './errors.ts'
+import { statementName } from './rows.ts'
+import { snapshotsAreReliable } from './snapshots.ts'
+import type { ServerUrl } from './url.ts'
 
 /** A server that does not answer for so long is not there. Milliseconds. */
-const patience = 5000
+const timeout = 5000
 
 /** A connection, which one of its line it is, and when what was asked of it is answered: the driver takes one question at a time. */
-type Numbered = { client: pg.Client; number: number; answered: Promise<unknown> }
+type NumberedClient = { client: pg.Client; number: number; answered: Promise<unknown> }
 
 /** One connection that does nothing else, made anew where it has broken. */
-export type Line = ReturnType<typeof lineTo>
+export type DedicatedConnection = ReturnType<typeof dedicatedConnection>
 
-export function lineTo(address: Address) {
-  let connecting: Promise<Numbered> | undefined
+export function dedicatedConnection(url: ServerUrl) {
+  let connecting: Promise<NumberedClient> | undefined
   let connections = 0
   let isClosed = false
 
-  function connected(): Promise<Numbered> {
+  function connect(): Promise<NumberedClient> {
     if (connecting) return connecting
-    const client = new pg.Client({ ...clientConfig(address), query_timeout: patience })
+    const client = new pg.Client({ ...clientConfig(url), query_timeout: timeout })
     const number = ++connections
     const forget = () => {
       if (connecting === made) connecting = undefined
     }
-    const made: Promise<Numbered> = client.connect().then(() => ({ client, number, answered: Promise.resolve() }))
+    const made: Promise<NumberedClient> = client.connect().then(() => ({ client, number, answered: Promise.resolve() }))
     connecting = made
     client.on('error', forget)
     client.on('end', forget)
@@ -34,11 +34,11 @@ export function lineTo(address: Address) {
     return made
   }
 
-  async function askOnce<Row extends pg.QueryResultRow>(text: string) {
-    const asked = connected()
+  async function queryOnce<Row extends pg.QueryResultRow>(text: string) {
+    const asked = connect()
     const connection = await asked
     const { client, number } = connection
-    const answer = connection.answered.then(() => client.query<Row>({ name: nameOf(text), text }))
+    const answer = connection.answered.then(() => client.query<Row>({ name: statementName(text), text }))
     connection.answered = answer.catch(() => {})
     try {
       const { rows } = await answer
@@ -52,11 +52,11 @@ export function lineTo(address: Address) {
 
   return {
     /** A connection that nothing was asked of for long may be broken, and that is told when it is used. */
-    async ask<Row extends pg.QueryResultRow>(text: string) {
+    async query<Row extends pg.QueryResultRow>(text: string) {
       const isOld = connecting !== undefined
-      return askOnce<Row>(text).catch((error: unknown) => {
-        if (isClosed || !isOld || !endsConnection(error)) throw error
-        return askOnce<Row>(text)
+      return queryOnce<Row>(text).catch((error: unknown) => {
+        if (isClosed || !isOld || !breaksConnection(error)) throw error
+        return queryOnce<Row>(text)
       })
     },
     async close() {
@@ -68,9 +68,9 @@ export function lineTo(address: Address) {
 }
 
 /** Which tables of which server a connection leads to, as any role may ask it: the server since its start. */
-const place = `concat_ws(' ', extract(epoch from pg_postmaster_start_time()), current_database(), current_schema())`
+const serverIdentity = `concat_ws(' ', extract(epoch from pg_postmaster_start_time()), current_database(), current_schema())`
 
-type Told = { snapshot: string; is_known: boolean; pid: number; place: string | null }
+type VersionRow = { snapshot: string; is_known: boolean; pid: number; place: string | null }
 
 /**
  * Tells the data's version by a line. Any commit changes the snapshot; but after a crash of a backend ids of transactions are used
@@ -80,17 +80,17 @@ type Told = { snapshot: string; is_known: boolean; pid: number; place: string | 
  * The line may go past a pooler, which another one goes through, as does what is read. That has to lead to the same tables, and
  * is asked each time: a pooler may be told to lead elsewhere, and breaks no connection by it.
  */
-export function versionTeller(line: Line, usual: Line) {
-  let answers = 0
+export function dataVersionReader(direct: DedicatedConnection, usual: DedicatedConnection) {
+  let unknownVersions = 0
   // Nobody compares it where there is one line.
-  const itsPlace = line === usual ? 'null' : place
+  const identityColumn = direct === usual ? 'null' : serverIdentity
 
-  async function ask() {
+  async function readVersions() {
     const [{ row, client, number }, read] = await Promise.all([
-      line.ask<Told>(
-        `select pg_current_snapshot()::text as snapshot, ${areTrue} as is_known, pg_backend_pid() as pid, ${itsPlace} as place`,
+      direct.query<VersionRow>(
+        `select pg_current_snapshot()::text as snapshot, ${snapshotsAreReliable} as is_known, pg_backend_pid() as pid, ${identityColumn} as place`,
       ),
-      line === usual ? undefined : usual.ask<{ place: string }>(`select ${place} as place`),
+      direct === usual ? undefined : usual.query<{ place: string }>(`select ${serverIdentity} as place`),
     ])
     // A pooler tells a process of its own.
     const { processID }: DriverConnection = client
@@ -98,21 +98,22 @@ export function versionTeller(line: Line, usual: Line) {
       number,
       row,
       isDirect: row?.pid === processID,
-      isSame: line === usual || read?.row?.place === row?.place,
+      isSameServer: direct === usual || read?.row?.place === row?.place,
     }
   }
 
   return {
     async version(): Promise<string> {
-      const { number, row, isDirect, isSame } = await ask()
-      if (!row?.is_known || !isDirect || !isSame) return `none.${++answers}`
+      const { number, row, isDirect, isSameServer } = await readVersions()
+      if (!row?.is_known || !isDirect || !isSameServer) return `none.${++unknownVersions}`
       return `${number}.${row.snapshot}`
     },
     /** Why a line that was given for this cannot be it; undefined where it can. */
-    async hindrance(): Promise<string | undefined> {
-      const { isDirect, isSame } = await ask()
+    async findMismatch(): Promise<string | undefined> {
+      const { isDirect, isSameServer } = await readVersions()
       if (!isDirect) return 'is not reached directly by DATABASE_DIRECT_URL: a pooler stands there, too'
-      if (!isSame) return 'is not where DATABASE_DIRECT_URL leads, which has to be the same database of the same server'
+      if (!isSameServer)
+        return 'is not where DATABASE_DIRECT_URL leads, which has to be the same database of the same server'
       return undefined
     },
   }

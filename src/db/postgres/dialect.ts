@@ -1,58 +1,69 @@
-import { Refusal } from '../../contract/errors.ts'
-import { type Dialect, type Engine, unmigrated, usualPool } from '../dialect.ts'
-import { filling } from './bulk-load.ts'
-import { horizonOf } from './committed-before.ts'
+import { OperatorError } from '../../contract/errors.ts'
+import { type Dialect, defaultPoolSize, type Engine, notMigrated } from '../dialect.ts'
+import { bulkLoad } from './bulk-load.ts'
+import { committedBefore } from './committed-before.ts'
 import { applicationName, openReader, openWriter } from './connections.ts'
-import { lineTo, versionTeller } from './data-version.ts'
-import { copyTables } from './dry-run.ts'
-import { isConflict, isUnavailable, reasonOf } from './errors.ts'
-import { attempt, giveIdsBehind, insertion, jsonOf, jsonRows, lastId, lock, newIds, rowsOf, select } from './rows.ts'
+import { dataVersionReader, dedicatedConnection } from './data-version.ts'
+import { copyToTemporaryTables } from './dry-run.ts'
+import { describeError, isConflict, isUnavailable } from './errors.ts'
+import {
+  advanceIdsTo,
+  allocateIds,
+  jsonSubquery,
+  lastId,
+  lock,
+  mapUniqueViolation,
+  parseJsonRows,
+  prepareInsert,
+  rawJsonRows,
+  select,
+} from './rows.ts'
 import { schema } from './schema.ts'
-import { foundBefore, searchIndex } from './search.ts'
-import { demandDirect } from './snapshots.ts'
-import { type Address, parseAddress } from './url.ts'
+import { createSearchCache, searchIndex } from './search.ts'
+import { assertDirectConnection } from './snapshots.ts'
+import { parseServerUrl, type ServerUrl } from './url.ts'
 
 /** PostgreSQL, 14 or newer: a server that several servers of this program may use side by side. */
 export const postgres: Dialect = {
-  addressForm: 'postgres://USER:PASSWORD@HOST:PORT/DATABASE',
-  accepts: (address) => parseAddress(address) !== undefined,
-  hasPoolers: true,
-  open: (address, { pool = usualPool, direct } = {}) =>
-    openServer(parsed(address), pool, direct === undefined ? undefined : parsed(direct)),
+  urlFormat: 'postgres://USER:PASSWORD@HOST:PORT/DATABASE',
+  acceptsUrl: (url) => parseServerUrl(url) !== undefined,
+  supportsPooler: true,
+  open: (url, { pool = defaultPoolSize, direct } = {}) =>
+    openServer(parseAcceptedUrl(url), pool, direct === undefined ? undefined : parseAcceptedUrl(direct)),
 }
 
-function parsed(text: string): Address {
-  const address = parseAddress(text)
-  if (!address) throw new Error('no address of PostgreSQL')
-  return address
+function parseAcceptedUrl(text: string): ServerUrl {
+  const url = parseServerUrl(text)
+  if (!url) throw new Error('no address of PostgreSQL')
+  return url
 }
 
 /** Of all connections one tells the version; the others are shared out. */
-function widthsOf(pool: number): Engine['widths'] {
-  const dear = Math.max(1, Math.floor(pool / 4))
+function shareConnections(pool: number): Engine['concurrency'] {
+  const expensive = Math.max(1, Math.floor(pool / 4))
   const write = Math.max(1, Math.floor(pool / 3))
-  return { cheap: Math.max(1, pool - 1 - dear - write), dear, write }
+  return { cheap: Math.max(1, pool - 1 - expensive - write), expensive, write }
 }
 
 /** Any number that another program is not likely to lock in the same database. */
-const migrating = 7_203_948_116
+const migrationLockId = 7_203_948_116
 
-const oldest = 140_000
+const minVersion = 140_000
 
-function openServer(address: Address, pool: number, direct: Address | undefined): Engine {
-  const widths = widthsOf(pool)
-  const writer = openWriter(address, widths.write)
-  const reader = openReader(address, widths.cheap + widths.dear)
-  const line = lineTo(address)
+function openServer(url: ServerUrl, pool: number, direct: ServerUrl | undefined): Engine {
+  const concurrency = shareConnections(pool)
+  const writer = openWriter(url, concurrency.write)
+  const reader = openReader(url, concurrency.cheap + concurrency.expensive)
+  const connection = dedicatedConnection(url)
   // Past a pooler, if one is known of.
   const directWriter = direct ? openWriter(direct, 1) : writer
-  const directLine = direct ? lineTo(direct) : line
-  const teller = versionTeller(directLine, line)
-  const before = foundBefore()
+  const directConnection = direct ? dedicatedConnection(direct) : connection
+  const versionReader = dataVersionReader(directConnection, connection)
+  const searchCache = createSearchCache()
 
   /** Whether there are tables, and whether they are this program's. */
   async function ownership(): Promise<'own' | 'empty' | 'foreign'> {
-    const { row } = await line.ask<{ tables: string; is_own: boolean }>(
+    const { row } = await connection.query<{ tables: string; is_own: boolean }>(
       `select count(*) as tables, coalesce(bool_or(tablename = 'knex_migrations'), false) as is_own
        from pg_tables where schemaname = current_schema()`,
     )
@@ -60,30 +71,31 @@ function openServer(address: Address, pool: number, direct: Address | undefined)
     return Number(row?.tables) === 0 ? 'empty' : 'foreign'
   }
 
-  async function hindrance(): Promise<string | undefined> {
-    return orUnreachable('cannot be reached', async () => {
-      const { row } = await line.ask<{ version: number; encoding: string }>(
+  async function findOpenError(): Promise<string | undefined> {
+    return orUnreachableMessage('cannot be reached', async () => {
+      const { row } = await connection.query<{ version: number; encoding: string }>(
         `select current_setting('server_version_num')::int as version, current_setting('server_encoding') as encoding`,
       )
-      if (!row || row.version < oldest) return 'is of a PostgreSQL older than 14'
+      if (!row || row.version < minVersion) return 'is of a PostgreSQL older than 14'
       if (row.encoding !== 'UTF8') return `is in ${row.encoding}; it has to be in UTF8`
-      const known = direct && (await orUnreachable('cannot be reached by DATABASE_DIRECT_URL', teller.hindrance))
-      return known ?? { own: undefined, empty: unmigrated, foreign }[await ownership()]
+      const known =
+        direct && (await orUnreachableMessage('cannot be reached by DATABASE_DIRECT_URL', versionReader.findMismatch))
+      return known ?? { own: undefined, empty: notMigrated, foreign: foreignDatabase }[await ownership()]
     })
   }
 
   const engine: Engine = {
-    name: address.name,
-    hindrance,
-    unreadable: 'cannot be read',
-    async makePlace() {
-      const found = await hindrance()
-      if (found !== undefined && found !== unmigrated) throw new Refusal(`it ${found}`)
+    name: url.name,
+    findOpenError,
+    unreadableMessage: 'cannot be read',
+    async prepareStorage() {
+      const found = await findOpenError()
+      if (found !== undefined && found !== notMigrated) throw new OperatorError(`it ${found}`)
     },
-    demandInPlace() {},
-    async ailment() {
+    assertInPlace() {},
+    async checkHealth() {
       try {
-        await line.ask('select 1')
+        await connection.query('select 1')
       } catch (error) {
         if (isUnavailable(error)) return 'does not answer'
         throw error
@@ -94,66 +106,73 @@ function openServer(address: Address, pool: number, direct: Address | undefined)
     reader,
     snapshot: { isolationLevel: 'repeatable read', readOnly: true },
     writer,
-    widths,
+    concurrency,
     connectionOf: (sql) => ({
       sql,
       select: select(sql),
-      search: searchIndex(sql, before),
-      newIds: newIds(sql),
-      insertion: insertion(sql),
+      search: searchIndex(sql, searchCache),
+      allocateIds: allocateIds(sql),
+      prepareInsert: prepareInsert(sql),
       lastId: lastId(sql),
-      giveIdsBehind: giveIdsBehind(sql),
-      filling: filling(sql),
-      jsonRows,
-      rowsOf,
-      jsonOf,
+      advanceIdsTo: advanceIdsTo(sql),
+      bulkLoad: bulkLoad(sql),
+      jsonSubquery,
+      parseJsonRows,
+      rawJsonRows,
       lock: lock(sql),
-      attempt: attempt(sql),
+      mapUniqueViolation: mapUniqueViolation(sql),
     }),
     migration: (work) =>
       directWriter.transaction(async (sql) => {
         await sql.raw('set local lock_timeout = 0')
-        await sql.raw('select pg_advisory_xact_lock(?)', [migrating])
+        await sql.raw('select pg_advisory_xact_lock(?)', [migrationLockId])
         return work(sql)
       }),
     schema,
 
     isUnavailable,
     isConflict,
-    reasonOf,
+    describeError,
 
-    horizon: () => horizonOf(reader),
-    version: teller.version,
+    committedBefore: () => committedBefore(reader),
+    dataVersion: versionReader.version,
     async copyTo() {
-      throw new Refusal(
+      throw new OperatorError(
         'PostgreSQL has its own: pg_dump --format=custom --no-owner --no-privileges --file=FILE, and into an empty database ' +
           'pg_restore --no-owner --no-privileges --exit-on-error --single-transaction --dbname=ADDRESS FILE',
       )
     },
-    async rehearse(work) {
-      const only = openReader(direct ?? address, 1)
-      const close = () => only.destroy()
+    async dryRun(work) {
+      const singleConnection = openReader(direct ?? url, 1)
+      const close = () => singleConnection.destroy()
       try {
-        await copyTables(only)
-        const widths = { cheap: 1, dear: 1, write: 1 }
+        await copyToTemporaryTables(singleConnection)
+        const concurrency = { cheap: 1, expensive: 1, write: 1 }
         // The planner need know nothing of what is thrown away, and nothing has changed in the tables themselves.
-        const settle = async () => {}
-        return await work({ ...engine, reader: only, writer: only, widths, settle, close })
+        const optimize = async () => {}
+        return await work({
+          ...engine,
+          reader: singleConnection,
+          writer: singleConnection,
+          concurrency,
+          optimize,
+          close,
+        })
       } finally {
         await close()
       }
     },
-    still: (work) =>
+    withExclusiveLock: (work) =>
       writer.transaction(async (sql) => {
         // Whose sessions a pooler's are is not known.
-        await demandDirect(sql)
-        const { row: own } = await line.ask<{ pid: number }>('select pg_backend_pid() as pid')
+        await assertDirectConnection(sql)
+        const { row: own } = await connection.query<{ pid: number }>('select pg_backend_pid() as pid')
         const { rows: others } = await sql.raw(
           `select pid from pg_stat_activity
            where datname = current_database() and application_name = ? and pid not in (pg_backend_pid(), ?)`,
           [applicationName, own?.pid ?? 0],
         )
-        if (others.length > 0) throw new Refusal(`${address.name} is in use; stop the servers that have it open`)
+        if (others.length > 0) throw new OperatorError(`${url.name} is in use; stop the servers that have it open`)
         const { rows: tables } = await sql.raw(
           'select tablename as name from pg_tables where schemaname = current_schema()',
         )
@@ -162,30 +181,33 @@ function openServer(address: Address, pool: number, direct: Address | undefined)
       }),
     // It goes on by itself, and no commit waits for it.
     async checkpoint() {},
-    async settle() {
+    async optimize() {
       // The planner would know nothing of it before autovacuum comes.
       await directWriter.raw('analyze')
     },
     // Autovacuum does it.
-    async upkeep() {},
+    async maintain() {},
     async close() {
       const pools = new Set([reader, writer, directWriter])
-      const lines = new Set([line, directLine])
-      await Promise.all([...[...pools].map((pool) => pool.destroy()), ...[...lines].map((each) => each.close())])
+      const connections = new Set([connection, directConnection])
+      await Promise.all([...[...pools].map((pool) => pool.destroy()), ...[...connections].map((each) => each.close())])
     },
   }
   return engine
 }
 
 /** What the work says, or that the database is not there. */
-async function orUnreachable(message: string, work: () => Promise<string | undefined>): Promise<string | undefined> {
+async function orUnreachableMessage(
+  message: string,
+  work: () => Promise<string | undefined>,
+): Promise<string | undefined> {
   try {
     return await work()
   } catch (error) {
-    const reason = isUnavailable(error) ? reasonOf(error) : undefined
+    const reason = isUnavailable(error) ? describeError(error) : undefined
     if (reason === undefined) throw error
     return `${message}: ${reason}`
   }
 }
 
-const foreign = 'is a database of another program; DATABASE_URL has to name another one'
+const foreignDatabase = 'is a database of another program; DATABASE_URL has to name another one'

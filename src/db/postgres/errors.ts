@@ -1,6 +1,6 @@
 /** Why there is nothing to be done with the database now, as "is a standby". */
-export class Unusable extends Error {
-  override readonly name = 'Unusable'
+export class UnusableDatabase extends Error {
+  override readonly name = 'UnusableDatabase'
 }
 
 const codeOf = (error: unknown): string =>
@@ -24,45 +24,49 @@ const unavailableCodes = new Set([
 const certificateCodes = /CERT|^ERR_TLS|^ERR_SSL/
 
 /** What the driver says, without a code, of a connection that is not made, for want of a password too, or breaks. */
-const broken =
+const brokenConnection =
   /^SASL|Connection terminated|Connection ended|timeout expired|Client was closed|Client has encountered|Query read timeout|not support SSL/
 
 /** Codes of SQL of a backend that ends, and of Node of a socket that does. */
 const isBroken = (error: unknown) =>
   error instanceof Error &&
-  (broken.test(error.message) || 'syscall' in error || ['57P01', '57P02', '57P03', '25P03'].includes(codeOf(error)))
+  (brokenConnection.test(error.message) ||
+    'syscall' in error ||
+    ['57P01', '57P02', '57P03', '25P03'].includes(codeOf(error)))
 
 export function isUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   const code = codeOf(error)
-  if (error instanceof Unusable || unavailableCodes.has(code)) return true
+  if (error instanceof UnusableDatabase || unavailableCodes.has(code)) return true
   if (certificateCodes.test(code)) return true
   if (code.length === 5 && unavailableClasses.has(code.slice(0, 2))) return true
-  if (isBroken(error) || isStale(error) || isStandbys(error)) return true
+  if (isBroken(error) || isStaleStatement(error) || isStandbyError(error)) return true
   // knex: no connection came free in time, or the pool is closed.
   return error.name === 'KnexTimeoutError' || error.message.startsWith('Unable to acquire a connection')
 }
 
 /**
- * Serialization failures, deadlocks, and what another transaction has made since it was looked for: an `attempt` tells what
+ * Serialization failures, deadlocks, and what another transaction has made since it was looked for: `mapUniqueViolation` tells what
  * of that has a meaning.
  */
-export const isConflict = (error: unknown) => ['40001', '40P01', '23505'].includes(codeOf(error)) || isStale(error)
+export const isConflict = (error: unknown) =>
+  ['40001', '40P01', '23505'].includes(codeOf(error)) || isStaleStatement(error)
 
 /** A statement that the connection had prepared is not what it was: the schema has changed, or a pooler has given it another backend. */
-export const isStale = (error: unknown) =>
+export const isStaleStatement = (error: unknown) =>
   ['26000', '42P05'].includes(codeOf(error)) ||
   (codeOf(error) === '0A000' && textOf(error, 'routine') === 'RevalidateCachedQuery')
 
 /** That no transaction can be made to write says a standby, which the server that was the primary may be now. */
-const isStandbys = (error: unknown) => codeOf(error) === '0A000' && textOf(error, 'routine') === 'call_bool_check_hook'
+const isStandbyError = (error: unknown) =>
+  codeOf(error) === '0A000' && textOf(error, 'routine') === 'call_bool_check_hook'
 
 /** Whether no answer to a statement will come on a connection any more. */
-export const endsConnection = (error: unknown) => isBroken(error) || isStale(error)
+export const breaksConnection = (error: unknown) => isBroken(error) || isStaleStatement(error)
 
 /** knex puts the statement before what the driver says. No value is in either. */
-export function reasonOf(error: unknown): string | undefined {
-  if (error instanceof Unusable) return `it ${error.message}`
+export function describeError(error: unknown): string | undefined {
+  if (error instanceof UnusableDatabase) return `it ${error.message}`
   if (!(error instanceof Error)) return undefined
   const code = codeOf(error)
   if (code === '' && !isUnavailable(error)) return undefined
@@ -71,7 +75,7 @@ export function reasonOf(error: unknown): string | undefined {
 }
 
 /** `table.column` of the unique constraint that the error says was violated, if it says that. knex names it so. */
-export function violatedUnique(error: unknown): string | undefined {
+export function findViolatedColumn(error: unknown): string | undefined {
   if (codeOf(error) !== '23505') return undefined
   const table = textOf(error, 'table')
   const column = /^(.+)_unique$/.exec(textOf(error, 'constraint').slice(table.length + 1))?.[1]

@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto'
 import type { Knex } from 'knex'
-import { Json } from '../../util/json.ts'
-import { spending } from '../../util/timing.ts'
+import { SerializedJson } from '../../util/json.ts'
+import { measure } from '../../util/timing.ts'
 import type { Connection } from '../dialect.ts'
 import { type DriverConnection, disposeIfBroken } from './connections.ts'
-import { isStale, violatedUnique } from './errors.ts'
+import { findViolatedColumn, isStaleStatement } from './errors.ts'
 
 /**
  * A statement as the driver has it: its placeholders numbered, and the name that it is prepared by. The name is of the text alone:
@@ -13,24 +13,24 @@ import { isStale, violatedUnique } from './errors.ts'
 type Prepared = { text: string; name?: string }
 
 /** How many have a name, and so stay prepared on each connection: more than a running service has. The others are planned each time. */
-const mostPrepared = 200
+const maxPrepared = 200
 /** Characters. What is longer is a search of many terms, and hardly asked twice; eight pages that are read together have fewer. */
-const longestPrepared = 8000
+const maxPreparedLength = 8000
 
 const prepared = new Map<string, Prepared>()
 
-function preparedOf(statement: string): Prepared {
+function prepare(statement: string): Prepared {
   const known = prepared.get(statement)
   if (known) return known
   let number = 0
   const text = statement.replaceAll('?', () => `$${++number}`)
-  if (prepared.size >= mostPrepared || text.length > longestPrepared) return { text }
-  const made = { text, name: nameOf(text) }
+  if (prepared.size >= maxPrepared || text.length > maxPreparedLength) return { text }
+  const made = { text, name: statementName(text) }
   prepared.set(statement, made)
   return made
 }
 
-export const nameOf = (text: string) => `apps_${hash('sha256', text).slice(0, 32)}`
+export const statementName = (text: string) => `apps_${hash('sha256', text).slice(0, 32)}`
 
 /**
  * Past knex, which would build the statement anew and have it planned at each request. PostgreSQL has no text with NUL, and asked
@@ -41,17 +41,17 @@ export const select =
   async <Row>(statement: string, values: (string | number)[]) => {
     const sendable = values.map((value) => (typeof value === 'string' && value.includes('\0') ? null : value))
     try {
-      return await selectOnce<Row>(sql, preparedOf(statement), sendable)
+      return await selectOnce<Row>(sql, prepare(statement), sendable)
     } catch (error) {
-      if (sql.isTransaction || !isStale(error)) throw error
-      return await selectOnce<Row>(sql, preparedOf(statement), sendable)
+      if (sql.isTransaction || !isStaleStatement(error)) throw error
+      return await selectOnce<Row>(sql, prepare(statement), sendable)
     }
   }
 
 async function selectOnce<Row>(sql: Knex, statement: Prepared, values: (string | number | null)[]): Promise<Row[]> {
   const connection: DriverConnection = await sql.client.acquireConnection()
   try {
-    const { rows } = await spending('sql', () => connection.query({ ...statement, values }))
+    const { rows } = await measure('sql', () => connection.query({ ...statement, values }))
     // What a statement's rows are is for its caller to know.
     return rows as Row[]
   } catch (error) {
@@ -63,15 +63,15 @@ async function selectOnce<Row>(sql: Knex, statement: Prepared, values: (string |
 }
 
 /** Rows go in as one JSON text, whose types are the table's: one statement, however many they are. */
-export const insertion =
-  (sql: Knex): Connection['insertion'] =>
+export const prepareInsert =
+  (sql: Knex): Connection['prepareInsert'] =>
   (table, rows) => {
     const columns = Object.keys(rows[0] ?? {}).filter((column) => column !== 'id')
     const greatest = rows.reduce((most, { id = 0 }) => Math.max(most, id), 0)
     const json = JSON.stringify(rows)
     return async () => {
       if (rows.length === 0) return
-      await giveIdsBehind(sql)(table, greatest)
+      await advanceIdsTo(sql)(table, greatest)
       await sql.raw(
         `insert into ${table} (id, ${columns.join(', ')})
          select coalesce(id, nextval('${table}_id_seq')), ${columns.join(', ')}
@@ -81,24 +81,24 @@ export const insertion =
     }
   }
 
-export const newIds =
-  (sql: Knex): Connection['newIds'] =>
-  async (table, wanted) => {
-    await giveIdsBehind(sql)(
+export const allocateIds =
+  (sql: Knex): Connection['allocateIds'] =>
+  async (table, requested) => {
+    await advanceIdsTo(sql)(
       table,
-      wanted.reduce<number>((greatest, id = 0) => Math.max(greatest, id), 0),
+      requested.reduce<number>((greatest, id = 0) => Math.max(greatest, id), 0),
     )
-    const count = wanted.filter((id) => id === undefined).length
-    if (count === 0) return wanted.map((id) => id ?? 0)
+    const count = requested.filter((id) => id === undefined).length
+    if (count === 0) return requested.map((id) => id ?? 0)
     const { rows } = await sql.raw(`select nextval('${table}_id_seq') as id from generate_series(1, ?::bigint)`, [
       count,
     ])
     const given: number[] = rows.map(({ id }: { id: number }) => id)
-    return wanted.map((id) => id ?? given.shift() ?? 0)
+    return requested.map((id) => id ?? given.shift() ?? 0)
   }
 
 /** Up to here ids that are passed over are taken one by one, which stops nobody. */
-const mostPassed = 100_000
+const maxSkippedIds = 100_000
 
 export const lastId =
   (sql: Knex): Connection['lastId'] =>
@@ -113,14 +113,14 @@ export const lastId =
  * A sequence does not see the ids that rows name. To set it is safe only while nobody takes a number from it: others who insert
  * wait meanwhile, which happens where a catalogue's ids have a great gap.
  */
-export const giveIdsBehind =
-  (sql: Knex): Connection['giveIdsBehind'] =>
+export const advanceIdsTo =
+  (sql: Knex): Connection['advanceIdsTo'] =>
   async (table, id) => {
     if (id === 0) return
     const last = () => lastId(sql)(table)
     const missing = id - (await last())
     if (missing <= 0) return
-    if (missing <= mostPassed) {
+    if (missing <= maxSkippedIds) {
       await sql.raw(`select max(nextval('${table}_id_seq')) from generate_series(1, ?::bigint)`, [missing])
     } else {
       await sql.raw(`lock table ${table} in share row exclusive mode`)
@@ -128,14 +128,15 @@ export const giveIdsBehind =
     }
   }
 
-export const jsonRows: Connection['jsonRows'] = (from, columns, order) => {
+export const jsonSubquery: Connection['jsonSubquery'] = (from, columns, order) => {
   const object = Object.entries(columns).map(([name, expression]) => `'${name}', ${expression}`)
   return `(select coalesce(json_agg(json_build_object(${object.join(', ')}) ${order}), '[]') from ${from})`
 }
 
 /** The driver has parsed it. */
-export const rowsOf: Connection['rowsOf'] = <Row>(column: unknown) => column as Row[]
-export const jsonOf: Connection['jsonOf'] = (column) => new Json(Buffer.from(JSON.stringify(column)))
+export const parseJsonRows: Connection['parseJsonRows'] = <Row>(column: unknown) => column as Row[]
+export const rawJsonRows: Connection['rawJsonRows'] = (column) =>
+  new SerializedJson(Buffer.from(JSON.stringify(column)))
 
 /** A statement that waits for a lock has of the locked row what is there then, but of those joined to it what was there before. */
 export const lock =
@@ -151,18 +152,18 @@ export const lock =
   }
 
 /** After an error nothing more can be done in a transaction, but from a savepoint on. */
-export const attempt =
-  (sql: Knex): Connection['attempt'] =>
-  async (statement, meanings) => {
+export const mapUniqueViolation =
+  (sql: Knex): Connection['mapUniqueViolation'] =>
+  async (statement, errors) => {
     await sql.raw('savepoint attempt')
     try {
       const result = await statement()
       await sql.raw('release savepoint attempt')
       return result
     } catch (error) {
-      const meaning = meanings[violatedUnique(error) ?? '']
-      if (!meaning) throw error
+      const mappedError = errors[findViolatedColumn(error) ?? '']
+      if (!mappedError) throw error
       await sql.raw('rollback to savepoint attempt')
-      throw meaning()
+      throw mappedError()
     }
   }

@@ -1,6 +1,6 @@
 import type { SchemaHelpers } from '../dialect.ts'
 import { textType } from './connections.ts'
-import { foundBefore, searchIndex } from './search.ts'
+import { createSearchCache, searchIndex } from './search.ts'
 
 export const schema: SchemaHelpers = {
   textType,
@@ -26,10 +26,10 @@ export const schema: SchemaHelpers = {
       'alter table app_search alter column tokens set statistics 0, alter column tokens set storage external',
     )
     await sql.raw('create index app_search_tokens on app_search using gin (tokens)')
-    return searchIndex(sql, foundBefore())
+    return searchIndex(sql, createSearchCache())
   },
 
-  async improveSearchIndex() {},
+  async upgradeSearchIndex() {},
 
   async makeAppendOnly(sql, table) {
     await sql.raw(

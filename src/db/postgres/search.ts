@@ -1,11 +1,11 @@
 import type { Knex } from 'knex'
 import { LRUCache } from 'lru-cache'
 import type { Form } from '../../search/terms.ts'
-import type { Connection, Order, SearchIndex, SearchQuestion } from '../dialect.ts'
-import { orderBy, passedBy, type Slice, sliceOf } from '../page-slice.ts'
+import type { Connection, SearchIndex, SearchQuery, SortOrder } from '../dialect.ts'
+import { estimateScannedRows, nearestSlice, orderBy, type Slice } from '../page-slice.ts'
 import { listed as isListed } from '../tables.ts'
 import { select as selectWith } from './rows.ts'
-import { connectionNumber, establishedSoFar } from './snapshots.ts'
+import { connectionNumber, countConnections } from './snapshots.ts'
 import { categoryToken, type Kind, keyToken, lexeme, marks, rowOf } from './tokens.ts'
 
 /** Up to so many are fetched, and sorted by rank and order, in one statement. */
@@ -31,16 +31,16 @@ type Found = {
   ids: Map<string, number[]>
 }
 
-export type FoundBefore = LRUCache<string, Found>
+export type SearchCache = LRUCache<string, Found>
 
 /** At most some 100 KB each, where all orders were asked for. */
-export const foundBefore = (): FoundBefore => new LRUCache({ max: 300 })
+export const createSearchCache = (): SearchCache => new LRUCache({ max: 300 })
 
 /**
  * The index: a row an app, in app_search, and all its tokens in a GIN index. What is asked for is a set of tokens, any or all of
  * them; where tokens have to stand one after the other, the rows that have all are looked at.
  */
-export const searchIndex = (sql: Knex, before: FoundBefore): SearchIndex => {
+export const searchIndex = (sql: Knex, before: SearchCache): SearchIndex => {
   const select = selectWith(sql)
 
   const count = async ({ where, values }: Condition): Promise<number> => {
@@ -49,8 +49,8 @@ export const searchIndex = (sql: Knex, before: FoundBefore): SearchIndex => {
   }
 
   /** What was found before of a question, or nothing yet; and how many apps are listed, in its category where there is one. */
-  async function foundOf(question: SearchQuestion): Promise<{ listed: number; found: Found }> {
-    const established = establishedSoFar()
+  async function foundOf(question: SearchQuery): Promise<{ listed: number; found: Found }> {
+    const established = countConnections()
     const { categoryId } = question
     const [now] = await select<{ listed: number; number: number | null; snapshot: string }>(
       `select coalesce(sum(listed_apps), 0) as listed, ${connectionNumber} as number,
@@ -75,7 +75,13 @@ export const searchIndex = (sql: Knex, before: FoundBefore): SearchIndex => {
    * (`materialized`) PostgreSQL expects few groups, and joins them one by one; by its guess at how many are met it goes through
    * all apps.
    */
-  async function sorted(ranks: Condition[], size: number, order: Order, take: number, skip: number): Promise<number[]> {
+  async function sorted(
+    ranks: Condition[],
+    size: number,
+    order: SortOrder,
+    take: number,
+    skip: number,
+  ): Promise<number[]> {
     const aside = size > mostOneByOne ? 'not materialized' : 'materialized'
     const each = ranks.map(({ where }, rank) => `select app_id, ${rank} as rank from app_search where ${where}`)
     const found = await select<{ id: number }>(
@@ -96,7 +102,7 @@ export const searchIndex = (sql: Knex, before: FoundBefore): SearchIndex => {
     rank: Condition,
     slice: Slice,
     most: number,
-    order: Order,
+    order: SortOrder,
     categoryId: number | undefined,
   ): Promise<number[] | undefined> {
     const inCategory = categoryId === undefined ? '' : 'and apps.category_id = ?'
@@ -113,7 +119,7 @@ export const searchIndex = (sql: Knex, before: FoundBefore): SearchIndex => {
   }
 
   return {
-    entry(documents) {
+    prepareUpsert(documents) {
       const rows = JSON.stringify(documents.toSorted((a, b) => a.id - b.id).map(rowOf))
       return async () => {
         if (documents.length === 0) return
@@ -157,13 +163,13 @@ export const searchIndex = (sql: Knex, before: FoundBefore): SearchIndex => {
         const skip = Math.max(0, offset - before)
         const take = Math.min(limit - ids.length, size - skip)
         before += size
-        if (take > 0) ids.push(...(await partOf({ rank, size, slice: sliceOf(size, take, skip) }, order)))
+        if (take > 0) ids.push(...(await partOf({ rank, size, slice: nearestSlice(size, take, skip) }, order)))
         if (ids.length === limit) break
       }
       return { ids, total }
 
-      async function partOf({ rank, size, slice }: Part, order: Order): Promise<number[]> {
-        const passed = passedBy(slice, size, listed)
+      async function partOf({ rank, size, slice }: Part, order: SortOrder): Promise<number[]> {
+        const passed = estimateScannedRows(slice, size, listed)
         const most = Math.ceil(size / fetchedForWalked)
         const met = passed < most ? await walked(rank, slice, most, order, question.categoryId) : undefined
         return (
@@ -181,7 +187,7 @@ export const searchIndex = (sql: Knex, before: FoundBefore): SearchIndex => {
 
     async has(words) {
       const found = words.map(() => false)
-      const whole = [...words.entries()].filter(([, { isBeginning }]) => !isBeginning)
+      const whole = [...words.entries()].filter(([, { isPrefix }]) => !isPrefix)
       for (const index of await thoseThere(
         select,
         whole.map(([, { text }]) => anywhereOf(text, false)),
@@ -191,7 +197,7 @@ export const searchIndex = (sql: Knex, before: FoundBefore): SearchIndex => {
       }
       // What begins with a longer beginning that is there is there, and is not looked for among all that have it.
       const beginnings = [...words.entries()]
-        .filter(([, { isBeginning }]) => isBeginning)
+        .filter(([, { isPrefix }]) => isPrefix)
         .toSorted(([, a], [, b]) => b.text.length - a.text.length)
       const there: string[] = []
       for (const [place, { text }] of beginnings) {
@@ -217,8 +223,8 @@ async function thoseThere(select: Connection['select'], queries: string[]): Prom
   return found.map(({ place }) => place - 1)
 }
 
-const anywhereOf = (text: string, isBeginning: boolean) =>
-  anywhere.map((kind) => lexeme(`${marks[kind]}${text}`, isBeginning)).join(' | ')
+const anywhereOf = (text: string, isPrefix: boolean) =>
+  anywhere.map((kind) => lexeme(`${marks[kind]}${text}`, isPrefix)).join(' | ')
 
 /** What of a row of app_search is to be, and the values of its placeholders. */
 type Condition = Readonly<{ where: string; values: string[] }>
@@ -245,7 +251,7 @@ const wants: [kinds: Kind[], isWhole: boolean][] = [
 ]
 
 /** What an app must meet to stand in each rank, or in a better one; in the one there is where they do not matter. */
-function ranksOf({ terms, keys, categoryId }: SearchQuestion, isRanked: boolean): Condition[] {
+function ranksOf({ terms, keys, categoryId }: SearchQuery, isRanked: boolean): Condition[] {
   const category = categoryId === undefined ? [] : [{ where: hasTokens, values: [lexeme(categoryToken(categoryId))] }]
   const ofWords = (isRanked ? wants : wants.slice(-1)).map(([kinds, isWhole]) =>
     allOf([...terms.map(({ forms }) => ofTerm(forms, kinds, isWhole)), ...category]),
@@ -265,19 +271,17 @@ const hasTokens = 'tokens @@ ?::tsquery'
 /** By any of its forms. Where one is of several tokens, these have to stand one after the other. */
 function ofTerm(forms: readonly Form[], kinds: Kind[], isWhole: boolean): Condition {
   const phrases = forms.flatMap(({ tokens, extent }) =>
-    kinds.map((kind) => ({ kind, tokens, isBeginning: extent === 'beginning' || (extent === 'either' && !isWhole) })),
+    kinds.map((kind) => ({ kind, tokens, isPrefix: extent === 'prefix' || (extent === 'either' && !isWhole) })),
   )
-  const queries = phrases.map(({ kind, tokens, isBeginning }) =>
-    tokens
-      .map((token, index) => lexeme(`${marks[kind]}${token}`, isBeginning && index === tokens.length - 1))
-      .join(' & '),
+  const queries = phrases.map(({ kind, tokens, isPrefix }) =>
+    tokens.map((token, index) => lexeme(`${marks[kind]}${token}`, isPrefix && index === tokens.length - 1)).join(' & '),
   )
   const any: Condition = { where: hasTokens, values: [queries.map((query) => `(${query})`).join(' | ')] }
   if (phrases.every(({ tokens }) => tokens.length === 1)) return any
-  const each = phrases.map(({ kind, tokens, isBeginning }, index): Condition => {
+  const each = phrases.map(({ kind, tokens, isPrefix }, index): Condition => {
     if (tokens.length === 1) return { where: hasTokens, values: [queries[index] ?? ''] }
     const columns = kind === 'text' ? ['name', 'text'] : [kind]
-    const sequence = ` ${tokens.join(' ')}${isBeginning ? '' : ' '}`
+    const sequence = ` ${tokens.join(' ')}${isPrefix ? '' : ' '}`
     return {
       where: `(${columns.map((column) => `position(? in ${column}) > 0`).join(' or ')})`,
       values: columns.map(() => sequence),

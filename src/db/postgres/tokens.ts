@@ -38,5 +38,4 @@ const marked = (tokens: string, mark: string) =>
 const sequence = (tokens: string) => (isAscii(tokens) ? null : ` ${tokens} `)
 
 /** A token, or what it begins, as `tsquery` reads it (https://www.postgresql.org/docs/current/datatype-textsearch.html). */
-export const lexeme = (token: string, isBeginning = false) =>
-  `'${token.replace(/['\\]/g, '$&$&')}'${isBeginning ? ':*' : ''}`
+export const lexeme = (token: string, isPrefix = false) => `'${token.replace(/['\\]/g, '$&$&')}'${isPrefix ? ':*' : ''}`

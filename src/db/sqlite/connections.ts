@@ -1,9 +1,9 @@
 import { createRequire } from 'node:module'
 import { pathToFileURL } from 'node:url'
 import knex, { type Knex } from 'knex'
-import { spending } from '../../util/timing.ts'
+import { measure } from '../../util/timing.ts'
 import type { DatabaseFile } from './database-file.ts'
-import { type DriverConnection, finalizeAll, isKept, prepared } from './statements.ts'
+import { type DriverConnection, finalizeAll, isCacheable, prepareCached } from './statements.ts'
 
 // knex publishes no types for the dialect's own module, nor for what it calls to run what it has built.
 declare class KnexSqliteClient extends Knex.Client {
@@ -15,8 +15,8 @@ const SqliteClient: typeof KnexSqliteClient = createRequire(import.meta.url)('kn
 /** Keeps the statements of its connections prepared. */
 class PreparingClient extends SqliteClient {
   override async _query(connection: DriverConnection, query: Query): Promise<Query> {
-    if (!isKept(query.sql)) return super._query(connection, query)
-    const statement = await prepared(connection, query.sql)
+    if (!isCacheable(query.sql)) return super._query(connection, query)
+    const statement = await prepareCached(connection, query.sql)
     // As knex itself has it: what returns no rows tells how many it has changed.
     const isChange = ['insert', 'update', 'del', 'counter'].includes(query.method) && !query.returning
     return new Promise((resolve, reject) => {
@@ -66,46 +66,50 @@ const clientWith = (settings: Settings): typeof PreparingClient =>
 const clientOf = (file: DatabaseFile, begin: string, settings: Settings): typeof Knex.Client =>
   class extends clientWith(settings) {
     override async acquireConnection() {
-      file.demandInPlaceOnce()
+      file.assertInPlaceOncePerTick()
       try {
-        return await spending('waiting', () => super.acquireConnection())
+        return await measure('waiting', () => super.acquireConnection())
       } catch (error) {
         // What the pool says while it is emptied is not the reason.
-        file.demandInPlace()
-        file.notice(error)
+        file.assertInPlace()
+        file.recordError(error)
         throw error
       }
     }
 
     override acquireRawConnection() {
-      return file.admit(
-        async () => Object.assign(await super.acquireRawConnection(), { damages: file.damages(), notice: file.notice }),
+      return file.openConnection(
+        async () =>
+          Object.assign(await super.acquireRawConnection(), {
+            damageCount: file.damageCount(),
+            recordError: file.recordError,
+          }),
         (connection) => this.destroyRawConnection(connection),
       )
     }
 
     override destroyRawConnection(connection: DriverConnection) {
-      file.dismiss(connection)
+      file.forgetConnection(connection)
       return super.destroyRawConnection(connection)
     }
 
     /** Nothing is trusted that was read before damage. To close the connection could write the log into a damaged file. */
     override async validateConnection(connection: DriverConnection) {
-      if (connection.damages !== file.damages()) {
-        connection.damages = file.damages()
+      if (connection.damageCount !== file.damageCount()) {
+        connection.damageCount = file.damageCount()
         await execute(connection, 'PRAGMA shrink_memory')
       }
       return true
     }
 
     override _query(connection: DriverConnection, query: Query) {
-      return file.noticing(spending('sql', () => super._query(connection, query)))
+      return file.recordingErrors(measure('sql', () => super._query(connection, query)))
     }
 
     override transaction(container: unknown, config: unknown, outer: unknown) {
       const transaction = super.transaction(container, config, outer) as Knex.Transaction & InnerTransaction
       // It waits for those that write, in other processes too.
-      transaction.begin = (connection) => file.noticing(spending('waiting', () => execute(connection, begin)))
+      transaction.begin = (connection) => file.recordingErrors(measure('waiting', () => execute(connection, begin)))
       return transaction
     }
   }
@@ -136,18 +140,18 @@ export const pragmas = {
 } as const
 
 /** KiB, as above. There are several readers, and what one has not kept is still in the system's cache. */
-const readersCache = -6144
+const readerCacheSize = -6144
 
 /** How long a query waits for a free connection, and so for the writers before it. */
 const acquireTimeout = 5000
 
 /** How SQLite is to open a file (https://sqlite.org/uri.html). None of them makes one that is not there. */
-type Opening = 'mode=rw' | 'mode=ro' | 'mode=ro&immutable=1'
+type OpenMode = 'mode=rw' | 'mode=ro' | 'mode=ro&immutable=1'
 
-const open = (filename: string, opening: Opening, client: typeof Knex.Client, max: number) =>
+const open = (filename: string, mode: OpenMode, client: typeof Knex.Client, max: number) =>
   knex({
     client,
-    connection: { filename: `${pathToFileURL(filename)}?${opening}`, flags: ['OPEN_URI'] },
+    connection: { filename: `${pathToFileURL(filename)}?${mode}`, flags: ['OPEN_URI'] },
     useNullAsDefault: true,
     // Bound values, which are callers' data, stay out of error messages and so out of the log.
     compileSqlOnError: false,
@@ -164,7 +168,12 @@ const ignore = () => {}
 export const openWriter = (filename: string, file: DatabaseFile) =>
   open(filename, 'mode=rw', clientOf(file, beginWriting, { ...pragmas, query_only: 0 }), 1)
 export const openReader = (filename: string, file: DatabaseFile, max: number) =>
-  open(filename, 'mode=rw', clientOf(file, beginReading, { ...pragmas, cache_size: readersCache, query_only: 1 }), max)
+  open(
+    filename,
+    'mode=rw',
+    clientOf(file, beginReading, { ...pragmas, cache_size: readerCacheSize, query_only: 1 }),
+    max,
+  )
 
 /** A file that nobody writes, as it is without any other: `immutable` passes over a log or a journal beside it, and makes none. */
 export const openCopy = (filename: string) =>
@@ -176,12 +185,12 @@ export const openCopy = (filename: string) =>
   )
 
 /** A file that no other process is to have open meanwhile. Set before the file is first read, or others are let in. */
-export const openAlone = (filename: string) =>
+export const openExclusive = (filename: string) =>
   open(filename, 'mode=rw', clientWith({ busy_timeout: 1000, locking_mode: 'exclusive', query_only: 1 }), 1)
 
 /**
  * A file of which it is not known whose it is: no byte of it is changed. The last connection to close writes the log into the
  * file, unless it only reads; one that only reads leaves an empty log where there was none.
  */
-export const openUnknown = (filename: string, hasLog: boolean) =>
+export const openForInspection = (filename: string, hasLog: boolean) =>
   open(filename, hasLog ? 'mode=ro' : 'mode=rw', clientWith({ busy_timeout: pragmas.busy_timeout }), 1)

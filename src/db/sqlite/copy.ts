@@ -2,11 +2,11 @@ import { stat, statfs, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { Knex } from 'knex'
-import { Refusal } from '../../contract/errors.ts'
-import { inFolderOfItsOwn } from '../../util/private-directory.ts'
+import { OperatorError } from '../../contract/errors.ts'
+import { withPrivateDirectory } from '../../util/private-directory.ts'
 import type { Engine } from '../dialect.ts'
 import { listed } from '../tables.ts'
-import { openAlone, openCopy } from './connections.ts'
+import { openCopy, openExclusive } from './connections.ts'
 import { isUnavailable } from './errors.ts'
 
 /**
@@ -24,19 +24,20 @@ export async function copyTo<T>(
   const copy = openCopy(file)
   try {
     const damage = await findDamage(copy)
-    if (damage !== undefined) throw new Refusal(`the copy is not sound, and the database itself may not be: ${damage}`)
+    if (damage !== undefined)
+      throw new OperatorError(`the copy is not sound, and the database itself may not be: ${damage}`)
     return await inspect(copy)
   } finally {
     await copy.destroy()
   }
 }
 
-async function writeCopy(openSource: () => Knex, filename: string, file: string, where = '') {
+async function writeCopy(openSource: () => Knex, filename: string, file: string, advice = '') {
   // A connection of its own, since query_only refuses this to readers.
   const source = openSource()
   try {
     const { mode } = await stat(filename)
-    await checkRoom(file, await sizeOf(source), where)
+    await assertDiskSpace(file, await estimateCopySize(source), advice)
     // Made here, for nobody to read who may not read the database: SQLite would make it readable to all.
     await writeFile(file, '', { flag: 'wx', mode })
     await source.raw('vacuum into ?', [file])
@@ -46,13 +47,13 @@ async function writeCopy(openSource: () => Knex, filename: string, file: string,
 }
 
 /** Works on a copy where temporary files are kept, which is gone when the work ends. */
-export const rehearse = <T>(
+export const dryRun = <T>(
   openSource: () => Knex,
   filename: string,
   open: (copy: string) => Engine,
   work: (engine: Engine) => Promise<T>,
 ): Promise<T> =>
-  inFolderOfItsOwn(
+  withPrivateDirectory(
     tmpdir(),
     'apps-rehearsal',
     () => {},
@@ -72,12 +73,12 @@ export const rehearse = <T>(
  * Where another process has the file open, to read or to write, it cannot be had alone; the lock is held until the
  * connection is closed (https://sqlite.org/pragma.html#pragma_locking_mode).
  */
-export async function still<T>(filename: string, work: (sql: Knex) => Promise<T>): Promise<T> {
-  const sql = openAlone(filename)
+export async function withExclusiveLock<T>(filename: string, work: (sql: Knex) => Promise<T>): Promise<T> {
+  const sql = openExclusive(filename)
   try {
     await sql.raw('select count(*) from sqlite_schema').catch((error: unknown) => {
       throw isUnavailable(error)
-        ? new Refusal(`${filename} is in use; stop the server, and whatever else has it open`)
+        ? new OperatorError(`${filename} is in use; stop the server, and whatever else has it open`)
         : error
     })
     return await sql.transaction(work)
@@ -87,16 +88,18 @@ export async function still<T>(filename: string, work: (sql: Knex) => Promise<T>
 }
 
 /** Refuses what would not fit, before it fills a disk that the service may be writing to. */
-async function checkRoom(file: string, bytes: number, where: string) {
+async function assertDiskSpace(file: string, bytes: number, advice: string) {
   const { bavail, bsize } = await statfs(dirname(file))
   const free = bavail * bsize
   if (free >= bytes) return
   const megabytes = (count: number) => `${(count / 1e6).toLocaleString('en', { maximumSignificantDigits: 2 })} MB`
-  throw new Refusal(`a copy takes ${megabytes(bytes)}, ${megabytes(bytes - free)} more than there is room for${where}`)
+  throw new OperatorError(
+    `a copy takes ${megabytes(bytes)}, ${megabytes(bytes - free)} more than there is room for${advice}`,
+  )
 }
 
 /** Bytes: how large a copy may become. */
-async function sizeOf(sql: Knex): Promise<number> {
+async function estimateCopySize(sql: Knex): Promise<number> {
   const [row] = await sql.raw(
     `select (page_count - freelist_count) * page_size as bytes
      from pragma_page_count, pragma_freelist_count, pragma_page_size`,
@@ -114,12 +117,12 @@ async function findDamage(sql: Knex): Promise<string | undefined> {
   if (check.integrity_check !== 'ok') return check.integrity_check.replaceAll('\n', ' ')
   const [orphan] = await sql.raw('select * from pragma_foreign_key_check limit 1')
   if (orphan) return `a row of ${orphan.table} refers to a row of ${orphan.parent} that is not there`
-  const shown = `select id from apps where ${listed}`
-  const indexed = 'select rowid from app_search'
-  const [strays] = await sql.raw(
-    `select (select count(*) from (${shown} except ${indexed})) as missing,
-            (select count(*) from (${indexed} except ${shown})) as extra`,
+  const listedIds = `select id from apps where ${listed}`
+  const indexedIds = 'select rowid from app_search'
+  const [difference] = await sql.raw(
+    `select (select count(*) from (${listedIds} except ${indexedIds})) as missing,
+            (select count(*) from (${indexedIds} except ${listedIds})) as extra`,
   )
-  if (strays.missing + strays.extra === 0) return undefined
-  return `the search index lacks ${strays.missing} of the listed apps, and has ${strays.extra} that are not listed`
+  if (difference.missing + difference.extra === 0) return undefined
+  return `the search index lacks ${difference.missing} of the listed apps, and has ${difference.extra} that are not listed`
 }

@@ -1,6 +1,6 @@
 import { openReader } from './connections.ts'
 import type { DatabaseFile } from './database-file.ts'
-import { type DriverConnection, rowsFrom } from './statements.ts'
+import { type DriverConnection, selectRows } from './statements.ts'
 
 /**
  * Tells the data's version by a connection that does nothing else: `data_version` changes with the commits of all others, the
@@ -8,7 +8,7 @@ import { type DriverConnection, rowsFrom } from './statements.ts'
  * itself, so which one it was is part of the answer; so is how often the file was found damaged, since what is put in its
  * place is no commit.
  */
-export function versionTeller(filename: string, file: DatabaseFile) {
+export function dataVersionReader(filename: string, file: DatabaseFile) {
   const sql = openReader(filename, file, 1)
   let current: { connection: DriverConnection; number: number } | undefined
 
@@ -22,8 +22,8 @@ export function versionTeller(filename: string, file: DatabaseFile) {
     async version(): Promise<string> {
       const connection: DriverConnection = await sql.client.acquireConnection()
       try {
-        const [row] = await rowsFrom<{ data_version: number }>(connection, 'pragma data_version')
-        return `${numberOf(connection)}.${row?.data_version}.${file.damages()}`
+        const [row] = await selectRows<{ data_version: number }>(connection, 'pragma data_version')
+        return `${numberOf(connection)}.${row?.data_version}.${file.damageCount()}`
       } finally {
         sql.client.releaseConnection(connection)
       }

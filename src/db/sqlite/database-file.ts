@@ -1,11 +1,11 @@
 import { type BigIntStats, statSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { openUnknown } from './connections.ts'
-import { ailmentIn, isDamage, Unusable } from './errors.ts'
+import { openForInspection } from './connections.ts'
+import { healthErrorOf, isDamage, UnusableDatabase } from './errors.ts'
 
 /** What the path of the database, and that of its log, name: a file system gives no number twice while the file is open. */
-type Place = { file: string; log: string }
+type FileIdentity = { file: string; log: string }
 
 export type DatabaseFile = ReturnType<typeof databaseFile>
 
@@ -18,29 +18,29 @@ export type DatabaseFile = ReturnType<typeof databaseFile>
  */
 export function databaseFile(filename: string, closeAll: () => Promise<void>) {
   const connections = new Set<object>()
-  let opened: Place | undefined
+  let opened: FileIdentity | undefined
   /** What was opened before, and when its log was made: its number may be given again when it is closed. */
-  let former: (Place & { logMade: bigint | undefined }) | undefined
+  let previous: (FileIdentity & { logCreatedAt: bigint | undefined }) | undefined
   let closing: Promise<void> | undefined
   let mayBeEmpty = false
-  let damages = 0
-  let trouble: { reason: string; at: number } | undefined
+  let damageCount = 0
+  let lastError: { reason: string; at: number } | undefined
 
   const log = `${filename}-wal`
-  const placeNow = (): Place => ({ file: identityOf(filename), log: identityOf(log) })
+  const currentIdentity = (): FileIdentity => ({ file: identityOf(filename), log: identityOf(log) })
 
   /** Throws where the name stands for another file than the connections have open, and has them closed. */
-  function demandInPlace() {
-    if (closing) throw new Unusable('is being opened anew')
+  function assertInPlace() {
+    if (closing) throw new UnusableDatabase('is being opened anew')
     if (!opened) return
-    const now = placeNow()
+    const now = currentIdentity()
     if (isSame(now, opened)) return
     // Of a file that was empty the log is made with the first write.
-    if (opened.log === nothing && now.file === opened.file) {
+    if (opened.log === noFile && now.file === opened.file) {
       opened = now
       return
     }
-    former = { ...opened, logMade: madeAt(log) }
+    previous = { ...opened, logCreatedAt: createdAt(log) }
     opened = undefined
     // What cannot be closed is not used again, either.
     closing = closeAll()
@@ -48,32 +48,32 @@ export function databaseFile(filename: string, closeAll: () => Promise<void>) {
       .finally(() => {
         closing = undefined
       })
-    throw new Unusable(wrongWith(now, former))
+    throw new UnusableDatabase(describeReplacement(now, previous))
   }
 
-  let isLookedAt = false
+  let isChecked = false
 
   /** The same before a connection is taken: of all that are taken in one turn of the event loop the first one looks. */
-  function demandInPlaceOnce() {
-    if (isLookedAt && opened && !closing) return
-    demandInPlace()
-    isLookedAt = true
+  function assertInPlaceOncePerTick() {
+    if (isChecked && opened && !closing) return
+    assertInPlace()
+    isChecked = true
     setImmediate(() => {
-      isLookedAt = false
+      isChecked = false
     })
   }
 
   /** Opens a connection, if the file is one to be worked with. */
-  async function admit<C extends object>(
+  async function openConnection<C extends object>(
     open: () => Promise<C>,
     close: (connection: C) => Promise<unknown>,
   ): Promise<C> {
-    demandInPlace()
-    const before = placeNow()
-    if (before.file === nothing) throw new Unusable('is gone')
-    if (!opened) await demandUsable(before)
+    assertInPlace()
+    const before = currentIdentity()
+    if (before.file === noFile) throw new UnusableDatabase('is gone')
+    if (!opened) await assertUsable(before)
     const connection = await open()
-    const now = placeNow()
+    const now = currentIdentity()
     if (!closing && now.file === before.file) {
       // Not before it was opened: the log may be made by that.
       opened ??= now
@@ -83,32 +83,34 @@ export function databaseFile(filename: string, closeAll: () => Promise<void>) {
       }
     }
     await close(connection)
-    demandInPlace()
-    throw new Unusable('has changed while it was opened')
+    assertInPlace()
+    throw new UnusableDatabase('has changed while it was opened')
   }
 
-  async function demandUsable(now: Place) {
+  async function assertUsable(now: FileIdentity) {
     // SQLite would read it as the new file's own, and write what it holds into that (https://sqlite.org/howtocorrupt.html, section 1.4).
-    const isFormerLog = former && former.log === now.log && former.logMade === madeAt(log) && sizeOf(log) > 0n
-    if (isFormerLog && former?.file !== now.file) {
-      throw new Unusable('was replaced, and the log of the former one is still beside it')
+    const isStaleLog =
+      previous && previous.log === now.log && previous.logCreatedAt === createdAt(log) && sizeOf(log) > 0n
+    if (isStaleLog && previous?.file !== now.file) {
+      throw new UnusableDatabase('was replaced, and the log of the former one is still beside it')
     }
-    const found = await examine(filename)
-    if (found === 'foreign' || (found === 'empty' && !mayBeEmpty)) throw new Unusable('is not one of this program')
+    const found = await inspectFile(filename)
+    if (found === 'foreign' || (found === 'empty' && !mayBeEmpty))
+      throw new UnusableDatabase('is not one of this program')
   }
 
-  function notice(error: unknown) {
-    if (isDamage(error)) damages++
-    const reason = ailmentIn(error)
-    if (reason) trouble = { reason, at: performance.now() }
+  function recordError(error: unknown) {
+    if (isDamage(error)) damageCount++
+    const reason = healthErrorOf(error)
+    if (reason) lastError = { reason, at: performance.now() }
   }
 
   return {
-    demandInPlace,
-    demandInPlaceOnce,
-    admit,
+    assertInPlace,
+    assertInPlaceOncePerTick,
+    openConnection,
     /** Before a connection is closed. */
-    dismiss(connection: object) {
+    forgetConnection(connection: object) {
       connections.delete(connection)
       // The last one takes the log away, and the next one makes another.
       if (connections.size === 0) opened = undefined
@@ -118,34 +120,34 @@ export function databaseFile(filename: string, closeAll: () => Promise<void>) {
       mayBeEmpty = true
     },
     /** How often it was found damaged. A connection that read pages before may have kept wrong ones. */
-    damages: () => damages,
+    damageCount: () => damageCount,
     /** Takes note of what an error says about the file. */
-    notice,
-    noticing: <T>(work: Promise<T>): Promise<T> =>
+    recordError,
+    recordingErrors: <T>(work: Promise<T>): Promise<T> =>
       work.catch((error: unknown) => {
-        notice(error)
+        recordError(error)
         throw error
       }),
     /** What is known against the file, as "is damaged". */
-    async ailment(): Promise<string | undefined> {
-      demandInPlace()
-      if (identityOf(filename) === nothing) return 'is gone'
-      if (trouble && performance.now() - trouble.at < remembered) return trouble.reason
+    async checkHealth(): Promise<string | undefined> {
+      assertInPlace()
+      if (identityOf(filename) === noFile) return 'is gone'
+      if (lastError && performance.now() - lastError.at < errorLifetime) return lastError.reason
       const { bavail, bsize } = await statfs(dirname(filename))
-      return bavail * bsize < leastRoom ? 'has no room left on its disk' : undefined
+      return bavail * bsize < minFreeSpace ? 'has no room left on its disk' : undefined
     },
     /** When no connection is being closed. */
-    settled: async () => closing,
+    whenClosed: async () => closing,
   }
 }
 
 /** Milliseconds: what has failed may do again by then. Callers are told to come back after as long. */
-const remembered = 5000
+const errorLifetime = 5000
 
 /** Bytes that the largest write of a request may take in the log. */
-const leastRoom = 2 ** 20
+const minFreeSpace = 2 ** 20
 
-const nothing = ''
+const noFile = ''
 
 function statOf(path: string): BigIntStats | undefined {
   try {
@@ -158,28 +160,28 @@ function statOf(path: string): BigIntStats | undefined {
 
 function identityOf(path: string): string {
   const found = statOf(path)
-  return found ? `${found.dev}:${found.ino}` : nothing
+  return found ? `${found.dev}:${found.ino}` : noFile
 }
 
-const madeAt = (path: string) => statOf(path)?.birthtimeNs
+const createdAt = (path: string) => statOf(path)?.birthtimeNs
 const sizeOf = (path: string) => statOf(path)?.size ?? 0n
 
-const isSame = (one: Place, other: Place) => one.file === other.file && one.log === other.log
+const isSame = (one: FileIdentity, other: FileIdentity) => one.file === other.file && one.log === other.log
 
-function wrongWith(now: Place, opened: Place): string {
-  if (now.file === nothing) return 'is gone'
+function describeReplacement(now: FileIdentity, opened: FileIdentity): string {
+  if (now.file === noFile) return 'is gone'
   if (now.file !== opened.file) return 'was replaced by another file'
   return 'has lost its log, the file beside it that ends in -wal'
 }
 
 /** What a file holds, told without changing a byte of it: nothing yet, a database of this program, or another's. */
-export async function examine(filename: string): Promise<'empty' | 'own' | 'foreign'> {
-  const sql = openUnknown(filename, identityOf(`${filename}-wal`) !== nothing)
+export async function inspectFile(filename: string): Promise<'empty' | 'own' | 'foreign'> {
+  const sql = openForInspection(filename, identityOf(`${filename}-wal`) !== noFile)
   try {
     const rows: { name: string }[] = await sql.raw("select name from sqlite_schema where type = 'table'")
     const tables = new Set(rows.map(({ name }) => name).filter((name) => !name.startsWith('sqlite_')))
     if (tables.isSupersetOf(ownTables)) return 'own'
-    return tables.isSubsetOf(firstTables) ? 'empty' : 'foreign'
+    return tables.isSubsetOf(migrationTables) ? 'empty' : 'foreign'
   } finally {
     await sql.destroy()
   }
@@ -188,4 +190,4 @@ export async function examine(filename: string): Promise<'empty' | 'own' | 'fore
 /** Other programs, too, have their migrations by knex. */
 const ownTables = new Set(['knex_migrations', 'apps', 'audit'])
 /** What knex makes before the first migration, which may have been stopped there. */
-const firstTables = new Set(['knex_migrations', 'knex_migrations_lock'])
+const migrationTables = new Set(['knex_migrations', 'knex_migrations_lock'])

@@ -1,10 +1,10 @@
 /** Why there is nothing to be done with the file now, as "is gone". */
-export class Unusable extends Error {
-  override readonly name = 'Unusable'
+export class UnusableDatabase extends Error {
+  override readonly name = 'UnusableDatabase'
 }
 
 /** What SQLite's result codes say against the file itself, in words for operators. */
-const ailments = new Map([
+const healthErrors = new Map([
   ['SQLITE_CORRUPT', 'is damaged'],
   ['SQLITE_NOTADB', 'is damaged'],
   ['SQLITE_FULL', 'has no room left on its disk'],
@@ -13,7 +13,7 @@ const ailments = new Map([
 
 /** The codes (https://sqlite.org/rescode.html) that pass by themselves or when an operator acts. */
 const unavailableCodes = new Set([
-  ...ailments.keys(),
+  ...healthErrors.keys(),
   'SQLITE_BUSY',
   'SQLITE_LOCKED',
   'SQLITE_CANTOPEN',
@@ -30,22 +30,22 @@ export const isDamage = (error: unknown) => ['SQLITE_CORRUPT', 'SQLITE_NOTADB'].
 /** Others write for longer than a statement waits. */
 export const isBusy = (error: unknown) => codeOf(error) === 'SQLITE_BUSY'
 
-export const ailmentIn = (error: unknown): string | undefined => ailments.get(codeOf(error))
+export const healthErrorOf = (error: unknown): string | undefined => healthErrors.get(codeOf(error))
 
 export function isUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false
-  if (error instanceof Unusable || unavailableCodes.has(codeOf(error))) return true
+  if (error instanceof UnusableDatabase || unavailableCodes.has(codeOf(error))) return true
   // knex: no connection came free in time, or the pool is closed.
   return error.name === 'KnexTimeoutError' || error.message.startsWith('Unable to acquire a connection')
 }
 
-export const reasonOf = (error: unknown): string | undefined =>
-  error instanceof Unusable
+export const describeError = (error: unknown): string | undefined =>
+  error instanceof UnusableDatabase
     ? `it ${error.message}`
     : error instanceof Error
       ? /SQLITE_[A-Z]+: (.+)/.exec(error.message)?.[1]
       : undefined
 
 /** `table.column` of the unique constraint that the error says was violated, if it says that. */
-export const violatedUnique = (error: unknown): string | undefined =>
+export const findViolatedColumn = (error: unknown): string | undefined =>
   error instanceof Error ? /UNIQUE constraint failed: ([\w.]+)/.exec(error.message)?.[1] : undefined

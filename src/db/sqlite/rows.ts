@@ -1,11 +1,11 @@
 import type { Knex } from 'knex'
-import { slices } from '../../util/chunk.ts'
-import { Json } from '../../util/json.ts'
-import { spending } from '../../util/timing.ts'
+import { chunk } from '../../util/chunk.ts'
+import { SerializedJson } from '../../util/json.ts'
+import { measure } from '../../util/timing.ts'
 import type { Connection, NewRow } from '../dialect.ts'
 import type { AppRow } from '../tables.ts'
-import { violatedUnique } from './errors.ts'
-import { type DriverConnection, rowsFrom } from './statements.ts'
+import { findViolatedColumn } from './errors.ts'
+import { type DriverConnection, selectRows } from './statements.ts'
 
 /** Past knex, which would look for placeholders of its own in the text, and copy the values, at each request. */
 export const select =
@@ -13,7 +13,7 @@ export const select =
   async <Row>(statement: string, values: (string | number)[]) => {
     const connection: DriverConnection = await sql.client.acquireConnection()
     try {
-      return await spending('sql', () => rowsFrom<Row>(connection, statement, values))
+      return await measure('sql', () => selectRows<Row>(connection, statement, values))
     } finally {
       sql.client.releaseConnection(connection)
     }
@@ -23,20 +23,20 @@ export const select =
  * Rows in a statement. In case it fails SQLite keeps what each page was that it changes, in memory: of a large catalogue that is
  * nearly one for each row and index (https://sqlite.org/tempfiles.html#statement_journal_files).
  */
-const rowsAtOnce = 250
+const maxRowsPerStatement = 250
 
 /**
  * Rows go in as JSON texts, which costs a fraction of binding each value. `jsonb_each` reads one once, where `json_each`
  * would read each row again for each of its columns (https://sqlite.org/json1.html#the_jsonb_each_table_valued_function).
  * Nobody else writes meanwhile, so what has been looked up is not refused: of several statements none has to be taken back.
  */
-export const insertion =
-  (sql: Knex): Connection['insertion'] =>
+export const prepareInsert =
+  (sql: Knex): Connection['prepareInsert'] =>
   (table, rows) => {
     const columns = Object.keys(rows[0] ?? {}).filter((column) => column !== 'id')
     const values = ['id', ...columns].map((_, index) => `value->>${index}`)
-    const texts = [...slices(namedIdsFirst(rows), rowsAtOnce)].map((some) =>
-      jsonBytes(some.map((row) => valuesOf(row, columns))),
+    const texts = [...chunk(explicitIdsFirst(rows), maxRowsPerStatement)].map((some) =>
+      jsonArrayBytes(some.map((row) => rowValues(row, columns))),
     )
     return async () => {
       for (const json of texts) {
@@ -52,7 +52,7 @@ export const insertion =
  * A JSON array, to be bound and cast to text. Not one string: a single character beyond Latin-1 would make all of it twice as long
  * and ten times as slow to write as bytes.
  */
-export function jsonBytes(values: unknown[]): Buffer {
+export function jsonArrayBytes(values: unknown[]): Buffer {
   const texts = values.map((value) => JSON.stringify(value))
   const bytes = Buffer.allocUnsafeSlow(texts.reduce((length, text) => length + Buffer.byteLength(text) + 1, 2))
   let end = bytes.write('[')
@@ -64,7 +64,7 @@ export function jsonBytes(values: unknown[]): Buffer {
   return bytes.subarray(0, end)
 }
 
-function valuesOf(row: NewRow, columns: string[]) {
+function rowValues(row: NewRow, columns: string[]) {
   const values: unknown[] = [row.id]
   for (const column of columns) values.push(row[column])
   return values
@@ -78,8 +78,8 @@ export const lastId =
     return sequence?.seq ?? 0
   }
 
-export const giveIdsBehind =
-  (sql: Knex): Connection['giveIdsBehind'] =>
+export const advanceIdsTo =
+  (sql: Knex): Connection['advanceIdsTo'] =>
   async (table, id) => {
     // It has no unique key, and a row only of a table that has had one.
     await sql.raw('delete from sqlite_sequence where name = ?', [table])
@@ -87,43 +87,43 @@ export const giveIdsBehind =
   }
 
 /** An id that the table gives could be one that a later row names; one after the greatest that was ever there is not. */
-const namedIdsFirst = (rows: NewRow[]) =>
+const explicitIdsFirst = (rows: NewRow[]) =>
   rows.toSorted((a, b) => Number(a.id === undefined) - Number(b.id === undefined))
 
 /** The ids that the table would give: whoever writes is alone at it, so they need not be asked back. */
-export const newIds =
-  (sql: Knex): Connection['newIds'] =>
-  async (table, wanted) => {
-    let last = wanted.reduce<number>((greatest, id = 0) => Math.max(greatest, id), await lastId(sql)(table))
-    return wanted.map((id) => id ?? ++last)
+export const allocateIds =
+  (sql: Knex): Connection['allocateIds'] =>
+  async (table, requested) => {
+    let last = requested.reduce<number>((greatest, id = 0) => Math.max(greatest, id), await lastId(sql)(table))
+    return requested.map((id) => id ?? ++last)
   }
 
-export const jsonRows: Connection['jsonRows'] = (from, columns, order) => {
-  const object = Object.entries(columns).map(([name, expression]) => `'${name}', ${jsonValue(expression)}`)
+export const jsonSubquery: Connection['jsonSubquery'] = (from, columns, order) => {
+  const object = Object.entries(columns).map(([name, expression]) => `'${name}', ${integerIfWhole(expression)}`)
   return `(select cast(json_group_array(json_object(${object.join(', ')}) ${order}) as blob) from ${from})`
 }
 
 /** The one column whose numbers may have a fraction. */
-const fraction: `apps.${keyof AppRow}` = 'apps.average_rating'
+const fractionalColumn: `apps.${keyof AppRow}` = 'apps.average_rating'
 
 /** Of 4.0 SQLite's JSON is 4.0; any other's here, and so an answer's tag, is of 4. */
-function jsonValue(expression: string): string {
-  if (expression !== fraction) return expression
+function integerIfWhole(expression: string): string {
+  if (expression !== fractionalColumn) return expression
   const whole = `cast(${expression} as integer)`
   return `iif(${expression} = ${whole}, ${whole}, ${expression})`
 }
 
-export const rowsOf: Connection['rowsOf'] = (column) => JSON.parse(String(column))
+export const parseJsonRows: Connection['parseJsonRows'] = (column) => JSON.parse(String(column))
 
 /** The driver makes a Buffer of a blob. */
-export const jsonOf: Connection['jsonOf'] = (column) => new Json(column as Buffer)
+export const rawJsonRows: Connection['rawJsonRows'] = (column) => new SerializedJson(column as Buffer)
 
 /** A statement that fails changes nothing, and the transaction stays as it was (https://sqlite.org/lang_conflict.html, ABORT). */
-export const attempt: Connection['attempt'] = async (statement, meanings) => {
+export const mapUniqueViolation: Connection['mapUniqueViolation'] = async (statement, errors) => {
   try {
     return await statement()
   } catch (error) {
-    const meaning = meanings[violatedUnique(error) ?? '']
-    throw meaning ? meaning() : error
+    const mappedError = errors[findViolatedColumn(error) ?? '']
+    throw mappedError ? mappedError() : error
   }
 }

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import type { SchemaHelpers } from '../dialect.ts'
-import { foundBefore, searchIndex } from './search.ts'
+import { createSearchCache, searchIndex } from './search.ts'
 import { createListTables } from './search-lists.ts'
 
 export const schema: SchemaHelpers = {
@@ -16,10 +16,10 @@ export const schema: SchemaHelpers = {
   async createSearchIndex(sql) {
     await createIndex(sql, 'app_search')
     await createListTables(sql, createIndex)
-    return searchIndex(sql, foundBefore())
+    return searchIndex(sql, createSearchCache())
   },
 
-  async improveSearchIndex(sql) {
+  async upgradeSearchIndex(sql) {
     // Each token in one place, where many writes have left it in several, is looked up in a third of the time.
     await sql.raw("insert into app_search (app_search) values ('optimize')")
     await createListTables(sql, createIndex)

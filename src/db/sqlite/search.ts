@@ -1,11 +1,11 @@
 import type { Knex } from 'knex'
 import { LRUCache } from 'lru-cache'
 import type { Form } from '../../search/terms.ts'
-import type { Order, SearchIndex, SearchQuestion } from '../dialect.ts'
-import { orderBy, passedBy, type Slice, sliceOf } from '../page-slice.ts'
+import type { SearchIndex, SearchQuery, SortOrder } from '../dialect.ts'
+import { estimateScannedRows, nearestSlice, orderBy, type Slice } from '../page-slice.ts'
 import { listed as isListed } from '../tables.ts'
 import { IdSet, idsOf } from './id-set.ts'
-import { jsonBytes } from './rows.ts'
+import { jsonArrayBytes } from './rows.ts'
 import { follow, insert, lookUp, remove, versionOf } from './search-lists.ts'
 import { categoryToken, keyToken, marked, marks, phraseOf, tokensOf } from './tokens.ts'
 
@@ -20,9 +20,9 @@ type Found = {
 }
 
 /** What was found before, for the next page. It serves as long as the index has the version that it had then. */
-export type FoundBefore = LRUCache<string, Found>
+export type SearchCache = LRUCache<string, Found>
 
-export const foundBefore = (): FoundBefore =>
+export const createSearchCache = (): SearchCache =>
   new LRUCache({
     maxSize: 32 * 1024 * 1024,
     sizeCalculation: ({ ranks }, question) =>
@@ -39,8 +39,8 @@ const walkedForFetched = 16
  * The index in FTS5 (https://sqlite.org/fts5.html): a row an app, whose rowid is the app's id. It is asked for phrases alone;
  * what has all of a question's terms, and how well, is found by joining sets of ids.
  */
-export const searchIndex = (sql: Knex, before: FoundBefore): SearchIndex => {
-  async function find(question: SearchQuestion, isRanked: boolean): Promise<Found> {
+export const searchIndex = (sql: Knex, before: SearchCache): SearchIndex => {
+  async function find(question: SearchQuery, isRanked: boolean): Promise<Found> {
     const key = JSON.stringify([question, isRanked])
     const known = before.get(key)
     if (known && known.version === (await versionOf(sql))) return known
@@ -50,7 +50,7 @@ export const searchIndex = (sql: Knex, before: FoundBefore): SearchIndex => {
   }
 
   /** Conditions are looked up some at a time, so that the sets of a long search are never all there at once. */
-  async function findAnew(question: SearchQuestion, isRanked: boolean): Promise<Found> {
+  async function findAnew(question: SearchQuery, isRanked: boolean): Promise<Found> {
     const ways: IdSet[] = []
     const versions = new Set<string | undefined>()
     let among = 0
@@ -80,7 +80,7 @@ export const searchIndex = (sql: Knex, before: FoundBefore): SearchIndex => {
   }
 
   /** A part of few apps, fetched and sorted. */
-  async function sorted({ ranks, take, skip }: FewPart, order: Order): Promise<number[]> {
+  async function sorted({ ranks, take, skip }: FewPart, order: SortOrder): Promise<number[]> {
     const found: { id: number }[] = await sql.raw(
       `select apps.id from json_each(?) as found cross join apps on apps.id = found.value->>0
        ${orderBy(order, 'desc', 'found.value->>1')} limit ? offset ?`,
@@ -90,7 +90,7 @@ export const searchIndex = (sql: Knex, before: FoundBefore): SearchIndex => {
   }
 
   /** A part of many apps: those that are passed on a walk through the order's own index. */
-  async function walked({ apps, slice, passed }: ManyPart, order: Order, categoryId: number | undefined) {
+  async function walked({ apps, slice, passed }: ManyPart, order: SortOrder, categoryId: number | undefined) {
     const inCategory = categoryId === undefined ? '' : 'and apps.category_id = ?'
     const ids: number[] = []
     let { skip } = slice
@@ -116,9 +116,9 @@ export const searchIndex = (sql: Knex, before: FoundBefore): SearchIndex => {
   }
 
   return {
-    entry(documents) {
+    prepareUpsert(documents) {
       const ids = documents.map(({ id }) => id)
-      const rows = jsonBytes(documents.map((document) => [document.id, tokensOf(document)]))
+      const rows = jsonArrayBytes(documents.map((document) => [document.id, tokensOf(document)]))
       return async () => {
         if (ids.length === 0) return
         await insert(sql, 'app_search', rows)
@@ -148,7 +148,7 @@ export const searchIndex = (sql: Knex, before: FoundBefore): SearchIndex => {
           .join(' or ')
       // A range of the vocabulary takes many times as long as one token.
       const found: { key: number }[] = await sql.raw(
-        `select key from json_each(?) where case when value->>'isBeginning'
+        `select key from json_each(?) where case when value->>'isPrefix'
            then ${among((token) => `term >= ${token} and term <= ${token} || char(0x10ffff)`)}
            else ${among((token) => `term = ${token}`)} end`,
         [JSON.stringify(words)],
@@ -178,8 +178,8 @@ function partsOf({ ranks, listed }: Found, limit: number, offset: number): (FewP
     before += size
     if (take <= 0) continue
     wanted -= take
-    const slice = sliceOf(size, take, skip)
-    const passed = passedBy(slice, size, listed)
+    const slice = nearestSlice(size, take, skip)
+    const passed = estimateScannedRows(slice, size, listed)
     const last = parts.at(-1)
     if (passed < size * walkedForFetched) {
       parts.push({ apps, slice, passed })
@@ -210,7 +210,7 @@ const wants: [kinds: string[], isWhole: boolean][] = [
 type Condition = Map<number, string[]>
 
 /** What an app must meet to stand in each rank; in the one there is where they do not matter. The last is all that is found. */
-function conditionsOf({ terms, keys, categoryId }: SearchQuestion, isRanked: boolean): Condition[] {
+function conditionsOf({ terms, keys, categoryId }: SearchQuery, isRanked: boolean): Condition[] {
   const own = isRanked ? wants : wants.slice(-1)
   const first = isRanked ? 1 : 0
   const conditions: Condition[] = terms.map(
@@ -229,13 +229,13 @@ function conditionsOf({ terms, keys, categoryId }: SearchQuestion, isRanked: boo
 function phrasesOf(forms: readonly Form[], mark: string, isWhole: boolean): string[] {
   const phrases = forms.map(({ tokens, extent }) => ({
     text: marked(tokens.join(' '), mark),
-    isBeginning: extent === 'beginning' || (extent === 'either' && !isWhole),
+    isPrefix: extent === 'prefix' || (extent === 'either' && !isWhole),
   }))
   // What begins with another beginning adds nothing to it.
   const needed = phrases.filter(
-    ({ text }) => !phrases.some((other) => other.isBeginning && other.text !== text && text.startsWith(other.text)),
+    ({ text }) => !phrases.some((other) => other.isPrefix && other.text !== text && text.startsWith(other.text)),
   )
-  return needed.map(({ text, isBeginning }) => phraseOf(text, isBeginning))
+  return needed.map(({ text, isPrefix }) => phraseOf(text, isPrefix))
 }
 
 function* inBatches(conditions: Condition[]) {

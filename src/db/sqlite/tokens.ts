@@ -27,4 +27,4 @@ export const tokensOf = (document: SearchDocument & { categoryId: number }) =>
   ].join(' ')
 
 /** An expression of FTS5: a word, words one after the other, or what such begin with. */
-export const phraseOf = (tokens: string, isBeginning: boolean) => `"${tokens}"${isBeginning ? ' *' : ''}`
+export const phraseOf = (tokens: string, isPrefix: boolean) => `"${tokens}"${isPrefix ? ' *' : ''}`

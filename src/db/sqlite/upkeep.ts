@@ -12,7 +12,7 @@ const growth = 1.25
  * Has the lists made where there are apps enough for one, and many more than when they were made. By a process of its own: it
  * keeps a processor busy for a minute among a million apps, and takes memory that it gives back.
  */
-export function upkeepOf(filename: string, reader: Knex): Engine['upkeep'] {
+export function upkeepOf(filename: string, reader: Knex): Engine['maintain'] {
   let seen: string | undefined
   return async (signal) => {
     const { isDue, progress } = await reader.transaction((sql) => look(sql, seen))
