@@ -43,7 +43,7 @@ test('README has every variable of the environment, and no other', () => {
 test.for<[page: string, writes: RegExp, refusedKeys: RegExp]>([
   ['README.md', /^\| `WRITE_LIMIT` +\| `(.+?)`/m, /^\| `REFUSED_KEY_LIMIT` +\| `(.+?)`/m],
   ['docs/operating.md', /^\| `WRITE_LIMIT` +\| (\d+)/m, /^\| `REFUSED_KEY_LIMIT` +\| (\d+)/m],
-  ['docs/clients.md', /a developer writes ([\d,]+) times a minute/, /an address brings ([\d,]+) keys/],
+  ['docs/clients.md', /may write ([\d,]+) times a minute/, /may send ([\d,]+) requests with a refused key/],
   [
     'openapi/introduction.md',
     /^\| Writes by one developer +\| ([\d,]+) a minute/m,
