@@ -46,12 +46,12 @@ export const items = (size: number): string[] => randomFrom(3).shuffled(upTo(siz
 export const missingItem = '/apps/999999999'
 
 /**
- * Words by how frequent they are. Of a hundred apps the commonest are in 99 to 6, the middling in 6 to 0.7, and the rare in 1 of
+ * Words by how frequent they are. Of a hundred apps the common are in 99 to 6, the medium in 6 to 0.7, and the rare in 1 of
  * 1,500 and fewer.
  */
 const words = {
-  commonest: vocabulary.slice(0, 100),
-  middling: vocabulary.slice(100, 1000),
+  common: vocabulary.slice(0, 100),
+  medium: vocabulary.slice(100, 1000),
   rare: vocabulary.slice(10_000),
 }
 

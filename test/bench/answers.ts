@@ -53,7 +53,7 @@ function casesOf({ compared, rounds }: Scale): Case[] {
   return [
     { name: 'hot list', by: all, addresses: () => [hotList] },
     { name: 'hot item', by: all, addresses: () => [hotItem] },
-    { name: 'hot list, written', by: ['service'], addresses: () => [hotList], written: true },
+    { name: 'hot list + writes', by: ['service'], addresses: () => [hotList], written: true },
     { name: 'cold list', by: reading, addresses: (round) => lists[round] ?? [], once: true },
     { name: 'cold item', by: reading, addresses: (round) => apps[round] ?? [], once: true },
     { name: 'not found', by: reading, addresses: () => [missingItem], status: 404 },
@@ -71,7 +71,7 @@ async function assertSameResponses({ service, fastify }: Servers) {
   ]
   for (const target of [...lists.map((query) => `/apps${query}`), hotItem, '/apps/2', missingItem]) {
     const [ours, theirs] = await Promise.all([get(service.origin, target), get(fastify.origin, target)])
-    deepStrictEqual(contentOf(theirs), contentOf(ours), `${target} is answered otherwise by a peer`)
+    deepStrictEqual(contentOf(theirs), contentOf(ours), `a peer's response to ${target} differs from the service's`)
   }
 }
 
@@ -110,9 +110,9 @@ async function whileWriting<T>(databaseFile: string, work: () => Promise<T>): Pr
   const writer = fork(`${import.meta.dirname}/writer.ts`, [databaseFile])
   const exited = once(writer, 'exit')
   try {
-    await Promise.race([once(writer, 'message'), exited.then(() => Promise.reject(new Error('the writer ended')))])
+    await Promise.race([once(writer, 'message'), exited.then(() => Promise.reject(new Error('the writer exited')))])
     const result = await work()
-    if (writer.exitCode !== null) throw new Error(`the writer ended with ${writer.exitCode}`)
+    if (writer.exitCode !== null) throw new Error(`the writer exited with ${writer.exitCode}`)
     return result
   } finally {
     writer.kill()
@@ -144,7 +144,7 @@ async function sectionOf(
   ])
   const of = (name: string) => {
     const found = cases.find((one) => one.name === name)
-    if (!found) throw new Error(`there is no case ${name}`)
+    if (!found) throw new Error(`no case ${name}`)
     return found
   }
   const ratio = (name: string, other: string, peer: Name) =>
@@ -156,22 +156,22 @@ async function sectionOf(
     unit: 'ratio',
   })
   const musts = [
-    must('hot list : node:http', ratio('hot list', 'hot list', 'bare'), 0.5),
-    must('hot item : node:http', ratio('hot item', 'hot item', 'bare'), 0.5),
-    must('hot list, written : hot list', ratio('hot list, written', 'hot list', 'service'), 0.8),
-    must('cold list : fastify', ratio('cold list', 'cold list', 'fastify'), 0.8),
-    must('cold item : fastify', ratio('cold item', 'cold item', 'fastify'), 0.4),
+    must('hot list / node:http', ratio('hot list', 'hot list', 'bare'), 0.5),
+    must('hot item / node:http', ratio('hot item', 'hot item', 'bare'), 0.5),
+    must('hot list + writes / hot list', ratio('hot list + writes', 'hot list', 'service'), 0.8),
+    must('cold list / fastify', ratio('cold list', 'cold list', 'fastify'), 0.8),
+    must('cold item / fastify', ratio('cold item', 'cold item', 'fastify'), 0.4),
   ]
   if (memory !== undefined) {
     const values = [memory / 2 ** 20]
-    musts.push({ what: 'memory of the server afterwards', values, bound: { atMost: 350 }, unit: 'mebibytes' })
+    musts.push({ what: 'server memory after the loads', values, bound: { atMost: 350 }, unit: 'mebibytes' })
   }
   const cores = cases.flatMap((one) =>
     [...(results.get(one)?.values() ?? [])].map((all) => median(all.map(({ cores }) => cores))),
   )
   return {
-    title: `Answers a second, ${compared.toLocaleString('en')} apps`,
-    text: `Asking took at most ${Math.max(...cores).toFixed(2)} of a core.`,
+    title: `Throughput in requests per second, ${compared.toLocaleString('en')} apps`,
+    text: `The load generator used at most ${Math.max(...cores).toFixed(2)} of a core.`,
     tables: [{ head: ['', ...Object.values(names), 'p99 of this service'], rows }],
     musts,
     plots: [

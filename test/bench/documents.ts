@@ -5,7 +5,7 @@ import { type Section, sectionText } from './report.ts'
 /** Puts what was measured into docs/: figures between two marks, each plot and each page as a file of its own. */
 
 const docs = `${import.meta.dirname}/../../docs`
-const marks = ['<!-- measured -->', '<!-- end of what was measured -->'] as const
+const marks = ['<!-- begin measured -->', '<!-- end measured -->'] as const
 
 export function writeDocuments(machine: string, sections: readonly Section[]) {
   const folder = join(docs, 'performance')
@@ -22,7 +22,7 @@ export function writeDocuments(machine: string, sections: readonly Section[]) {
 function withLinks(section: Section): string {
   const plots = section.plots.map(({ name, title }) => `![${title}](performance/${name}.svg)`)
   const page = section.page
-    ? [`Each statement with its plan: [${section.page.name}](performance/${section.page.name}.md).`]
+    ? [`The plan of each statement: [${section.page.name}](performance/${section.page.name}.md).`]
     : []
   return [sectionText(section), ...plots, ...page].join('\n\n')
 }
@@ -30,6 +30,6 @@ function withLinks(section: Section): string {
 function between(text: string, measured: string): string {
   const [before, rest] = text.split(marks[0])
   const after = rest?.split(marks[1])[1]
-  if (before === undefined || after === undefined) throw new Error('docs/performance.md has lost its marks')
+  if (before === undefined || after === undefined) throw new Error(`docs/performance.md lacks ${marks.join(' or ')}`)
   return `${before}${marks[0]}\n\n${measured}\n\n${marks[1]}${after}`
 }

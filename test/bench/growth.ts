@@ -33,7 +33,7 @@ function kindsOf({ sizes, rounds, timed }: Scale): Kind[] {
   const some = (addresses: readonly string[] = []) => addresses.slice(0, timed)
   return [
     { name: 'first page, cold', addresses: (_, round) => some(first[round]) },
-    { name: 'page in the middle, cold', addresses: (size, round) => some(late.get(size)?.[round]) },
+    { name: 'middle page, cold', addresses: (size, round) => some(late.get(size)?.[round]) },
     { name: 'one app, cold', addresses: (size, round) => some(apps.get(size)?.[round]) },
     { name: 'first page, hot', addresses: () => Array.from({ length: timed }, () => hotList) },
   ]
@@ -78,16 +78,16 @@ async function sectionOf(kinds: Kind[], results: Results, { sizes }: Scale): Pro
   const points = kinds.flatMap((kind) => sizes.map((size) => ({ what: kind.name, size, milliseconds: of(kind, size) })))
   const [firstPage] = kinds
   return {
-    title: 'One answer, by the size of the catalogue',
-    tables: [{ head: ['', ...sizes.map((size) => `${size.toLocaleString('en')} apps`), 'last : first'], rows }],
+    title: 'Latency by catalogue size',
+    tables: [{ head: ['', ...sizes.map((size) => `${size.toLocaleString('en')} apps`), 'largest / smallest'], rows }],
     musts: [
       {
-        what: `first page, cold, ${largest.toLocaleString('en')} : ${smallest.toLocaleString('en')}`,
+        what: `first page, cold, ${largest.toLocaleString('en')} / ${smallest.toLocaleString('en')}`,
         values: firstPage ? growth(firstPage) : [],
         bound: { atMost: 1.2 },
         unit: 'ratio',
       },
     ],
-    plots: [await growthPlot('growth', 'One answer, by the size of the catalogue', points)],
+    plots: [await growthPlot('growth', 'Latency by catalogue size', points)],
   }
 }

@@ -29,7 +29,7 @@ export async function measureImports(folder: string, { imports }: Scale): Promis
     title: 'Import',
     tables: [
       {
-        head: ['apps a second', 'bare INSERT … SELECT', 'apps-service import', 'its memory at most'],
+        head: ['apps per second', 'bare INSERT … SELECT', 'apps-service import', 'peak memory of the import'],
         rows: measured.map(({ apps, perSecond, bare, mebibytes }) => [
           named(apps),
           figure(bare, 'perSecond'),
@@ -40,13 +40,13 @@ export async function measureImports(folder: string, { imports }: Scale): Promis
     ],
     musts: measured.flatMap(({ apps, perSecond, bare, mebibytes }): Target[] => [
       {
-        what: `import : bare inserts, ${named(apps)}`,
+        what: `import / bare inserts, ${named(apps)}`,
         values: ratios(perSecond, bare),
         bound: { atLeast: 0.5 },
         unit: 'ratio',
       },
       {
-        what: `memory of the import, ${named(apps)}`,
+        what: `peak memory of the import, ${named(apps)}`,
         values: mebibytes,
         bound: { atMost: 256 },
         unit: 'mebibytes',
@@ -76,7 +76,7 @@ async function measure(apps: number, rounds: number, folder: string): Promise<Me
 
     await emptyDatabase(target)
     measured.bare.push(apps / (await insertInto(target, ready, tokens)))
-    deepStrictEqual(await countsIn(target), await countsIn(ready), 'the bare inserts have put in other rows')
+    deepStrictEqual(await countsIn(target), await countsIn(ready), 'the bare inserts wrote different rows')
   }
   return measured
 }
@@ -147,7 +147,7 @@ async function importInto(
   }, 100)
   const [code] = await once(child, 'exit')
   clearInterval(looking)
-  if (code !== 0) throw new Error(`the import ended with ${code}: ${await said}`)
+  if (code !== 0) throw new Error(`the import exited with ${code}: ${await said}`)
   return { seconds: (performance.now() - started) / 1000, memory }
 }
 

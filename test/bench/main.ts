@@ -48,7 +48,7 @@ for (const [, measure] of wanted) {
   sections.push(section)
 }
 if (name === 'full' && named.length === 0) writeDocuments(description, sections)
-else print('This was a look: docs/performance.md is as it was.')
+else print('Not a full run: docs/performance.md is unchanged.')
 
 function isScale(text: string): text is keyof typeof scales {
   return Object.hasOwn(scales, text)
@@ -59,7 +59,9 @@ async function makeCatalogues(): Promise<Catalogues> {
   for (const size of scale.sizes) {
     const started = performance.now()
     bySize.set(size, await catalogueFile(env.BENCH_FOLDER || folder, size))
-    print(`${size.toLocaleString('en')} apps are there after ${((performance.now() - started) / 1000).toFixed(0)} s.`)
+    print(
+      `Created a catalogue of ${size.toLocaleString('en')} apps in ${((performance.now() - started) / 1000).toFixed(0)} s.`,
+    )
   }
   const file = (size: number) => bySize.get(size) ?? ''
   return { bySize, compared: file(scale.compared), largest: file(Math.max(...scale.sizes)) }
@@ -70,7 +72,7 @@ async function describeMachine(databaseFile: string): Promise<string> {
     read(({ select }) => select<{ version: string }>('select sqlite_version() as version', [])),
   )
   const memory = `${Math.round(totalmem() / 2 ** 30)} GiB`
-  return `${cpus().length} cores, ${memory}; Node ${versions.node}; SQLite ${row?.version}, in node:sqlite ${versions.sqlite}; load by ${loader}.`
+  return `${cpus().length} cores, ${memory}; Node ${versions.node}; SQLite ${row?.version}, in node:sqlite ${versions.sqlite}; load generator: ${loader}.`
 }
 
 function print(text: string) {

@@ -49,7 +49,7 @@ function readsOf(size: number): Case[] {
   })
   const searches = {
     'rare word': words.rare,
-    'middling word': vocabulary[400],
+    'medium word': vocabulary[400],
     'common word': words.common,
     'one letter': 's',
     'two words': `${vocabulary[100]} ${vocabulary[200]}`,

@@ -12,7 +12,7 @@ const width = 640
 const config = { background: 'white', font: 'sans-serif', view: { stroke: 'transparent' }, legend: { labelLimit: 0 } }
 
 export const throughputPlot = (bars: readonly Bar[]) =>
-  plot('throughput', 'Requests answered a second', {
+  plot('throughput', 'Requests per second', {
     width,
     height: { step: 14 },
     data: { values: bars.map(({ perSecond, ...bar }) => ({ ...bar, ...spread(perSecond) })) },
@@ -24,7 +24,7 @@ export const throughputPlot = (bars: readonly Bar[]) =>
       {
         mark: 'bar',
         encoding: {
-          x: { field: 'middle', type: 'quantitative', title: 'requests a second', axis: { format: ',d' } },
+          x: { field: 'middle', type: 'quantitative', title: 'requests/second', axis: { format: ',d' } },
           color: { field: 'server', type: 'nominal', sort: null, title: null, legend: { orient: 'top' } },
         },
       },

@@ -50,7 +50,7 @@ export function targetTable(musts: readonly Target[]): Table {
         : [`≤ ${figure([bound.atMost], unit)}`, value <= bound.atMost]
     return [what, figure(values, unit), must, isMet ? 'yes' : '**no**']
   })
-  return { head: ['what must be', 'measured', 'must', 'met'], rows }
+  return { head: ['target', 'measured', 'bound', 'met'], rows }
 }
 
 export function tableText({ head, rows }: Table): string {

@@ -11,9 +11,9 @@ import { median, quantile } from './statistics.ts'
  * an answer may be kept, so the third shows a kept one. In each round the servers begin anew.
  */
 
-const repetitions = ['cold, count included', 'asked again', 'asked a third time'] as const
+const repetitions = ['cold, with the count', 'second time', 'third time'] as const
 
-/** Milliseconds of each of the searches, of a turn, in a round. */
+/** Milliseconds of each of the searches, by repetition, in a round. */
 type Times = Map<number, number[][][]>
 
 export async function measureSearches(files: Map<number, string>, folder: string, scale: Scale): Promise<Section> {
@@ -21,7 +21,7 @@ export async function measureSearches(files: Map<number, string>, folder: string
   const times: Times = new Map([...files.keys()].map((size) => [size, repetitions.map(() => [])]))
   for (let round = 0; round < scale.searchRounds; round++) {
     for (const [size, file] of files) {
-      for (const [turn, ofTurn] of (await ask(asked, file, folder)).entries()) times.get(size)?.[turn]?.push(ofTurn)
+      for (const [repetition, ofTurn] of (await ask(asked, file, folder)).entries()) times.get(size)?.[repetition]?.push(ofTurn)
     }
   }
   return await sectionOf(asked, times, scale)
@@ -41,8 +41,8 @@ async function ask(asked: Search[], file: string, folder: string): Promise<numbe
 }
 
 async function sectionOf(asked: Search[], times: Times, { sizes }: Scale): Promise<Section> {
-  const of = (size: number, turn: (typeof repetitions)[number], kind?: WordKind) =>
-    (times.get(size)?.[repetitions.indexOf(turn)] ?? []).map((round) =>
+  const of = (size: number, repetition: (typeof repetitions)[number], kind?: WordKind) =>
+    (times.get(size)?.[repetitions.indexOf(repetition)] ?? []).map((round) =>
       kind === undefined ? round : round.filter((_, index) => asked[index]?.kind === kind),
     )
   const middle = (rounds: number[][]) => rounds.map(median)
@@ -50,9 +50,9 @@ async function sectionOf(asked: Search[], times: Times, { sizes }: Scale): Promi
 
   const largest = sizes.at(-1) ?? 0
   const named = sizes.map((size) => `${size.toLocaleString('en')} apps`)
-  const bySize = repetitions.flatMap((turn) => [
-    [`${turn}, p50`, ...sizes.map((size) => figure(middle(of(size, turn)), 'milliseconds'))],
-    [`${turn}, p99`, ...sizes.map((size) => figure(worst(of(size, turn)), 'milliseconds'))],
+  const bySize = repetitions.flatMap((repetition) => [
+    [`${repetition}, p50`, ...sizes.map((size) => figure(middle(of(size, repetition)), 'milliseconds'))],
+    [`${repetition}, p99`, ...sizes.map((size) => figure(worst(of(size, repetition)), 'milliseconds'))],
   ])
   const byKind = wordKinds.map((kind) => [
     `${kind} words`,
@@ -62,7 +62,7 @@ async function sectionOf(asked: Search[], times: Times, { sizes }: Scale): Promi
   const points = sizes.flatMap((size) => [
     { what: 'p50, cold', size, milliseconds: middle(of(size, repetitions[0])) },
     { what: 'p99, cold', size, milliseconds: worst(of(size, repetitions[0])) },
-    { what: 'p50, asked again', size, milliseconds: middle(of(size, repetitions[1])) },
+    { what: 'p50, second time', size, milliseconds: middle(of(size, repetitions[1])) },
   ])
   const must = (what: string, values: number[], atMost: number) =>
     ({
@@ -80,8 +80,8 @@ async function sectionOf(asked: Search[], times: Times, { sizes }: Scale): Promi
     musts: [
       must('search, p50', middle(of(largest, repetitions[0])), 15),
       must('search, p99', worst(of(largest, repetitions[0])), 60),
-      must('search, asked again, p50', middle(of(largest, repetitions[1])), 1),
+      must('search, second time, p50', middle(of(largest, repetitions[1])), 1),
     ],
-    plots: [await growthPlot('search', 'A search, by the size of the catalogue', points)],
+    plots: [await growthPlot('search', 'Search latency by catalogue size', points)],
   }
 }

@@ -15,12 +15,12 @@ type Start = { name: string; command: string[]; isServer: boolean; must?: number
 
 const starts: Start[] = [
   {
-    name: 'node src/apps-service.js serve, to the first answer',
+    name: 'node src/apps-service.js serve, to the first response',
     command: [...byNode, 'serve'],
     isServer: true,
     must: 0.5,
   },
-  { name: 'npx apps-service serve, to the first answer', command: [...byNpx, 'serve'], isServer: true },
+  { name: 'npx apps-service serve, to the first response', command: [...byNpx, 'serve'], isServer: true },
   {
     name: 'node src/apps-service.js category list',
     command: [...byNode, 'category', 'list'],
@@ -28,7 +28,7 @@ const starts: Start[] = [
     must: 0.25,
   },
   { name: 'npx apps-service category list', command: [...byNpx, 'category', 'list'], isServer: false },
-  { name: 'node with nothing to do', command: [process.execPath, '--eval', ''], isServer: false },
+  { name: 'node, empty program', command: [process.execPath, '--eval', ''], isServer: false },
 ]
 
 export async function measureStarts(databaseFile: string, { starts: rounds }: Scale): Promise<Section> {
@@ -72,7 +72,7 @@ async function secondsOf({ command: [file = '', ...args], isServer }: Start, dat
   const exited = once(child, 'exit')
   if (!isServer) {
     const [code] = await exited
-    if (code !== 0) throw new Error(`${file} ${args.join(' ')} ended with ${code}`)
+    if (code !== 0) throw new Error(`${file} ${args.join(' ')} exited with ${code}`)
     return (performance.now() - started) / 1000
   }
   await answering(`http://127.0.0.1:${port}`, child)
