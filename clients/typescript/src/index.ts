@@ -14,12 +14,12 @@ type Result<Data, Error> =
   | { data: Data; error?: never; response: Response }
   | { data?: never; error: Error; response: Response }
 
-/** What the service refused, and why: `data.code`, and what else comes with that. */
+/** An error response: its message, its status, and its data with `data.code`. */
 export class AppsError<Data extends { code: string } = { code: string }> extends Error {
   override readonly name = 'AppsError'
   readonly status: number
   readonly data: Data
-  /** To be told to the operators. */
+  /** For reports to the operators. */
   readonly requestId: string | null
 
   constructor(message: string, data: Data, { status, headers }: Response) {
@@ -30,33 +30,33 @@ export class AppsError<Data extends { code: string } = { code: string }> extends
   }
 }
 
-/** The data of an answer; throws an AppsError where the service refused. */
+/** Returns the data of a response; throws an AppsError if it is an error. */
 export function dataOf<Success extends Envelope, Error extends Failure>(
   result: Result<Success, Error>,
 ): Success['data'] {
   const { data, error, response } = result
   if (data !== undefined) return data.data
-  // A proxy before the service answers in no envelope.
-  if (error?.data?.code === undefined) throw new Error(`The service answered ${response.status}.`)
+  // A proxy in front of the service does not use the envelope.
+  if (error?.data?.code === undefined) throw new Error(`The service responded with status ${response.status}.`)
   throw new AppsError(error.message, error.data, response)
 }
 
 export type AppsClient = Client<paths> & {
-  /** The apps of all pages, each page asked for when it is reached. */
+  /** All apps of a list; each page is requested when the iteration reaches it. */
   allApps: (query?: Omit<ListQuery, 'page'>) => AsyncGenerator<AppSummary, void>
 }
 
 export type Options = {
-  /** How often a request is sent again that was answered 429 or 503; 3 by itself. */
+  /** How often a request is repeated after a 429 or 503. Default: 3. */
   retries?: number
 }
 
-/** A client of the service at an address; without a key it reads. */
+/** Creates a client of the service at a base URL. Without a key it can only read. */
 export function createClient(baseUrl: string, key?: string, { retries = 3 }: Options = {}): AppsClient {
   const client = createFetchClient<paths>({
     baseUrl,
     headers: key === undefined ? {} : { Authorization: `Bearer ${key}` },
-    fetch: (request) => fetchPatiently(request, retries),
+    fetch: (request) => fetchWithRetries(request, retries),
   })
   async function* allApps(query: Omit<ListQuery, 'page'> = {}) {
     for (let page = 1, pages = 1; page <= pages; page++) {
@@ -68,8 +68,8 @@ export function createClient(baseUrl: string, key?: string, { retries = 3 }: Opt
   return { ...client, allApps }
 }
 
-/** Nothing was done where the answer is 429, nor where it is 503; both say how long to wait. */
-async function fetchPatiently(request: Request, retries: number): Promise<Response> {
+/** Repeats requests that got a 429 or 503: the service did nothing yet, and `Retry-After` says how long to wait. */
+async function fetchWithRetries(request: Request, retries: number): Promise<Response> {
   for (let left = retries; ; left--) {
     const response = await fetch(request.clone())
     const seconds = Number(response.headers.get('Retry-After'))
