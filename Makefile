@@ -1,7 +1,7 @@
 .DEFAULT_GOAL := help
 export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 
-# What npm itself writes when it has installed the lock file.
+# npm writes this file at the end of an installation.
 installed := node_modules/.package-lock.json
 
 $(installed): package.json package-lock.json
@@ -37,15 +37,15 @@ generated/docs.html: generated/openapi.json redocly.yaml scripts/docs-page.ts $(
 	@rm $@.log
 
 .PHONY: install
-install: $(installed) ## install what the lock file names
+install: $(installed) ## install the dependencies
 
 .PHONY: run
-run: $(installed) generated/docs.html ## set up and serve a demo catalogue on http://localhost:3000; ENGINE=postgres on a throw-away PostgreSQL
+run: $(installed) generated/docs.html ## set up and serve a demo catalogue on http://localhost:3000; ENGINE=postgres uses a temporary PostgreSQL
 	@$(if $(filter postgres,$(ENGINE)),exec node scripts/on-postgres.ts) sh -c \
 	  'node src/apps-service.js migrate && node src/apps-service.js seed && exec node src/apps-service.js serve'
 
 .PHONY: generate
-generate: $(installed) ## make generated/ from openapi/
+generate: $(installed) ## generate generated/ from openapi/
 	npm run --silent generate
 
 .PHONY: lint
@@ -53,32 +53,32 @@ lint: $(installed) ## lint the code (Biome) and the document (Redocly)
 	npm run --silent lint
 
 .PHONY: test
-test: $(installed) ## all tests: lint, types, drift of generated/, behaviour; ENGINE=sqlite or postgres on that alone
+test: $(installed) ## lint, type check, check that generated/ is up to date, run the tests; ENGINE=sqlite or postgres for one engine
 	npm run --silent lint
 	npm run --silent types
 	npm run --silent drift
 	npm run --silent test -- $(if $(ENGINE),--project once --project $(ENGINE) --project last)
 
 .PHONY: judge
-judge: $(installed) $(judges_installed) $(client_installed) $(bench_installed) generated/docs.html ## hold the contract against foreign clients and tools
+judge: $(installed) $(judges_installed) $(client_installed) $(bench_installed) generated/docs.html ## check the contract and the server with third-party clients and tools
 	npm run --silent judge
 
 .PHONY: diff
-diff: $(installed) $(judges_installed) ## what has changed in the document since the last release, and the version that asks for
+diff: $(installed) $(judges_installed) ## list changes of the document since the last release, and the version they require
 	@node test/judges/diff.ts
 
 .PHONY: faults
-faults: $(installed) ## kill, cut, fill, replace and attack the service for 15 minutes; SOAK=1 for ten more, CUT=1 for a short run
+faults: $(installed) ## test kills, power cuts, full disks, replaced files and attacks, 20 minutes; SOAK=1 adds ten, CUT=1 is a short run
 	@SOAK=$(SOAK) CUT=$(CUT) npm run --silent faults
 
 .PHONY: bench
-bench: $(installed) $(bench_installed) ## measure the service beside its peers, into docs/performance.md; QUICK=1 for a look
+bench: $(installed) $(bench_installed) ## benchmark against peers and update docs/performance.md; QUICK=1 for a short run that only prints
 	@npm run --silent bench -- $(if $(QUICK),quick,full)
 
 .PHONY: mutants
-mutants: $(installed) $(mutants_installed) ## put mistakes into ROOM=src/catalogue, one at a time, and list those that no test sees; TESTS=test/catalogue tries these alone
+mutants: $(installed) $(mutants_installed) ## mutation testing of ROOM=src/catalogue: list the mutants that no test kills; TESTS=test/catalogue runs only these
 	@ROOM=$(ROOM) TESTS=$(TESTS) test/mutants/node_modules/.bin/stryker run test/mutants/stryker.config.js
 
 .PHONY: help
-help: ## show this
+help: ## show this help
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sort | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18

@@ -179,20 +179,20 @@ const rows: Row[] = [
       `an operation without ${status}`,
       withoutStatus('apps', status, response),
       'rule/errors',
-      `Declare what any request can be answered with: ${status} is required`,
+      `Declare this response, which any request can get: ${status} is required`,
     ],
   ),
   [
     'a read without 304',
     withoutStatus('apps', '304', 'PageNotModified'),
     'rule/errors-of-reads',
-    'Declare what a read with If-None-Match can be answered with: 304 is required',
+    'Declare this response to If-None-Match: 304 is required',
   ],
   [
     'the path of one thing without 404',
     withoutStatus('apps_{id}', '404', 'NotFound'),
     'rule/errors-of-one',
-    'Declare what the path of one thing can be answered with: 404 is required',
+    'Declare this response of a path with an id: 404 is required',
   ],
   ...[
     ['403', 'Forbidden'],
@@ -202,7 +202,7 @@ const rows: Row[] = [
       `a change of one thing without ${status}`,
       withoutStatus('apps_{id}', status, response),
       'rule/errors-of-changes',
-      `Declare what a change of one thing can be answered with: ${status} is required`,
+      `Declare this response to a change of one item: ${status} is required`,
     ],
   ),
   ...[
@@ -214,32 +214,32 @@ const rows: Row[] = [
       `a request with a body without ${status}`,
       withoutStatus('apps', status, response),
       'rule/errors-of-bodies',
-      `Declare what a request with a body can be answered with: ${status} is required`,
+      `Declare this response to a request with a body: ${status} is required`,
     ],
   ),
   [
     'an array without an end',
     replace('schemas/Problems.yaml', 'maxItems: 100\n', ''),
     'rule/limits-of-arrays',
-    'Say how long the array can be: maxItems is required',
+    'Limit the length of the array: maxItems is required',
   ],
   [
     'a number without a maximum',
     replace('schemas/Downloads.yaml', 'maximum: 9007199254740991\n', ''),
     'rule/limits-of-numbers',
-    'Say how small and large the number can be: maximum is required',
+    'Limit the range of the number: maximum is required',
   ],
   [
     'a number without a minimum',
     replace('schemas/AverageRating.yaml', 'minimum: 0\n', ''),
     'rule/limits-of-numbers',
-    'Say how small and large the number can be: minimum is required',
+    'Limit the range of the number: minimum is required',
   ],
   [
     'a text without an end',
     replace('schemas/Message.yaml', 'maxLength: 500\n', ''),
     'rule/limits-of-strings',
-    'Say how long the text can be: Should have any of maxLength, enum',
+    'Limit the length of the string: Should have any of maxLength, enum',
   ],
   ...['minimum: 1', 'maximum: 100', 'default: 20'].map(
     (limit): Row => [
@@ -409,7 +409,7 @@ const rows: Row[] = [
       '',
     ),
     'rule/examples',
-    'Give an example: Should have any of example, examples',
+    'Add an example: Should have any of example, examples',
   ],
   [
     'a request without an example',
@@ -419,7 +419,7 @@ const rows: Row[] = [
       '',
     ),
     'rule/examples',
-    'Give an example: Should have any of example, examples',
+    'Add an example: Should have any of example, examples',
   ],
 ]
 
