@@ -21,7 +21,8 @@ export async function measureSearches(files: Map<number, string>, folder: string
   const times: Times = new Map([...files.keys()].map((size) => [size, repetitions.map(() => [])]))
   for (let round = 0; round < scale.searchRounds; round++) {
     for (const [size, file] of files) {
-      for (const [repetition, ofTurn] of (await ask(asked, file, folder)).entries()) times.get(size)?.[repetition]?.push(ofTurn)
+      for (const [repetition, ofTurn] of (await ask(asked, file, folder)).entries())
+        times.get(size)?.[repetition]?.push(ofTurn)
     }
   }
   return await sectionOf(asked, times, scale)
