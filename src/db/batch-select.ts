@@ -37,7 +37,7 @@ export function batchSelect(select: Select): Select {
 async function selectAll(select: Select, statement: string, all: readonly Values[]): Promise<unknown[][]> {
   const [only = []] = all
   if (all.length === 1) return [await select(statement, only)]
-  const each = all.map((_, position) => `select ${position} as place, asked.* from (${statement}) as asked`)
+  const each = all.map((_, position) => `select ${position} as position, asked.* from (${statement}) as asked`)
   const rows = await select<{ position: number }>(each.join(' union all '), all.flat())
   return all.map((_, index) => rows.filter(({ position }) => position === index))
 }

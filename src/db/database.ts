@@ -126,7 +126,7 @@ export function openEngine(url: string, options?: ServerOptions): Engine {
 
 /**
  * How much may wait, and how long. What is cheap waits only while very much comes at once. Of what is dear much may wait,
- * but not for long: who is sent away at once comes back at once. Docs: docs/operating.md, decision 24.
+ * but not for long: who is sent away at once comes back at once. Docs: docs/operating.md, decision 19.
  */
 const queueLimits = {
   cheap: { queueLimit: 2000, queueTimeout: 2000 },

@@ -178,8 +178,8 @@ test('the request’s own id comes back, and is in the log', async () => {
   expect(answers.map(({ headers }) => headers['x-request-id'])).toEqual(['mine', 'mine', 'mine'])
   const logged = service.log.map((line) => JSON.parse(line)).filter(({ req }) => req?.id === 'mine')
   expect(logged).toHaveLength(3)
-  expect(logged.map(({ kept }) => kept)).toEqual([undefined, undefined, true])
-  const shape = ({ time, responseTime, kept, ...entry }: Record<string, unknown>) => [
+  expect(logged.map(({ cached }) => cached)).toEqual([undefined, undefined, true])
+  const shape = ({ time, responseTime, cached, ...entry }: Record<string, unknown>) => [
     entry,
     typeof time,
     typeof responseTime,
@@ -308,7 +308,7 @@ describe('those who ask for the same at once', () => {
     expect(new Set(answers.map(({ text }) => text)).size).toBe(1)
     expect(waiting).toHaveLength(1)
     const lines = service.log.map((line) => JSON.parse(line)).filter(({ operation }) => operation === 'getApp')
-    expect(lines.slice(1).filter(({ kept }) => kept === true)).toHaveLength(19)
+    expect(lines.slice(1).filter(({ cached }) => cached === true)).toHaveLength(19)
   })
 
   test('do not wait for an answer to somebody who has gone', async () => {
