@@ -14,13 +14,13 @@ export interface paths {
         };
         /**
          * List approved apps
-         * @description No key is needed. One page of the approved apps, newest approval first unless `sort` or `search` says otherwise. An owner's apps in other states are not listed: read them one by one.
+         * @description No key is needed. One page of the approved apps, newest approval first unless `sort` or `search` says otherwise. Your own apps in other states are not listed; read them by id.
          */
         get: operations["listApps"];
         put?: never;
         /**
          * Create an app
-         * @description Creates an app that belongs to the key's developer. It is `pending`, and visible to its owner alone, until an operator approves it. The slug is made from the name, with a number behind it where another app has it already.
+         * @description Creates an app that belongs to the key's developer. It is `pending`, and visible only to its owner, until an operator approves it. The slug is made from the name, with a number appended if another app already has it.
          */
         post: operations["createApp"];
         delete?: never;
@@ -38,18 +38,18 @@ export interface paths {
         };
         /**
          * Read one app
-         * @description No key is needed. The whole app with its newest 100 reviews. Its owner's key also shows it while it is pending or rejected; for anybody else such an app does not exist.
+         * @description No key is needed. The whole app with its newest 100 reviews. A pending or rejected app is visible only with its owner's key; without it, the response is `404`.
          */
         get: operations["getApp"];
         /**
          * Update your app
-         * @description Changes the fields that the body names and keeps the others; an empty `short_description` removes it. The slug stays. An approved app stays approved and a pending one pending; a rejected one is pending again.
+         * @description Changes the fields in the body and keeps the others; an empty `short_description` removes it. The slug does not change. An approved app stays approved, and a pending one pending; a rejected one becomes pending again.
          */
         put: operations["updateApp"];
         post?: never;
         /**
          * Delete your app
-         * @description Takes the app out of the catalogue for everyone, its owner too. A second deletion answers `404`.
+         * @description Removes the app from the catalogue for everyone, including its owner. Deleting it again returns `404`.
          */
         delete: operations["deleteApp"];
         options?: never;
@@ -61,11 +61,11 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        /** @description For people, on one line. Programs read `success` and `data`. */
+        /** @description One line for people. Programs should read `success` and `data`. */
         Message: string;
         /**
          * Format: int64
-         * @description Identifier of an app. Never given to another, even after the app is deleted.
+         * @description Identifier of an app. Never reused, even after the app is deleted.
          * @example 42
          */
         AppId: number;
@@ -75,7 +75,7 @@ export interface components {
          */
         AppName: string;
         /**
-         * @description URL-style name, made from the first name in ASCII letters and digits. It stays when the name changes.
+         * @description URL-style name, made from the app's first name with ASCII letters and digits. It never changes.
          * @example tide-clock
          */
         AppSlug: string;
@@ -97,18 +97,17 @@ export interface components {
         CategoryName: string;
         /**
          * Format: int64
-         * @description How often the app was downloaded.
+         * @description Number of downloads.
          * @example 18250
          */
         Downloads: number;
         /**
          * Format: double
-         * @description Mean of all ratings to two decimals: those of the reviews, and those that were brought in without a review from elsewhere;
-         *     0 where there are none.
+         * @description Mean of all ratings to two decimals, including imported ratings without a review; 0 if there are none.
          * @example 4.37
          */
         AverageRating: number;
-        /** @description An app as the list shows it. */
+        /** @description An app in the list. */
         AppSummary: {
             id: components["schemas"]["AppId"];
             name: components["schemas"]["AppName"];
@@ -119,17 +118,17 @@ export interface components {
             total_downloads: components["schemas"]["Downloads"];
             average_rating: components["schemas"]["AverageRating"];
         };
-        /** @description Where this page stands. */
+        /** @description The position of this page in the list. */
         Pagination: {
             /**
              * Format: int32
-             * @description Page returned.
+             * @description Number of this page.
              * @example 2
              */
             current_page: number;
             /**
              * Format: int64
-             * @description Number of pages; 0 where nothing matches.
+             * @description Number of pages; 0 if nothing matches.
              * @example 17
              */
             total_pages: number;
@@ -146,10 +145,10 @@ export interface components {
             apps: components["schemas"]["AppSummary"][];
             pagination: components["schemas"]["Pagination"];
         };
-        /** @description A page of apps, in the envelope. */
+        /** @description Response body for a page of apps. */
         AppListEnvelope: {
             /**
-             * @description Always true: the request was carried out.
+             * @description Always true: the request succeeded.
              * @example true
              * @enum {boolean}
              */
@@ -158,21 +157,21 @@ export interface components {
             data: components["schemas"]["AppList"];
         };
         /**
-         * @description Which part of the request it is in.
+         * @description The part of the request that has the problem.
          * @enum {string}
          */
         RequestPart: "path" | "query" | "header" | "body";
-        /** @description One problem of a request. */
+        /** @description A problem in the request. */
         Problem: {
             in: components["schemas"]["RequestPart"];
-            /** @description A parameter's name or, in the body, a JSON pointer (RFC 6901), cut to 200 characters; empty for the whole of the part. */
+            /** @description A parameter name or, in the body, a JSON pointer (RFC 6901), truncated to 200 characters; empty for the whole part. */
             field: string;
             /** @description What is wrong, and what is expected. */
             message: string;
         };
-        /** @description All problems of the request, the first 100 of them where there are more. */
+        /** @description All problems in the request, at most the first 100. */
         Problems: components["schemas"]["Problem"][];
-        /** @description Parameters are not as this document says; see `errors`. */
+        /** @description Parameters do not match this document; see `errors`. */
         InvalidParametersError: {
             /**
              * @description Always `invalid_request`.
@@ -182,10 +181,10 @@ export interface components {
             code: "invalid_request";
             errors: components["schemas"]["Problems"];
         };
-        /** @description The error of a request without a body, in the envelope. */
+        /** @description Response body for an invalid request, if the operation takes no body. */
         InvalidParametersEnvelope: {
             /**
-             * @description Always false: the request was not carried out.
+             * @description Always false: the request failed.
              * @example false
              * @enum {boolean}
              */
@@ -202,10 +201,10 @@ export interface components {
              */
             code: "unauthorized";
         };
-        /** @description A `unauthorized` error, in the envelope. */
+        /** @description Response body for the error `unauthorized`. */
         UnauthorizedEnvelope: {
             /**
-             * @description Always false: the request was not carried out.
+             * @description Always false: the request failed.
              * @example false
              * @enum {boolean}
              */
@@ -213,7 +212,7 @@ export interface components {
             message: components["schemas"]["Message"];
             data: components["schemas"]["UnauthorizedError"];
         };
-        /** @description The path does not have the method; `Allow` names those it has. */
+        /** @description The path does not support the method; `Allow` lists those it supports. */
         MethodNotAllowedError: {
             /**
              * @description Always `method_not_allowed`.
@@ -222,10 +221,10 @@ export interface components {
              */
             code: "method_not_allowed";
         };
-        /** @description A `method_not_allowed` error, in the envelope. */
+        /** @description Response body for the error `method_not_allowed`. */
         MethodNotAllowedEnvelope: {
             /**
-             * @description Always false: the request was not carried out.
+             * @description Always false: the request failed.
              * @example false
              * @enum {boolean}
              */
@@ -233,7 +232,7 @@ export interface components {
             message: components["schemas"]["Message"];
             data: components["schemas"]["MethodNotAllowedError"];
         };
-        /** @description The answer would be JSON, which `Accept` excludes. */
+        /** @description The response would be JSON, which `Accept` excludes. */
         NotAcceptableError: {
             /**
              * @description Always `not_acceptable`.
@@ -242,10 +241,10 @@ export interface components {
              */
             code: "not_acceptable";
         };
-        /** @description A `not_acceptable` error, in the envelope. */
+        /** @description Response body for the error `not_acceptable`. */
         NotAcceptableEnvelope: {
             /**
-             * @description Always false: the request was not carried out.
+             * @description Always false: the request failed.
              * @example false
              * @enum {boolean}
              */
@@ -262,10 +261,10 @@ export interface components {
              */
             code: "request_timeout";
         };
-        /** @description A `request_timeout` error, in the envelope. */
+        /** @description Response body for the error `request_timeout`. */
         RequestTimeoutEnvelope: {
             /**
-             * @description Always false: the request was not carried out.
+             * @description Always false: the request failed.
              * @example false
              * @enum {boolean}
              */
@@ -273,7 +272,7 @@ export interface components {
             message: components["schemas"]["Message"];
             data: components["schemas"]["RequestTimeoutError"];
         };
-        /** @description A limit is exceeded; `Retry-After` says how long to wait. */
+        /** @description A rate limit is exceeded; `Retry-After` says how long to wait. */
         RateLimitedError: {
             /**
              * @description Always `rate_limited`.
@@ -282,10 +281,10 @@ export interface components {
              */
             code: "rate_limited";
         };
-        /** @description A `rate_limited` error, in the envelope. */
+        /** @description Response body for the error `rate_limited`. */
         RateLimitedEnvelope: {
             /**
-             * @description Always false: the request was not carried out.
+             * @description Always false: the request failed.
              * @example false
              * @enum {boolean}
              */
@@ -302,10 +301,10 @@ export interface components {
              */
             code: "headers_too_large";
         };
-        /** @description A `headers_too_large` error, in the envelope. */
+        /** @description Response body for the error `headers_too_large`. */
         HeadersTooLargeEnvelope: {
             /**
-             * @description Always false: the request was not carried out.
+             * @description Always false: the request failed.
              * @example false
              * @enum {boolean}
              */
@@ -313,7 +312,7 @@ export interface components {
             message: components["schemas"]["Message"];
             data: components["schemas"]["HeadersTooLargeError"];
         };
-        /** @description A fault of the service. */
+        /** @description An internal error. */
         InternalErrorError: {
             /**
              * @description Always `internal_error`.
@@ -322,10 +321,10 @@ export interface components {
              */
             code: "internal_error";
         };
-        /** @description A `internal_error` error, in the envelope. */
+        /** @description Response body for the error `internal_error`. */
         InternalErrorEnvelope: {
             /**
-             * @description Always false: the request was not carried out.
+             * @description Always false: the request failed.
              * @example false
              * @enum {boolean}
              */
@@ -333,7 +332,7 @@ export interface components {
             message: components["schemas"]["Message"];
             data: components["schemas"]["InternalErrorError"];
         };
-        /** @description The service cannot answer just now; `Retry-After` says how long to wait. */
+        /** @description The service is temporarily unavailable; `Retry-After` says how long to wait. */
         UnavailableError: {
             /**
              * @description Always `unavailable`.
@@ -342,10 +341,10 @@ export interface components {
              */
             code: "unavailable";
         };
-        /** @description A `unavailable` error, in the envelope. */
+        /** @description Response body for the error `unavailable`. */
         UnavailableEnvelope: {
             /**
-             * @description Always false: the request was not carried out.
+             * @description Always false: the request failed.
              * @example false
              * @enum {boolean}
              */
@@ -354,50 +353,50 @@ export interface components {
             data: components["schemas"]["UnavailableError"];
         };
         /**
-         * @description Name for an app: one line with a character that can be seen. White space around it is removed. Refused are control and
-         *     bidirectional characters; invisible ones, but not the joiners and variation selectors that emoji and some scripts need;
-         *     half surrogate pairs and, beyond the Basic Multilingual Plane, invisible characters, such as tags that are no part of a
-         *     flag: these the pattern does not tell.
+         * @description Name of the app, on one line, with at least one visible character. Leading and trailing white space is removed. Rejected:
+         *     control and bidirectional characters, and invisible characters other than the joiners and variation selectors that emoji
+         *     and some scripts need. Also rejected, though the pattern cannot express it: unpaired surrogates, and invisible characters
+         *     beyond the Basic Multilingual Plane, such as tags outside a flag.
          * @example Tide Clock
          */
         NewAppName: string;
         /**
-         * @description Full description for an app, with a character that can be seen. White space around it is removed; line breaks and tabs
-         *     within are kept. Refused are other control characters; bidirectional embeddings, overrides and isolates;
-         *     half surrogate pairs and, beyond the Basic Multilingual Plane, invisible characters, such as tags that are no part of a
-         *     flag: these the pattern does not tell.
+         * @description Full description of the app, with at least one visible character. Leading and trailing white space is removed; line
+         *     breaks and tabs within are kept. Rejected: other control characters, and bidirectional embeddings, overrides and
+         *     isolates. Also rejected, though the pattern cannot express it: unpaired surrogates, and invisible characters beyond the
+         *     Basic Multilingual Plane, such as tags outside a flag.
          * @example High and low water for 4,000 harbours.
          *     Works without a connection.
          */
         NewAppDescription: string;
         /**
          * Format: int64
-         * @description Identifier of a category. An unknown one is answered with the list of those that exist.
+         * @description Identifier of a category. The error for an unknown one lists all categories.
          * @example 3
          */
         CategoryId: number;
         /**
-         * @description An app in one line. White space around it is removed; empty means none. Refused are control characters; bidirectional
-         *     embeddings, overrides and isolates; half surrogate pairs and, beyond the Basic Multilingual Plane, invisible
-         *     characters, such as tags that are no part of a flag: these the pattern does not tell.
+         * @description The app in one line; empty means none. Leading and trailing white space is removed. Rejected: control characters, and
+         *     bidirectional embeddings, overrides and isolates. Also rejected, though the pattern cannot express it: unpaired
+         *     surrogates, and invisible characters beyond the Basic Multilingual Plane, such as tags outside a flag.
          * @example High and low water at a glance
          */
         NewShortDescription: string;
         /**
-         * @description Version for an app, in whatever scheme its developer uses, on one line. White space around it is removed, but may be
-         *     within, as in `1.5 beta`. Refused are control and bidirectional characters; invisible ones, but not joiners and
-         *     variation selectors; half surrogate pairs and, beyond the Basic Multilingual Plane, invisible characters, such as tags
-         *     that are no part of a flag: these the pattern does not tell.
+         * @description Version of the app, in any scheme, on one line, with at least one visible character; inner spaces are allowed, as in
+         *     `1.5 beta`. Leading and trailing white space is removed. Rejected: control and bidirectional characters, and invisible
+         *     characters other than joiners and variation selectors. Also rejected, though the pattern cannot express it: unpaired
+         *     surrogates, and invisible characters beyond the Basic Multilingual Plane, such as tags outside a flag.
          * @example 2.4.1
          */
         NewAppVersion: string;
         /**
-         * @description Package name in reverse-domain form: at least three parts, each a letter and then letters, digits, `_` or `-`. No
-         *     two apps have the same one, whatever its case; a deleted app keeps its own. White space around it is removed.
+         * @description Package name in reverse-domain form: at least three parts separated by dots, each a letter followed by letters, digits,
+         *     `_` or `-`. Unique regardless of case, and not reused after deletion. Leading and trailing white space is removed.
          * @example org.example.tideclock
          */
         PackageName: string;
-        /** @description What a developer says of a new app. */
+        /** @description The fields of a new app. */
         NewApp: {
             name: components["schemas"]["NewAppName"];
             description: components["schemas"]["NewAppDescription"];
@@ -407,7 +406,7 @@ export interface components {
             version: components["schemas"]["NewAppVersion"];
             package_name?: components["schemas"]["PackageName"];
         };
-        /** @description What became of a new app. */
+        /** @description The result of creating an app. */
         CreatedApp: {
             app_id: components["schemas"]["AppId"];
             slug: components["schemas"]["AppSlug"];
@@ -418,10 +417,10 @@ export interface components {
              */
             status: "pending";
         };
-        /** @description A new app, in the envelope. */
+        /** @description Response body for a new app. */
         CreatedAppEnvelope: {
             /**
-             * @description Always true: the request was carried out.
+             * @description Always true: the request succeeded.
              * @example true
              * @enum {boolean}
              */
@@ -429,21 +428,21 @@ export interface components {
             message: components["schemas"]["Message"];
             data: components["schemas"]["CreatedApp"];
         };
-        /** @description Parameters or the body are not as this document says. */
+        /** @description Parameters or the body do not match this document. */
         InvalidRequestError: {
             /**
-             * @description `invalid_request`: a parameter or the body is not as this document says; see `errors`. `malformed_json`: the body
-             *     cannot be read as JSON, or has a field twice.
+             * @description `invalid_request`: a parameter or the body does not match this document; see `errors`. `malformed_json`: the body
+             *     cannot be parsed as JSON, or repeats a field.
              * @example invalid_request
              * @enum {string}
              */
             code: "invalid_request" | "malformed_json";
             errors?: components["schemas"]["Problems"];
         };
-        /** @description The error of a request with a body, in the envelope. */
+        /** @description Response body for an invalid request, if the operation takes a body. */
         InvalidRequestEnvelope: {
             /**
-             * @description Always false: the request was not carried out.
+             * @description Always false: the request failed.
              * @example false
              * @enum {boolean}
              */
@@ -451,7 +450,7 @@ export interface components {
             message: components["schemas"]["Message"];
             data: components["schemas"]["InvalidRequestError"];
         };
-        /** @description Another app has the package name. */
+        /** @description Another app uses the package name. */
         PackageNameTakenError: {
             /**
              * @description Always `package_name_taken`.
@@ -461,10 +460,10 @@ export interface components {
             code: "package_name_taken";
             errors: components["schemas"]["Problems"];
         };
-        /** @description A `package_name_taken` error, in the envelope. */
+        /** @description Response body for the error `package_name_taken`. */
         PackageNameTakenEnvelope: {
             /**
-             * @description Always false: the request was not carried out.
+             * @description Always false: the request failed.
              * @example false
              * @enum {boolean}
              */
@@ -481,10 +480,10 @@ export interface components {
              */
             code: "payload_too_large";
         };
-        /** @description A `payload_too_large` error, in the envelope. */
+        /** @description Response body for the error `payload_too_large`. */
         PayloadTooLargeEnvelope: {
             /**
-             * @description Always false: the request was not carried out.
+             * @description Always false: the request failed.
              * @example false
              * @enum {boolean}
              */
@@ -492,7 +491,7 @@ export interface components {
             message: components["schemas"]["Message"];
             data: components["schemas"]["PayloadTooLargeError"];
         };
-        /** @description The body is not JSON in UTF-8, or not said to be. */
+        /** @description The body is not declared as JSON in UTF-8, or its `Content-Encoding` is not supported. */
         UnsupportedMediaTypeError: {
             /**
              * @description Always `unsupported_media_type`.
@@ -501,10 +500,10 @@ export interface components {
              */
             code: "unsupported_media_type";
         };
-        /** @description A `unsupported_media_type` error, in the envelope. */
+        /** @description Response body for the error `unsupported_media_type`. */
         UnsupportedMediaTypeEnvelope: {
             /**
-             * @description Always false: the request was not carried out.
+             * @description Always false: the request failed.
              * @example false
              * @enum {boolean}
              */
@@ -513,17 +512,17 @@ export interface components {
             data: components["schemas"]["UnsupportedMediaTypeError"];
         };
         /**
-         * @description URL-style name of a category, as the list's `category` parameter takes it.
+         * @description URL-style name of a category, as used in the list's `category` parameter.
          * @example travel
          */
         CategorySlug: string;
-        /** @description A category that apps can be in. */
+        /** @description A category of apps. */
         Category: {
             id: components["schemas"]["CategoryId"];
             slug: components["schemas"]["CategorySlug"];
             name: components["schemas"]["CategoryName"];
         };
-        /** @description The category does not exist; these do. */
+        /** @description The category does not exist; `categories` lists those that do. */
         UnknownCategoryError: {
             /**
              * @description Always `unknown_category`.
@@ -532,13 +531,13 @@ export interface components {
              */
             code: "unknown_category";
             errors: components["schemas"]["Problems"];
-            /** @description The categories that exist, by name. */
+            /** @description All categories, sorted by name. */
             categories: components["schemas"]["Category"][];
         };
-        /** @description An `unknown_category` error, in the envelope. */
+        /** @description Response body for the error `unknown_category`. */
         UnknownCategoryEnvelope: {
             /**
-             * @description Always false: the request was not carried out.
+             * @description Always false: the request failed.
              * @example false
              * @enum {boolean}
              */
@@ -547,17 +546,17 @@ export interface components {
             data: components["schemas"]["UnknownCategoryError"];
         };
         /**
-         * @description The app in one line. Not there where the app has none.
+         * @description The app in one line. Absent if the app has none.
          * @example High and low water at a glance
          */
         ShortDescription: string;
         /**
-         * @description Version of the app, in whatever scheme its developer uses, on one line.
+         * @description Version of the app, in any scheme, on one line.
          * @example 2.4.1
          */
         AppVersion: string;
         /**
-         * @description `pending`: awaits approval. `approved`: public. `rejected`: refused or taken down, see `rejection_reason`.
+         * @description `pending`: awaiting approval. `approved`: public. `rejected`: refused or taken down, see `rejection_reason`.
          * @example approved
          * @enum {string}
          */
@@ -570,11 +569,11 @@ export interface components {
         Timestamp: string;
         /**
          * Format: int64
-         * @description How many ratings there are in all, with a review or without.
+         * @description Total number of ratings, with or without a review.
          * @example 4096
          */
         RatingCount: number;
-        /** @description What one user thinks of an app. */
+        /** @description A user's review of an app. */
         Review: {
             /**
              * Format: int64
@@ -583,24 +582,24 @@ export interface components {
              */
             id: number;
             /**
-             * @description Who wrote it.
+             * @description Name of the reviewer.
              * @example Ada
              */
             reviewer_name: string;
             /**
              * Format: int32
-             * @description Stars, 5 being the best.
+             * @description Stars; 5 is the best.
              * @example 4
              */
             rating: number;
             /**
-             * @description What they wrote; may be empty.
+             * @description Text of the review; may be empty.
              * @example Right to the minute, every day.
              */
             comment: string;
             created_at: components["schemas"]["Timestamp"];
         };
-        /** @description An app as its own page shows it. */
+        /** @description An app with all its fields and its newest reviews. */
         App: {
             id: components["schemas"]["AppId"];
             name: components["schemas"]["AppName"];
@@ -615,7 +614,7 @@ export interface components {
             package_name?: components["schemas"]["PackageName"];
             status: components["schemas"]["AppStatus"];
             /**
-             * @description Why the app was rejected. Only on a rejected app.
+             * @description Why the app was rejected. Present only on a rejected app.
              * @example The description names features that the app does not have.
              */
             rejection_reason?: string;
@@ -623,12 +622,12 @@ export interface components {
             category_slug: components["schemas"]["CategorySlug"];
             created_at: components["schemas"]["Timestamp"];
             updated_at: components["schemas"]["Timestamp"];
-            /** @description When the app was first approved. Not there before that. */
+            /** @description When the app was first approved. Absent until then. */
             approved_at?: components["schemas"]["Timestamp"];
             rating_count: components["schemas"]["RatingCount"];
             /**
              * Format: int64
-             * @description How many reviews there are in all.
+             * @description Total number of reviews.
              * @example 128
              */
             review_count: number;
@@ -639,10 +638,10 @@ export interface components {
         AppData: {
             app: components["schemas"]["App"];
         };
-        /** @description One app, in the envelope. */
+        /** @description Response body for one app. */
         AppEnvelope: {
             /**
-             * @description Always true: the request was carried out.
+             * @description Always true: the request succeeded.
              * @example true
              * @enum {boolean}
              */
@@ -650,7 +649,7 @@ export interface components {
             message: components["schemas"]["Message"];
             data: components["schemas"]["AppData"];
         };
-        /** @description There is no such thing, or not for you. */
+        /** @description The path or app does not exist, or is not visible to you. */
         NotFoundError: {
             /**
              * @description Always `not_found`.
@@ -659,10 +658,10 @@ export interface components {
              */
             code: "not_found";
         };
-        /** @description A `not_found` error, in the envelope. */
+        /** @description Response body for the error `not_found`. */
         NotFoundEnvelope: {
             /**
-             * @description Always false: the request was not carried out.
+             * @description Always false: the request failed.
              * @example false
              * @enum {boolean}
              */
@@ -670,7 +669,7 @@ export interface components {
             message: components["schemas"]["Message"];
             data: components["schemas"]["NotFoundError"];
         };
-        /** @description The fields of an app to change. What is left out stays. */
+        /** @description The fields of an app to change. Omitted fields keep their values. */
         AppChanges: {
             name?: components["schemas"]["NewAppName"];
             description?: components["schemas"]["NewAppDescription"];
@@ -679,7 +678,7 @@ export interface components {
             version?: components["schemas"]["NewAppVersion"];
             package_name?: components["schemas"]["PackageName"];
         };
-        /** @description The app is another developer's. */
+        /** @description The app belongs to another developer. */
         ForbiddenError: {
             /**
              * @description Always `forbidden`.
@@ -688,10 +687,10 @@ export interface components {
              */
             code: "forbidden";
         };
-        /** @description A `forbidden` error, in the envelope. */
+        /** @description Response body for the error `forbidden`. */
         ForbiddenEnvelope: {
             /**
-             * @description Always false: the request was not carried out.
+             * @description Always false: the request failed.
              * @example false
              * @enum {boolean}
              */
@@ -699,7 +698,7 @@ export interface components {
             message: components["schemas"]["Message"];
             data: components["schemas"]["ForbiddenError"];
         };
-        /** @description The app has changed since you read it, or `If-Match` has no ETag. */
+        /** @description The app has changed since you read it, or `If-Match` has no valid ETag. */
         PreconditionFailedError: {
             /**
              * @description Always `precondition_failed`.
@@ -708,10 +707,10 @@ export interface components {
              */
             code: "precondition_failed";
         };
-        /** @description A `precondition_failed` error, in the envelope. */
+        /** @description Response body for the error `precondition_failed`. */
         PreconditionFailedEnvelope: {
             /**
-             * @description Always false: the request was not carried out.
+             * @description Always false: the request failed.
              * @example false
              * @enum {boolean}
              */
@@ -719,14 +718,14 @@ export interface components {
             message: components["schemas"]["Message"];
             data: components["schemas"]["PreconditionFailedError"];
         };
-        /** @description Which app was deleted. */
+        /** @description The result of deleting an app. */
         DeletedApp: {
             app_id: components["schemas"]["AppId"];
         };
-        /** @description A deleted app, in the envelope. */
+        /** @description Response body for a deleted app. */
         DeletedAppEnvelope: {
             /**
-             * @description Always true: the request was carried out.
+             * @description Always true: the request succeeded.
              * @example true
              * @enum {boolean}
              */
@@ -736,7 +735,7 @@ export interface components {
         };
     };
     responses: {
-        /** @description Nothing has changed since the ETag in If-None-Match was read. */
+        /** @description The response has not changed since the one with the ETag in `If-None-Match`. */
         PageNotModified: {
             headers: {
                 ETag: components["headers"]["ETag"];
@@ -752,7 +751,7 @@ export interface components {
             };
             content?: never;
         };
-        /** @description A parameter is unknown, repeated or not as described, or the request is not valid HTTP. */
+        /** @description A parameter is unknown, repeated or invalid, or the request is not valid HTTP. */
         InvalidParameters: {
             headers: {
                 "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
@@ -787,7 +786,7 @@ export interface components {
                 "application/json": components["schemas"]["InvalidParametersEnvelope"];
             };
         };
-        /** @description No API key was sent where one is needed, or the one that was sent is not accepted (on a read, too). */
+        /** @description The operation needs an API key and none was sent, or the key that was sent is not accepted (on reads too). */
         Unauthorized: {
             headers: {
                 "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
@@ -811,7 +810,7 @@ export interface components {
                 "application/json": components["schemas"]["UnauthorizedEnvelope"];
             };
         };
-        /** @description The path does not have the method that was used. */
+        /** @description The path does not support the method. */
         MethodNotAllowed: {
             headers: {
                 Allow: components["headers"]["Allow"];
@@ -824,7 +823,7 @@ export interface components {
                 /**
                  * @example {
                  *       "success": false,
-                 *       "message": "This path does not have that method; the Allow header names those it has.",
+                 *       "message": "This path does not support that method; see the Allow header.",
                  *       "data": {
                  *         "code": "method_not_allowed"
                  *       }
@@ -833,7 +832,7 @@ export interface components {
                 "application/json": components["schemas"]["MethodNotAllowedEnvelope"];
             };
         };
-        /** @description The Accept header excludes JSON, which is all there is. */
+        /** @description The `Accept` header excludes JSON, the only format of responses. */
         NotAcceptable: {
             headers: {
                 "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
@@ -847,7 +846,7 @@ export interface components {
                 /**
                  * @example {
                  *       "success": false,
-                 *       "message": "Answers are application/json; accept that.",
+                 *       "message": "Responses are JSON; accept application/json.",
                  *       "data": {
                  *         "code": "not_acceptable"
                  *       }
@@ -878,8 +877,8 @@ export interface components {
             };
         };
         /**
-         * @description A limit is exceeded: of writes, by developer; of keys that were refused, by address; of reads, by address, where the server
-         *     limits them. Nothing was done.
+         * @description A rate limit is exceeded: for writes, by developer; for refused keys, by address; for reads, by address, if the server
+         *     limits them. The request had no effect.
          */
         RateLimited: {
             headers: {
@@ -925,7 +924,7 @@ export interface components {
                 "application/json": components["schemas"]["HeadersTooLargeEnvelope"];
             };
         };
-        /** @description A fault of the service; it is in its log under the request id. */
+        /** @description An internal error; the service logs it with the request id. */
         InternalError: {
             headers: {
                 "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
@@ -939,7 +938,7 @@ export interface components {
                 /**
                  * @example {
                  *       "success": false,
-                 *       "message": "The service failed; if it persists, report the X-Request-Id of this answer.",
+                 *       "message": "Internal error; if it persists, report the X-Request-Id of this response.",
                  *       "data": {
                  *         "code": "internal_error"
                  *       }
@@ -948,7 +947,7 @@ export interface components {
                 "application/json": components["schemas"]["InternalErrorEnvelope"];
             };
         };
-        /** @description The service cannot answer just now. */
+        /** @description The service is temporarily unavailable. */
         Unavailable: {
             headers: {
                 "Retry-After": components["headers"]["RetryAfter"];
@@ -963,7 +962,7 @@ export interface components {
                 /**
                  * @example {
                  *       "success": false,
-                 *       "message": "The service is not available just now; try again shortly.",
+                 *       "message": "The service is temporarily unavailable; try again shortly.",
                  *       "data": {
                  *         "code": "unavailable"
                  *       }
@@ -972,7 +971,7 @@ export interface components {
                 "application/json": components["schemas"]["UnavailableEnvelope"];
             };
         };
-        /** @description The body is not JSON, or the body or a parameter is not as described, or the request is not valid HTTP. */
+        /** @description The body is not JSON, the body or a parameter is invalid, or the request is not valid HTTP. */
         InvalidRequest: {
             headers: {
                 "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
@@ -986,7 +985,7 @@ export interface components {
                 "application/json": components["schemas"]["InvalidRequestEnvelope"];
             };
         };
-        /** @description Another app has the package name. */
+        /** @description Another app uses the package name. */
         PackageNameTaken: {
             headers: {
                 "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
@@ -1039,7 +1038,7 @@ export interface components {
                 "application/json": components["schemas"]["PayloadTooLargeEnvelope"];
             };
         };
-        /** @description The body is not declared as JSON in UTF-8, or is encoded in an unknown way. */
+        /** @description The body is not declared as JSON in UTF-8, or its `Content-Encoding` is not supported. */
         UnsupportedMediaType: {
             headers: {
                 "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
@@ -1062,7 +1061,7 @@ export interface components {
                 "application/json": components["schemas"]["UnsupportedMediaTypeEnvelope"];
             };
         };
-        /** @description There is no category with this id. The answer lists those there are. */
+        /** @description The category does not exist. The response lists all categories. */
         UnknownCategory: {
             headers: {
                 "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
@@ -1076,7 +1075,7 @@ export interface components {
                 /**
                  * @example {
                  *       "success": false,
-                 *       "message": "There is no category 99; data.categories lists those there are.",
+                 *       "message": "Category 99 does not exist; data.categories lists those that do.",
                  *       "data": {
                  *         "code": "unknown_category",
                  *         "errors": [
@@ -1109,7 +1108,7 @@ export interface components {
                 "application/json": components["schemas"]["UnknownCategoryEnvelope"];
             };
         };
-        /** @description Nothing has changed since the ETag in If-None-Match was read. */
+        /** @description The response has not changed since the one with the ETag in `If-None-Match`. */
         NotModified: {
             headers: {
                 ETag: components["headers"]["ETag"];
@@ -1124,7 +1123,7 @@ export interface components {
             };
             content?: never;
         };
-        /** @description Either no such path or app exists, or it was deleted, or it is not visible to you. The answer is the same in each case. */
+        /** @description The path or app does not exist, was deleted, or is not visible to you. The response is the same in each case. */
         NotFound: {
             headers: {
                 "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
@@ -1138,7 +1137,7 @@ export interface components {
                 /**
                  * @example {
                  *       "success": false,
-                 *       "message": "There is nothing here.",
+                 *       "message": "Not found; check the path and the id.",
                  *       "data": {
                  *         "code": "not_found"
                  *       }
@@ -1147,7 +1146,7 @@ export interface components {
                 "application/json": components["schemas"]["NotFoundEnvelope"];
             };
         };
-        /** @description The path does not have the method that was used. */
+        /** @description The path does not support the method. */
         AppMethodNotAllowed: {
             headers: {
                 Allow: components["headers"]["AppAllow"];
@@ -1160,7 +1159,7 @@ export interface components {
                 /**
                  * @example {
                  *       "success": false,
-                 *       "message": "This path does not have that method; the Allow header names those it has.",
+                 *       "message": "This path does not support that method; see the Allow header.",
                  *       "data": {
                  *         "code": "method_not_allowed"
                  *       }
@@ -1169,7 +1168,7 @@ export interface components {
                 "application/json": components["schemas"]["MethodNotAllowedEnvelope"];
             };
         };
-        /** @description The app is another developer's. */
+        /** @description The app belongs to another developer. */
         Forbidden: {
             headers: {
                 "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
@@ -1192,7 +1191,10 @@ export interface components {
                 "application/json": components["schemas"]["ForbiddenEnvelope"];
             };
         };
-        /** @description No ETag in If-Match is the app's: it has changed since that was read, or was sent as another text, without its quotes for one. Nothing was changed. */
+        /**
+         * @description No ETag in `If-Match` is current: the app has changed since you read it, or the ETag was altered, for example by removing
+         *     its quotes. Nothing was changed.
+         */
         PreconditionFailed: {
             headers: {
                 "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
@@ -1218,50 +1220,48 @@ export interface components {
     };
     parameters: {
         /**
-         * @description Number of the page, the first being 1. One past the end is empty.
+         * @description Page number, starting at 1. A page past the end is empty.
          * @example 2
          */
         Page: number;
         /**
-         * @description Apps per page. More than 100 is refused, never cut down.
+         * @description Apps per page. More than 100 is an error, not reduced to 100.
          * @example 20
          */
         Limit: number;
         /**
-         * @description Slug of the one category to list. An unknown one matches nothing; an empty one is no filter.
+         * @description Slug of the category to list. An unknown slug matches nothing; an empty value is ignored.
          * @example travel
          */
         CategoryFilter: string;
         /**
-         * @description Words to look for. Each must begin a word of the name, the descriptions, the developer's name or the package name; case,
-         *     diacritics and width do not matter. In scripts without spaces (`日本`) they are found anywhere in the text. An emoji is a
-         *     word. There are no operators: any text is safe. Text without a letter, digit or emoji matches nothing; empty text is no
-         *     filter.
+         * @description Words to search for. Each must begin a word of the app's name, descriptions, developer name or package name. Case,
+         *     diacritics and width are ignored. Words in scripts without spaces (`日本`) match anywhere in the text. An emoji is a word.
+         *     There are no operators: any text is safe. Text without a letter, digit or emoji matches nothing; an empty value is ignored.
          *
-         *     Joined and split spellings find each other: `wifi`, `wi-fi` and `wi fi`; `NewPipe` and `new pipe`. `+` and `#` behind a
-         *     letter belong to the word: `c++` does not find a bare `c`. In a query, `+` is written `%2B`, and `#` `%23`.
+         *     Joined and split spellings match each other: `wifi`, `wi-fi` and `wi fi`; `NewPipe` and `new pipe`. A `+` or `#` after a
+         *     letter belongs to the word: `c++` does not match a bare `c`. In a URL, write `+` as `%2B` and `#` as `%23`.
          *
-         *     Where nothing is found, a typo is forgiven in the first word of 4 to 30 characters, of a script with spaces, that no
-         *     listed app has: words that differ from it by one letter more, less, other or swapped stand for it, and the message begins
-         *     by saying so: `Nothing has "faceboook"; showing "facebook".`
+         *     If nothing matches, a typo is corrected in the first word that no listed app has and that has 4 to 30 characters of a script
+         *     with spaces. It is replaced by the known words that differ from it by one letter added, removed, changed or swapped. The
+         *     message then begins with the correction: `No results for "faceboook"; showing "facebook".`
          * @example tide clock
          */
         Search: string;
         /**
-         * @description `latest`: first approval, newest first. `popular`: most downloads first. `rating`: best rated first, as below.
-         *     Where it is left out: `latest`, or with `search` the best match, which is the first of these that an app is: its name or
-         *     package name equals the search; every word is a word of its name; every word begins a word of its name; every word is a
-         *     word of its name, descriptions or developer's name; the rest. Each by downloads.
+         * @description `latest`: by first approval, newest first. `popular`: most downloads first. `rating`: best rated first, as below. The
+         *     default is `latest` or, with `search`, best match: apps whose name or package name equals the search; then those with
+         *     every word in the name; then those with every word beginning a word of the name; then those with every word in the name,
+         *     descriptions or developer name; then the rest. Each group is sorted by downloads.
          *
-         *     By rating, an app's ratings are weighed against how many they are: it stands by the mean of its ratings and of 10 more of
-         *     3.5 each, which every app is taken to have. One rating of 5 makes 3.64, a hundred with the average 4.6 make 4.5, so the
-         *     averages that are shown need not descend. Apps whose means are equal to six decimals stand by `rating_count`, most
-         *     first; apps without ratings stand last.
+         *     `rating` sorts by a weighted (Bayesian) mean: of the app's ratings and of 10 more assumed ratings of 3.5. One rating of 5
+         *     gives 3.64; a hundred that average 4.6 give 4.5. The averages shown are therefore not always in descending order. Means
+         *     that are equal to six decimals are sorted by `rating_count`, most first. Apps without ratings come last.
          * @example popular
          */
         Sort: "latest" | "popular" | "rating";
         /**
-         * @description One or more ETags, or `*`. Where one is the answer's own, it is a `304` without a body.
+         * @description One or more ETags, or `*`. If one of them matches, the response is a `304` without a body.
          * @example "8Zt9pYw0q3vQkM1cX5rB7nLd2Hs"
          */
         IfNoneMatch: string;
@@ -1271,8 +1271,8 @@ export interface components {
          */
         Id: components["schemas"]["AppId"];
         /**
-         * @description The app's ETag as last read, its quotes too (or several, or `*`). Where none is the app's own any more, nothing is
-         *     changed and the answer is `412`.
+         * @description The ETag of the app as you last read it, with its quotes; or several ETags, or `*`. If none of them is current, nothing is
+         *     changed and the response is a `412`.
          * @example "8Zt9pYw0q3vQkM1cX5rB7nLd2Hs"
          */
         IfMatch: string;
@@ -1280,93 +1280,90 @@ export interface components {
     requestBodies: never;
     headers: {
         /**
-         * @description Strong validator (RFC 9110, section 8.8.3) of this answer's body. One that is sent compressed has the same with `-br` or
-         *     `-gzip` before the closing quote; `If-Match` takes either.
+         * @description Strong validator (RFC 9110, section 8.8.3) of this response's body. A compressed response has the same one, with `-br` or
+         *     `-gzip` before the closing quote; `If-Match` accepts either.
          * @example "8Zt9pYw0q3vQkM1cX5rB7nLd2Hs"
          */
         ETag: string;
         /**
-         * @description The first, previous, next and last page (RFC 8288), each where there is one.
+         * @description URLs of the first, previous, next and last page (RFC 8288), each if it exists.
          * @example <https://apps.example.org/apps?page=1&limit=20>; rel="first", <https://apps.example.org/apps?page=1&limit=20>; rel="last"
          */
         Link: string;
         /**
-         * @description The limits that the request was counted by (draft-ietf-httpapi-ratelimit-headers-11, section 3): of each the name, and `q`
-         *     requests in `w` seconds. Writes are counted, refused keys, and reads where the server limits them.
+         * @description The limits that counted the request (draft-ietf-httpapi-ratelimit-headers-11, section 3): for each, its name and `q`
+         *     requests per `w` seconds. Limits count writes, refused keys and, if the server limits them, reads.
          */
         RateLimitPolicy: string;
-        /**
-         * @description How you stand by the limits that the request was counted by (the same draft, section 4): `r` more requests until `t` seconds
-         *     are over.
-         */
+        /** @description Quota left by the limits that counted the request (same draft, section 4): `r` more requests within the next `t` seconds. */
         RateLimit: string;
         /**
-         * @description Reads without a key may be stored by anyone but are revalidated before use; those with a key are private.
+         * @description Any cache may store reads without a key; reads with a key are private. Both must be revalidated before use.
          * @example public, no-cache
          */
         CacheControl: "public, no-cache" | "private, no-cache";
         /**
-         * @description The answer may differ with the key, so no cache hands one caller's view to another, and with the compression asked for.
+         * @description The response depends on the key, so that no cache serves one caller's view to another, and on the compression requested.
          * @example Authorization, Accept-Encoding
          */
         Vary: "Authorization, Accept-Encoding";
         /**
-         * @description How the body is compressed, where it is: for anonymous reads of more than 1 KiB, as `Accept-Encoding` asks.
+         * @description Compression of the body, as `Accept-Encoding` asks; only for reads without a key and over 1 KiB.
          * @example br
          */
         ContentEncoding: "br" | "gzip";
         /**
-         * @description Identifies the request in the service's log. It is the one you sent, where that is 1–128 letters, digits, `.`, `_` or `-`.
+         * @description Identifies the request in the service's log. It is the one you sent, if that has 1–128 letters, digits, `.`, `_` or `-`.
          * @example 6f1c9a52-9b0e-4c37-8a55-2f0e6f5a7c11
          */
         RequestId: string;
         /**
-         * @description Pages of any origin may read the answer.
+         * @description Pages of any origin may read the response.
          * @example *
          */
         AccessControlAllowOrigin: "*";
         /**
-         * @description Writes and errors are not stored.
+         * @description Responses to writes, and errors, must not be stored.
          * @example no-store
          */
         NoStore: "no-store";
         /**
-         * @description How to authenticate (RFC 6750, section 3). `error` is there where a key was sent and refused.
+         * @description How to authenticate (RFC 6750, section 3). `error` is present if a key was sent and refused.
          * @example Bearer realm="apps", error="invalid_token", error_description="This API key is not known."
          */
         WwwAuthenticate: string;
         /**
-         * @description The methods of the list.
+         * @description The methods that the list supports.
          * @example GET, HEAD, POST, OPTIONS
          */
         Allow: string;
         /**
-         * @description Seconds until the limit that refuses begins anew.
+         * @description Seconds until the exceeded limit resets.
          * @example 17
          */
         ExceededRetryAfter: number;
         /**
-         * @description The limits that the request was counted by, as on other answers.
+         * @description The limits that counted the request, as in other responses.
          * @example "refused-keys";q=600;w=60
          */
         ExceededRateLimitPolicy: string;
         /**
-         * @description How you stand by these limits, as on other answers. That which refuses has nothing left, `r=0`.
+         * @description Quota left by the limits that counted the request, as in other responses. The exceeded one has `r=0`.
          * @example "refused-keys";r=0;t=17
          */
         ExceededRateLimit: string;
         /**
-         * @description Seconds to wait before the next try.
+         * @description Seconds to wait before retrying.
          * @example 5
          */
         RetryAfter: number;
         /**
-         * @description Address of the new app.
+         * @description URL of the new app.
          * @example https://apps.example.org/apps/42
          */
         Location: string;
         /**
-         * @description The methods of one app.
+         * @description The methods that an app supports.
          * @example GET, HEAD, PUT, DELETE, OPTIONS
          */
         AppAllow: string;
@@ -1379,52 +1376,50 @@ export interface operations {
         parameters: {
             query: {
                 /**
-                 * @description Number of the page, the first being 1. One past the end is empty.
+                 * @description Page number, starting at 1. A page past the end is empty.
                  * @example 2
                  */
                 page: components["parameters"]["Page"];
                 /**
-                 * @description Apps per page. More than 100 is refused, never cut down.
+                 * @description Apps per page. More than 100 is an error, not reduced to 100.
                  * @example 20
                  */
                 limit: components["parameters"]["Limit"];
                 /**
-                 * @description Slug of the one category to list. An unknown one matches nothing; an empty one is no filter.
+                 * @description Slug of the category to list. An unknown slug matches nothing; an empty value is ignored.
                  * @example travel
                  */
                 category?: components["parameters"]["CategoryFilter"];
                 /**
-                 * @description Words to look for. Each must begin a word of the name, the descriptions, the developer's name or the package name; case,
-                 *     diacritics and width do not matter. In scripts without spaces (`日本`) they are found anywhere in the text. An emoji is a
-                 *     word. There are no operators: any text is safe. Text without a letter, digit or emoji matches nothing; empty text is no
-                 *     filter.
+                 * @description Words to search for. Each must begin a word of the app's name, descriptions, developer name or package name. Case,
+                 *     diacritics and width are ignored. Words in scripts without spaces (`日本`) match anywhere in the text. An emoji is a word.
+                 *     There are no operators: any text is safe. Text without a letter, digit or emoji matches nothing; an empty value is ignored.
                  *
-                 *     Joined and split spellings find each other: `wifi`, `wi-fi` and `wi fi`; `NewPipe` and `new pipe`. `+` and `#` behind a
-                 *     letter belong to the word: `c++` does not find a bare `c`. In a query, `+` is written `%2B`, and `#` `%23`.
+                 *     Joined and split spellings match each other: `wifi`, `wi-fi` and `wi fi`; `NewPipe` and `new pipe`. A `+` or `#` after a
+                 *     letter belongs to the word: `c++` does not match a bare `c`. In a URL, write `+` as `%2B` and `#` as `%23`.
                  *
-                 *     Where nothing is found, a typo is forgiven in the first word of 4 to 30 characters, of a script with spaces, that no
-                 *     listed app has: words that differ from it by one letter more, less, other or swapped stand for it, and the message begins
-                 *     by saying so: `Nothing has "faceboook"; showing "facebook".`
+                 *     If nothing matches, a typo is corrected in the first word that no listed app has and that has 4 to 30 characters of a script
+                 *     with spaces. It is replaced by the known words that differ from it by one letter added, removed, changed or swapped. The
+                 *     message then begins with the correction: `No results for "faceboook"; showing "facebook".`
                  * @example tide clock
                  */
                 search?: components["parameters"]["Search"];
                 /**
-                 * @description `latest`: first approval, newest first. `popular`: most downloads first. `rating`: best rated first, as below.
-                 *     Where it is left out: `latest`, or with `search` the best match, which is the first of these that an app is: its name or
-                 *     package name equals the search; every word is a word of its name; every word begins a word of its name; every word is a
-                 *     word of its name, descriptions or developer's name; the rest. Each by downloads.
+                 * @description `latest`: by first approval, newest first. `popular`: most downloads first. `rating`: best rated first, as below. The
+                 *     default is `latest` or, with `search`, best match: apps whose name or package name equals the search; then those with
+                 *     every word in the name; then those with every word beginning a word of the name; then those with every word in the name,
+                 *     descriptions or developer name; then the rest. Each group is sorted by downloads.
                  *
-                 *     By rating, an app's ratings are weighed against how many they are: it stands by the mean of its ratings and of 10 more of
-                 *     3.5 each, which every app is taken to have. One rating of 5 makes 3.64, a hundred with the average 4.6 make 4.5, so the
-                 *     averages that are shown need not descend. Apps whose means are equal to six decimals stand by `rating_count`, most
-                 *     first; apps without ratings stand last.
+                 *     `rating` sorts by a weighted (Bayesian) mean: of the app's ratings and of 10 more assumed ratings of 3.5. One rating of 5
+                 *     gives 3.64; a hundred that average 4.6 give 4.5. The averages shown are therefore not always in descending order. Means
+                 *     that are equal to six decimals are sorted by `rating_count`, most first. Apps without ratings come last.
                  * @example popular
                  */
                 sort?: components["parameters"]["Sort"];
             };
             header?: {
                 /**
-                 * @description One or more ETags, or `*`. Where one is the answer's own, it is a `304` without a body.
+                 * @description One or more ETags, or `*`. If one of them matches, the response is a `304` without a body.
                  * @example "8Zt9pYw0q3vQkM1cX5rB7nLd2Hs"
                  */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
@@ -1434,7 +1429,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The page, which may be empty. */
+            /** @description A page of apps, which may be empty. */
             200: {
                 headers: {
                     ETag: components["headers"]["ETag"];
@@ -1478,7 +1473,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Created, and awaiting approval. */
+            /** @description Created; awaiting approval. */
             201: {
                 headers: {
                     Location: components["headers"]["Location"];
@@ -1513,7 +1508,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description One or more ETags, or `*`. Where one is the answer's own, it is a `304` without a body.
+                 * @description One or more ETags, or `*`. If one of them matches, the response is a `304` without a body.
                  * @example "8Zt9pYw0q3vQkM1cX5rB7nLd2Hs"
                  */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
@@ -1564,8 +1559,8 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The app's ETag as last read, its quotes too (or several, or `*`). Where none is the app's own any more, nothing is
-                 *     changed and the answer is `412`.
+                 * @description The ETag of the app as you last read it, with its quotes; or several ETags, or `*`. If none of them is current, nothing is
+                 *     changed and the response is a `412`.
                  * @example "8Zt9pYw0q3vQkM1cX5rB7nLd2Hs"
                  */
                 "If-Match"?: components["parameters"]["IfMatch"];
@@ -1624,8 +1619,8 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The app's ETag as last read, its quotes too (or several, or `*`). Where none is the app's own any more, nothing is
-                 *     changed and the answer is `412`.
+                 * @description The ETag of the app as you last read it, with its quotes; or several ETags, or `*`. If none of them is current, nothing is
+                 *     changed and the response is a `412`.
                  * @example "8Zt9pYw0q3vQkM1cX5rB7nLd2Hs"
                  */
                 "If-Match"?: components["parameters"]["IfMatch"];

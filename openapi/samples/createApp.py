@@ -13,11 +13,11 @@ response = requests.post(
     },
     timeout=10,
 )
-answer = response.json()
-data = answer["data"]
-if not answer["success"]:
+body = response.json()
+data = body["data"]
+if not body["success"]:
     if data["code"] == "unknown_category":
-        print("Take one of", data["categories"])
-    sys.exit(f"{answer['message']} {data.get('errors')}")
+        print("Choose from", data["categories"])
+    sys.exit(f"{body['message']} {data.get('errors')}")
 
 print(data["app_id"], data["status"])

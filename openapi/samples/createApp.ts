@@ -14,7 +14,7 @@ const { data, error } = await api.POST('/apps', {
   },
 })
 if (error?.data.code === 'unknown_category') {
-  console.error('Take one of', error.data.categories)
+  console.error('Choose from', error.data.categories)
 }
 if (error)
   throw new Error(error.message, { cause: error.data })

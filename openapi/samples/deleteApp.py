@@ -8,8 +8,8 @@ response = requests.delete(
     headers={"Authorization": f"Bearer {key}"},
     timeout=10,
 )
-answer = response.json()
-if not answer["success"]:
-    sys.exit(answer["message"])
+body = response.json()
+if not body["success"]:
+    sys.exit(body["message"])
 
-print(answer["data"]["app_id"], answer["message"])
+print(body["data"]["app_id"], body["message"])

@@ -3,11 +3,11 @@ import requests
 
 url = "http://localhost:3000/apps/42"
 
-answer = requests.get(url, timeout=10).json()
-if not answer["success"]:
-    sys.exit(answer["message"])
+body = requests.get(url, timeout=10).json()
+if not body["success"]:
+    sys.exit(body["message"])
 
-app = answer["data"]["app"]
+app = body["data"]["app"]
 print(app["name"], app["average_rating"])
 for review in app["reviews"]:
     print(review["rating"], review["comment"])

@@ -6,12 +6,12 @@ query = {"search": "tide"}
 
 while url:
     page = requests.get(url, query, timeout=10)
-    answer = page.json()
-    if not answer["success"]:
-        sys.exit(answer["message"])
-    for app in answer["data"]["apps"]:
+    body = page.json()
+    if not body["success"]:
+        sys.exit(body["message"])
+    for app in body["data"]["apps"]:
         print(app["id"], app["name"])
 
-    # The next page's address has the query in it.
+    # The URL of the next page already has the query.
     url = page.links.get("next", {}).get("url")
     query = None

@@ -9,12 +9,12 @@ read = requests.get(url, headers=headers, timeout=10)
 if not read.ok:
     sys.exit(read.json()["message"])
 
-# Refused with 412 where the app changed meanwhile.
+# Returns 412 if the app has changed since it was read.
 headers["If-Match"] = read.headers["ETag"]
 changes = {"version": "2.5.0"}
-answer = requests.put(
+body = requests.put(
     url, headers=headers, json=changes, timeout=10
 ).json()
-if not answer["success"]:
-    sys.exit(answer["message"])
-print(answer["data"]["app"]["version"])
+if not body["success"]:
+    sys.exit(body["message"])
+print(body["data"]["app"]["version"])

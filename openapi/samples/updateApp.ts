@@ -13,7 +13,7 @@ const read = await api.GET('/apps/{id}', {
 if (read.error) throw new Error(read.error.message)
 const etag = read.response.headers.get('ETag') ?? ''
 
-// Refused with 412 where the app changed meanwhile.
+// Returns 412 if the app has changed since it was read.
 const { data, error } = await api.PUT('/apps/{id}', {
   params: { path, header: { 'If-Match': etag } },
   body: { version: '2.5.0' },

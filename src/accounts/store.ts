@@ -56,7 +56,7 @@ export function authenticator(database: Database): (key: string) => Promise<Call
 
   return async (key) => {
     const id = parseKeyId(key)
-    if (!id) throw unauthorized('This is not an API key: one looks like apps_… and has a checksum.')
+    if (!id) throw unauthorized('This is not an API key; check that it was copied completely.')
     const row = await database.read(({ sql }) => sql('api_keys').where({ id }).first())
     if (!row || !isSameKey(key, row.sha256)) throw unauthorized('This API key is not known.')
     const now = Date.now()

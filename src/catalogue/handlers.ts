@@ -107,7 +107,7 @@ const maxNamedWords = 3
 function correctionText({ word, replacements: words }: Correction): string {
   const named = words.slice(0, maxNamedWords).map((one) => `"${one}"`)
   const more = words.length > maxNamedWords ? ' and others' : ''
-  return `Nothing has "${word}"; showing ${named.join(', ')}${more}.`
+  return `No results for "${word}"; showing ${named.join(', ')}${more}.`
 }
 
 /** The app as its page shows it; what is not set is left out. */
@@ -157,7 +157,7 @@ function rowChanges(app: AppWithReviews, { short_description, ...named }: AppCha
 async function assertCategoryExists(connection: Connection, id: number) {
   const categories = categoryStore(connection)
   if (await categories.exists(id)) return
-  throw new ServiceError('unknown_category', `There is no category ${id}; data.categories lists those there are.`, {
+  throw new ServiceError('unknown_category', `Category ${id} does not exist; data.categories lists those that do.`, {
     errors: [{ in: 'body', field: '/category_id', message: 'must be the id of a category' }],
     categories: await categories.all(),
   })
@@ -184,7 +184,7 @@ function assertUnmodified(app: AppWithReviews, ifMatch: string | undefined) {
     'precondition_failed',
     hasStrongEtag(ifMatch)
       ? 'The app has changed since you read it; read it again and repeat the change.'
-      : 'If-Match must be an ETag as it was answered: in its quotes, without W/.',
+      : 'If-Match must be an ETag as you received it: with its quotes and without W/.',
   )
 }
 

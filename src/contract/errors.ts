@@ -38,7 +38,7 @@ export class OperatorError extends Error {
   override readonly name = 'OperatorError'
 }
 
-export const notFound = () => new ServiceError('not_found', 'There is nothing here.')
+export const notFound = () => new ServiceError('not_found', 'Not found; check the path and the id.')
 
 export const invalidRequest = (problems: Problem[]) => {
   const errors = problems.slice(0, 100)

@@ -123,7 +123,7 @@ function messageOf({ keyword, params, parentSchema, message }: ErrorObject, plac
     case 'format':
       return parentSchema?.['x-format-message'] ?? `must be of the format ${params.format}`
     default:
-      return message ?? 'is not as the document describes it'
+      return message ?? 'does not match the API document'
   }
 }
 
@@ -154,7 +154,7 @@ export function duplicateField(json: string): Problem | undefined {
     else if (sign === ':' && depth === 1) {
       const name = parseString(json.slice(nameBegin, nameEnd))
       if (names.has(name))
-        return { in: 'body', field: truncateField(`/${escapePointer(name)}`), message: 'must be there once' }
+        return { in: 'body', field: truncateField(`/${escapePointer(name)}`), message: 'must be given once' }
       names.add(name)
     }
     if ('"{}[]:'.includes(sign)) {

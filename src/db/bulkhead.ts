@@ -104,7 +104,7 @@ export class Bulkhead {
 
   #overloaded(): ServiceError {
     this.#rejected++
-    const message = 'The service has more to do than it can do now; try again shortly.'
+    const message = 'The service is overloaded; try again shortly.'
     return new ServiceError('unavailable', message, { isExpected: true })
   }
 }
@@ -113,4 +113,4 @@ export class Bulkhead {
 const maxRejectionsPerTick = 10
 
 /** It reaches nobody. */
-const abandoned = () => new ServiceError('unavailable', 'Nobody waits for this any more.', { isExpected: true })
+const abandoned = () => new ServiceError('unavailable', 'The client has disconnected.', { isExpected: true })

@@ -151,7 +151,7 @@ export function databaseFor(engine: Engine): Database {
 
   function rethrowUnavailable(error: unknown): never {
     if (!engine.isUnavailable(error)) throw error
-    const message = 'The service is not available just now; try again shortly.'
+    const message = 'The service is temporarily unavailable; try again shortly.'
     throw new ServiceError('unavailable', message, {}, { cause: error })
   }
 

@@ -190,7 +190,7 @@ function bearerToken(header: string): string {
   throw new ServiceError('unauthorized', message, /^Bearer\b/i.test(header) ? { refusedKey: true } : {})
 }
 
-const notAcceptable = () => new ServiceError('not_acceptable', 'Answers are application/json; accept that.')
+const notAcceptable = () => new ServiceError('not_acceptable', 'Responses are JSON; accept application/json.')
 
 /** The methods of a path, HEAD and OPTIONS with them; none where there is no such path. */
 function allowedMethods(api: OpenAPIBackend, head: RequestHead): string[] {

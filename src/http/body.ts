@@ -15,7 +15,7 @@ const maxTokens = 1000
 const tooManyTokens = {
   in: 'body' as const,
   field: '',
-  message: `must have at most ${maxTokens} names, values and signs`,
+  message: `must have at most ${maxTokens} JSON tokens`,
 }
 
 /** The one charset of JSON (RFC 8259, section 8.1), as it is written in a Content-Type. */
@@ -104,7 +104,7 @@ function translateError(error: unknown): unknown {
     default:
       // The client went away, or what arrived is not as long or as compressed as it was said to be.
       return 'status' in error && Number(error.status) < 500
-        ? malformed('The body did not arrive as it was announced.')
+        ? malformed('The body does not match its Content-Length or Content-Encoding.')
         : error
   }
 }
@@ -119,5 +119,5 @@ const unsupportedMediaType = () =>
 const unsupportedEncoding = () =>
   new ServiceError(
     'unsupported_media_type',
-    'The Content-Encoding is not known; send the body as it is, or in gzip, deflate or br.',
+    'The Content-Encoding is not supported; send the body uncompressed, or as gzip, deflate or br.',
   )

@@ -35,7 +35,7 @@ export function toErrorResponse(thrown: unknown): ErrorResponse {
 
 const internalError = new ServiceError(
   'internal_error',
-  'The service failed; if it persists, report the X-Request-Id of this answer.',
+  'Internal error; if it persists, report the X-Request-Id of this response.',
 )
 
 function dataOf({ code, details: { errors, categories = [] } }: ServiceError): ErrorData {

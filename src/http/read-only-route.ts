@@ -2,7 +2,7 @@ import type { IRouter, RequestHandler, Response } from 'express'
 import { ServiceError } from '../contract/errors.ts'
 
 export const methodNotAllowed = (allow: string[]) =>
-  new ServiceError('method_not_allowed', 'This path does not have that method; the Allow header names those it has.', {
+  new ServiceError('method_not_allowed', 'This path does not support that method; see the Allow header.', {
     allow,
   })
 

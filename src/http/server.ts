@@ -128,7 +128,7 @@ function sendParserError(socket: Socket, error: ServiceError, code: string | und
 }
 
 const proxyNotSupported = () =>
-  new ServiceError('method_not_allowed', 'This server is no proxy; ask it for what it has.', {
+  new ServiceError('method_not_allowed', 'This server is not a proxy; CONNECT is not supported.', {
     allow: ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS'],
   })
 

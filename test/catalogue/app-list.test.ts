@@ -186,13 +186,13 @@ describe('search', () => {
     [
       'a letter too many',
       'raadar',
-      'Nothing has "raadar"; showing "radar".',
+      'No results for "raadar"; showing "radar".',
       ['Radar', 'Radar Weather Pro', 'Weather Radar', 'Umbrella', 'Forecast'],
     ],
     [
       'one of two words',
       'weather rada1',
-      'Nothing has "rada1"; showing "radar".',
+      'No results for "rada1"; showing "radar".',
       ['Weather Radar', 'Radar Weather Pro', 'Umbrella', 'Forecast'],
     ],
     ['the first of two such words, and no more', 'wether rador', '', []],
@@ -227,7 +227,7 @@ describe('search', () => {
         names.map((name) => ({ name })),
       )
       const reply = await service.get('/apps?search=xinder&sort=latest')
-      expect(reply.body.message).toBe(`Nothing has "xinder"; showing ${told}. Page 1 of 1.`)
+      expect(reply.body.message).toBe(`No results for "xinder"; showing ${told}. Page 1 of 1.`)
       expect(namesOf(reply)).toEqual(found)
     },
   )
@@ -271,7 +271,7 @@ describe('search', () => {
     })
     expect([after.status, after.body.message]).toEqual([
       200,
-      'Nothing has "xinder"; showing "binder", "finder". Page 1 of 1.',
+      'No results for "xinder"; showing "binder", "finder". Page 1 of 1.',
     ])
   })
 

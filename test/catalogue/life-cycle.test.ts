@@ -156,7 +156,7 @@ test('an unchanged app is 304; every update changes its ETag', async () => {
     const refused = await service.request('PUT', path, { key: keys.ada, json: { version: '3' }, headers })
     expect([refused.status, refused.body.message], tag).toEqual([
       412,
-      'If-Match must be an ETag as it was answered: in its quotes, without W/.',
+      'If-Match must be an ETag as you received it: with its quotes and without W/.',
     ])
   }
   const stale = await service.request('DELETE', path, { key: keys.ada, headers: { 'If-Match': etag } })

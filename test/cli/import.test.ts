@@ -121,7 +121,7 @@ describe('import', () => {
     const reply = await run(['import', file], env)
     expect(reply.stderr.split('\n').slice(0, 3)).toEqual([
       `1,067 refused: see ${file}.rejects.ndjson, which import takes when it is mended`,
-      '  800 × /package_name: must have at least three parts with dots between, each a letter and then letters, digits, "_" or "-"',
+      '  800 × /package_name: must have at least three parts separated by dots, each a letter followed by letters, digits, "_" or "-"',
       '  267 × /category: is not there: give slug and name to make it, not unknown alone',
     ])
     expect(reply.stderr).toContain('1 × /created_at: must be a time such as 2026-03-04T09:12:45Z')

@@ -14,9 +14,9 @@ import { units } from './values.ts'
 
 /** What a text is refused for that its schema admits, and how its field's description names it. */
 const exceptions = [
-  { name: 'half surrogate pairs', isIn: (text: string) => !text.isWellFormed() },
+  { name: 'unpaired surrogates', isIn: (text: string) => !text.isWellFormed() },
   {
-    name: 'beyond the Basic Multilingual Plane, invisible characters',
+    name: 'invisible characters beyond the Basic Multilingual Plane',
     isIn: (text: string) => /[\p{Default_Ignorable_Code_Point}&&[\u{10000}-\u{10FFFF}]]/v.test(text),
   },
 ]
@@ -37,7 +37,7 @@ describe.for(fields)('$operationId $name', ({ operationId, name, schema, admits 
   const named = exceptions.filter((exception) => spoken.includes(exception.name))
 
   test('says what is removed around it', () => {
-    expect(spoken).toContain('White space around it is removed')
+    expect(spoken).toContain('Leading and trailing white space is removed')
   })
 
   test('is taken as the schema admits it, but for what its description names', { timeout }, async ({ task }) => {

@@ -177,7 +177,7 @@ const optionsFor: Record<string, () => ServiceOptions> = {
   '500': () => ({ database: failing(() => new Error('secret')) as (database: Database) => Database }),
   '503': () => ({
     database: failing(
-      () => new ServiceError('unavailable', 'The service is not available just now; try again shortly.'),
+      () => new ServiceError('unavailable', 'The service is temporarily unavailable; try again shortly.'),
     ) as (database: Database) => Database,
   }),
 }

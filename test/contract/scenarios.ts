@@ -860,7 +860,8 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
           {
             in: 'body',
             field: '/name',
-            message: 'must be on one line, with a visible character, without control, bidirectional or invisible ones',
+            message:
+              'must be on one line, with a visible character and without control, bidirectional or invisible characters',
           },
         ],
       },
@@ -1047,7 +1048,7 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
         { key: keys.ada, headers: { ...jsonType, 'Content-Encoding': 'rot13' }, body: JSON.stringify(newApp) },
       ],
       answers: 415,
-      message: /^The Content-Encoding is not known; send the body as it is, or in gzip, deflate or br\.$/,
+      message: /^The Content-Encoding is not supported; send the body uncompressed, or as gzip, deflate or br\.$/,
     },
     {
       name: 'takes a charset of UTF-8',

@@ -86,7 +86,7 @@ test.for<
       'body /short_description': 'must be on one line, without control characters or bidirectional controls',
       'body /version': 'must be a string',
       'body /package_name':
-        'must have at least three parts with dots between, each a letter and then letters, digits, "_" or "-"',
+        'must have at least three parts separated by dots, each a letter followed by letters, digits, "_" or "-"',
       'body /category_id': 'must be an integer',
     },
   ],
@@ -229,7 +229,7 @@ test.for<[what: string, error: ErrorObject, field: string, message: string]>([
     'must be an integer',
   ],
   ['another rule', errorOf('/query/a/b', 'maxItems', { message: 'must have fewer' }), 'query a/b', 'must have fewer'],
-  ['a rule that says nothing', errorOf('/header/X', 'not'), 'header X', 'is not as the document describes it'],
+  ['a rule that says nothing', errorOf('/header/X', 'not'), 'header X', 'does not match the API document'],
   ['what is nowhere', errorOf('', 'minProperties'), 'body ', 'must have at least one field'],
   [
     'a name with signs',

@@ -12,7 +12,7 @@ test.for<[what: string, thrown: unknown]>([
   ['what is no error at all', 'secret'],
 ])('%s is an internal error that tells nothing of itself', ([, thrown]) => {
   const answer = toErrorResponse(thrown)
-  const message = 'The service failed; if it persists, report the X-Request-Id of this answer.'
+  const message = 'Internal error; if it persists, report the X-Request-Id of this response.'
   expect(answer).toMatchObject({ status: 500, body: { success: false, message, data: { code: 'internal_error' } } })
   expect(JSON.stringify(answer)).not.toContain('secret')
 })

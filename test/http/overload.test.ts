@@ -108,7 +108,7 @@ test.for<
   const { database } = await startService()
   const release = await saturate(kind(database), width)
   const waiting = Array.from({ length }, () => one(database))
-  await expect(one(database)).rejects.toThrow('more to do than it can do now')
+  await expect(one(database)).rejects.toThrow('The service is overloaded')
   await release()
   await Promise.all(waiting)
   await one(database)

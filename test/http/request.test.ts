@@ -103,7 +103,7 @@ test.for<[what: string, body: string]>([
     const reply = await service.request(method, path, { key: keys.ada, headers, body })
     expect([reply.status, reply.body.data.errors]).toEqual([
       400,
-      [{ in: 'body', field: '', message: 'must have at most 1000 names, values and signs' }],
+      [{ in: 'body', field: '', message: 'must have at most 1000 JSON tokens' }],
     ])
   }
 })

@@ -95,7 +95,7 @@ test('throws what the service refused, with its code', async () => {
     } catch (error) {
       if (error instanceof AppsError) console.log(error.status, error.data.code, error.message, error.requestId?.length)
     }`
-  expect(await consume(program)).toBe('404 not_found There is nothing here. 36')
+  expect(await consume(program)).toBe('404 not_found Not found; check the path and the id. 36')
 })
 
 describe('what is to be sent again', () => {

@@ -114,7 +114,7 @@ test.for(samples)('$operationId in $language does what it says', async ({ operat
 test.for(samples)('$operationId in $language says so where the server refuses', async ({ language, source }) => {
   const scene = await startScene()
   const { code, stdout, stderr } = await runSample(language, source, { ...scene, baseUrl: `${scene.baseUrl}/nowhere` })
-  expect(stdout + stderr).toMatch(/There is nothing here|404/)
+  expect(stdout + stderr).toMatch(/Not found; check the path and the id|404/)
   if (language !== 'curl') expect(code).not.toBe(0)
 })
 

@@ -275,7 +275,7 @@ test.for(['', '{', 'null', '[]', '"app"', '1'])('%j is no line', (text) => {
 })
 
 test.for<[what: string, text: string, field: string, problem: RegExp]>([
-  ['a field that is there twice', '{"name":"A","name":"B"}', '/name', /must be there once/],
+  ['a field that is there twice', '{"name":"A","name":"B"}', '/name', /must be given once/],
   ['what is nested too deeply', `${'['.repeat(200_000)}${']'.repeat(200_000)}`, '', /nested too deeply/],
   [
     'half a surrogate pair',

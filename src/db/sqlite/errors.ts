@@ -8,7 +8,7 @@ const healthErrors = new Map([
   ['SQLITE_CORRUPT', 'is damaged'],
   ['SQLITE_NOTADB', 'is damaged'],
   ['SQLITE_FULL', 'has no room left on its disk'],
-  ['SQLITE_IOERR', 'is on a disk that fails'],
+  ['SQLITE_IOERR', 'is on a failing disk'],
 ])
 
 /** The codes (https://sqlite.org/rescode.html) that pass by themselves or when an operator acts. */

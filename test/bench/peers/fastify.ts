@@ -138,7 +138,9 @@ server.get<{ Params: { id: number } }>(
 )
 
 server.setNotFoundHandler((_request, reply) => {
-  reply.code(404).send({ success: false, message: 'There is nothing here.', data: { code: 'not_found' } })
+  reply
+    .code(404)
+    .send({ success: false, message: 'Not found; check the path and the id.', data: { code: 'not_found' } })
 })
 
 function send(request: FastifyRequest, reply: FastifyReply, message: string, data: string) {
