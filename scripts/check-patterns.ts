@@ -12,11 +12,14 @@ import document from '../generated/openapi.json' with { type: 'json' }
 const exceptions: Record<string, string> = {
   'src/http/docs.ts /<script[^>]*>(?<text>[\\s\\S]*?)<\\/script>/g':
     'The input is generated/docs.html, which scripts/docs-page.ts writes.',
-  'src/contract/validation.ts /\\p{RGI_Emoji_Tag_Sequence}/gv': 'Unicode has three such flags, each with seven characters.',
-  'src/http/api.ts patternOf': 'Anchored; each repetition stops at the next slash. Node limits targets to 16 KiB.',
-  'src/http/response-cache.ts ResponseCache': 'Anchored; its one repetition is the last part. Node limits targets to 16 KiB.',
-  'src/http/mock.ts preferred': 'Linear with both names that its type allows. Node limits headers to 16 KiB.',
-  'src/contract/field-rules.ts isBy': 'The patterns are those of the document, which are checked here.',
+  'src/contract/validation.ts /\\p{RGI_Emoji_Tag_Sequence}/gv':
+    'Unicode has three such flags, each with seven characters.',
+  'src/http/api.ts compilePathTemplate':
+    'Anchored; each repetition stops at the next slash. Node limits targets to 16 KiB.',
+  'src/http/response-cache.ts ResponseCache':
+    'Anchored; its one repetition is the last part. Node limits targets to 16 KiB.',
+  'src/http/mock.ts preferredValue': 'Linear with both names that its type allows. Node limits headers to 16 KiB.',
+  'src/contract/field-rules.ts matchesRule': 'The patterns are those of the document, which are checked here.',
   'src/search/terms.ts asciiRuns':
     'NewAppDescription.yaml limits texts to 20,000 characters, Search.yaml searches to 100.',
   'src/search/terms.ts runs': 'The same texts, decomposed. In terms.ts, foldable() limits them to 61,000 characters.',
