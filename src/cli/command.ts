@@ -2,14 +2,15 @@ import { userInfo } from 'node:os'
 import { type Command, InvalidArgumentError } from 'commander'
 import { readConfig } from '../config.ts'
 import { type Database, openMigratedDatabase } from '../db/database.ts'
+import type { ServerOptions } from '../db/dialect.ts'
 import { sanitize, tableLines, terminalWidth } from './terminal-text.ts'
 
 /** What every command needs: the database, arguments that are checked, and something to print. */
 
 /** Opens the database that `DATABASE_URL` names, and closes it whatever happens. */
-export async function withDatabase<T>(work: (database: Database) => Promise<T>): Promise<T> {
+export async function withDatabase<T>(work: (database: Database) => Promise<T>, options?: ServerOptions): Promise<T> {
   const { databaseUrl, databaseOptions } = readConfig(process.env)
-  const database = await openMigratedDatabase(databaseUrl, databaseOptions)
+  const database = await openMigratedDatabase(databaseUrl, { ...databaseOptions, ...options })
   try {
     return await work(database)
   } finally {

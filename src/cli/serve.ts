@@ -17,8 +17,11 @@ export const serveCommand = () =>
 
 async function serve() {
   const config = readConfig(process.env)
-  await withDatabase((database) =>
-    serveUntilSignal(config, catalogueBackend(database, config.baseUrl), `serving ${config.baseUrl}/apps`),
+  await withDatabase(
+    (database) =>
+      serveUntilSignal(config, catalogueBackend(database, config.baseUrl), `serving ${config.baseUrl}/apps`),
+    // Far more than a request's statements take: the network to the database hangs.
+    { writeTimeout: 25_000 },
   )
 }
 

@@ -28,6 +28,8 @@ export type ServerOptions = {
   pool?: number
   /** Where a pooler stands before the database, its address past that. */
   direct?: string | undefined
+  /** Milliseconds after which a write gives up a statement that was not answered; left out, there is time to make an index. */
+  writeTimeout?: number
 }
 
 /** How many connections a process has to a database that is a server's, unless told otherwise. */

@@ -61,6 +61,9 @@ export const isStaleStatement = (error: unknown) =>
 const isStandbyError = (error: unknown) =>
   codeOf(error) === '0A000' && textOf(error, 'routine') === 'call_bool_check_hook'
 
+/** The driver's error where a statement was not answered in time. */
+export const isQueryTimeout = (error: unknown) => error instanceof Error && error.message === 'Query read timeout'
+
 /** Whether no answer to a statement will come on a connection any more. */
 export const breaksConnection = (error: unknown) => isBroken(error) || isStaleStatement(error)
 

@@ -1,9 +1,8 @@
 import { hash } from 'node:crypto'
 import type { Knex } from 'knex'
 import { SerializedJson } from '../../util/json.ts'
-import { measure } from '../../util/timing.ts'
 import type { Connection } from '../dialect.ts'
-import { type DriverConnection, disposeIfBroken } from './connections.ts'
+import { type DriverConnection, runStatement } from './connections.ts'
 import { findViolatedColumn, isStaleStatement } from './errors.ts'
 
 /**
@@ -51,12 +50,9 @@ export const select =
 async function selectOnce<Row>(sql: Knex, statement: Prepared, values: (string | number | null)[]): Promise<Row[]> {
   const connection: DriverConnection = await sql.client.acquireConnection()
   try {
-    const { rows } = await measure('sql', () => connection.query({ ...statement, values }))
+    const { rows } = await runStatement(connection, () => connection.query({ ...statement, values }))
     // What a statement's rows are is for its caller to know.
     return rows as Row[]
-  } catch (error) {
-    disposeIfBroken(connection, error)
-    throw error
   } finally {
     sql.client.releaseConnection(connection)
   }
