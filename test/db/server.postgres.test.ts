@@ -102,6 +102,19 @@ describe.skipIf(configuredServer !== undefined)('what befalls a server', () => {
     expect((await get('/apps?search=tide')).status).toBe(200)
   })
 
+  test('/readyz is 503 while the network to the server hangs; when it has healed, it is 200 by itself and writes work', async () => {
+    const { databaseUrl, hang, heal } = await startDistantWorld()
+    const { get, request, world } = await startService({ databaseUrl, cacheSize: 0 })
+    const update = () =>
+      request('PUT', `/apps/${world.apps.approved}`, { key: world.keys.ada, json: { name: 'Star Map' } })
+    expect([(await update()).status, (await get('/readyz')).status]).toEqual([200, 200])
+    hang()
+    expect((await get('/readyz')).status).toBe(503)
+    heal()
+    await expect.poll(async () => (await get('/readyz')).status).toBe(200)
+    expect((await update()).status).toBe(200)
+  })
+
   const moments = ['BEGIN', 'a statement', 'COMMIT', 'the answer to COMMIT', 'ROLLBACK'] as const
   test.for(moments)(
     'a write whose network hangs at %s fails once, and the next has another connection',
