@@ -135,7 +135,7 @@ describe.skipIf(configuredServer !== undefined)('what befalls a server', () => {
         reach('COMMIT', 'the answer to COMMIT', 'ROLLBACK')
         if (moment === 'ROLLBACK') throw new Error('not this time')
       })
-      await expect(write).rejects.toThrow(/not available just now/)
+      await expect(write).rejects.toThrow(/temporarily unavailable/)
       expect(runs).toBe(moment === 'BEGIN' ? 0 : 1)
       heal()
       await add(database, 'Fay')
