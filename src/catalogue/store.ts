@@ -23,15 +23,9 @@ export type NamedAppRow = AppRow & { developer_name: string; category_name: stri
 export type AppWithReviews = NamedAppRow & { reviews: AppReview[] }
 export type AppReview = Omit<ReviewRow, 'app_id'>
 
-export const reviewColumns: Record<keyof AppReview, string> = {
-  id: 'id',
-  reviewer_name: 'reviewer_name',
-  rating: 'rating',
-  comment: 'comment',
-  created_at: 'created_at',
-}
-const newestFirst = 'order by created_at desc, id desc'
-const newestReviews = `(select * from reviews where app_id = apps.id ${newestFirst} limit 100) as newest`
+export const reviewColumns = ['id', 'reviewer_name', 'rating', 'comment', 'created_at'] as const
+/** Newest first. */
+const newestReviews = `select ${reviewColumns} from reviews where app_id = ? order by created_at desc, id desc limit 100`
 
 /** How many apps there are in each state; a deleted one counts as that alone. */
 export type StateCounts = Readonly<Record<AppStatus | 'deleted', number>>
@@ -201,12 +195,12 @@ export const appStore = (connection: Connection) => {
       id: number,
       { includeDeleted = false, forUpdate = false, visibleTo }: FindOptions = {},
     ): Promise<AppWithReviews | undefined> {
-      const { select, lock, jsonSubquery, parseJsonRows } = connection
+      const { select, lock } = connection
       if (forUpdate) await lock('apps', 'id', [id])
       const owner = visibleTo === undefined || visibleTo === 'anyone' ? [] : [visibleTo.developerId]
-      const [row] = await select<NamedAppRow & { reviews: unknown }>(
+      const [app] = await select<NamedAppRow>(
         `select apps.*, developers.name as developer_name, categories.name as category_name,
-           categories.slug as category_slug, ${jsonSubquery(newestReviews, reviewColumns, newestFirst)} as reviews
+           categories.slug as category_slug
          from apps
          join developers on developers.id = apps.developer_id
          join categories on categories.id = apps.category_id
@@ -214,7 +208,7 @@ export const appStore = (connection: Connection) => {
          ${visibleTo === undefined ? '' : `and ${visibleTo === 'anyone' ? visibleToAnyone : visibleToOwner}`}`,
         [id, ...owner],
       )
-      return row && { ...row, reviews: parseJsonRows(row.reviews) }
+      return app && { ...app, reviews: await select<AppReview>(newestReviews, [id]) }
     },
 
     /** How many apps each of the developers has in each state; nothing of those who have none. */

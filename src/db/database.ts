@@ -2,7 +2,6 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Knex } from 'knex'
 import { OperatorError, ServiceError } from '../contract/errors.ts'
-import { batchSelect } from './batch-select.ts'
 import { Bulkhead } from './bulkhead.ts'
 import {
   type Connection,
@@ -45,16 +44,10 @@ export type WorkOptions = Readonly<{
   signal?: AbortSignal | undefined
 }>
 
-/**
- * A read that is a `select` of one row at most, and nothing else: what is asked for by the same statement in one turn of the
- * event loop goes to the database together, as nobody's in particular.
- */
-type BatchedRead = Readonly<{ isBatched: true }>
-
 /** The ways in throw `unavailable` where the database cannot be reached or is overloaded. */
 export type Database = Readonly<{
   /** For one statement, which sees one moment of the data. Cannot write. */
-  read: <T>(work: (connection: Connection) => Promise<T>, options?: WorkOptions | BatchedRead) => Promise<T>
+  read: <T>(work: (connection: Connection) => Promise<T>, options?: WorkOptions) => Promise<T>
   /** For several statements that must agree: all see the same moment. Cannot write. */
   snapshot: <T>(work: (connection: Connection) => Promise<T>, options?: WorkOptions) => Promise<T>
   /**
@@ -144,10 +137,6 @@ export function databaseFor(engine: Engine): Database {
     (isExpensive ? expensive : cheap).run(work, signal).catch(rethrowUnavailable)
 
   const readConnection = connectionOf(reader)
-  const batchedConnection = {
-    ...readConnection,
-    select: batchSelect((...args) => runRead(() => readConnection.select(...args))),
-  }
 
   function rethrowUnavailable(error: unknown): never {
     if (!engine.isUnavailable(error)) throw error
@@ -176,8 +165,7 @@ export function databaseFor(engine: Engine): Database {
   }
 
   return {
-    read: (work, options = {}) =>
-      'isBatched' in options ? work(batchedConnection) : runRead(() => work(readConnection), options),
+    read: (work, options) => runRead(() => work(readConnection), options),
     snapshot: (work, options) =>
       runRead(() => reader.transaction((sql) => work(connectionOf(sql)), engine.snapshot), options),
     write: (work, { signal } = {}) => writing.run(() => transaction(work), signal).catch(rethrowUnavailable),

@@ -6,18 +6,7 @@ import { applicationName, openReader, openWriter } from './connections.ts'
 import { dataVersionReader, dedicatedConnection } from './data-version.ts'
 import { copyToTemporaryTables } from './dry-run.ts'
 import { describeError, isConflict, isUnavailable } from './errors.ts'
-import {
-  advanceIdsTo,
-  allocateIds,
-  jsonSubquery,
-  lastId,
-  lock,
-  mapUniqueViolation,
-  parseJsonRows,
-  prepareInsert,
-  rawJsonRows,
-  select,
-} from './rows.ts'
+import { advanceIdsTo, allocateIds, lastId, lock, mapUniqueViolation, prepareInsert, select } from './rows.ts'
 import { schema } from './schema.ts'
 import { createSearchCache, searchIndex } from './search.ts'
 import { assertDirectConnection } from './snapshots.ts'
@@ -122,9 +111,6 @@ function openServer(url: ServerUrl, options: ServerOptions): Engine {
       lastId: lastId(sql),
       advanceIdsTo: advanceIdsTo(sql),
       bulkLoad: bulkLoad(sql),
-      jsonSubquery,
-      parseJsonRows,
-      rawJsonRows,
       lock: lock(sql),
       mapUniqueViolation: mapUniqueViolation(sql),
     }),

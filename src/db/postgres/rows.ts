@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto'
 import type { Knex } from 'knex'
-import { SerializedJson } from '../../util/json.ts'
 import type { Connection } from '../dialect.ts'
 import { type DriverConnection, runStatement } from './connections.ts'
 import { findViolatedColumn, isStaleStatement } from './errors.ts'
@@ -123,16 +122,6 @@ export const advanceIdsTo =
       if ((await last()) < id) await sql.raw(`select setval('${table}_id_seq', ?)`, [id])
     }
   }
-
-export const jsonSubquery: Connection['jsonSubquery'] = (from, columns, order) => {
-  const object = Object.entries(columns).map(([name, expression]) => `'${name}', ${expression}`)
-  return `(select coalesce(json_agg(json_build_object(${object.join(', ')}) ${order}), '[]') from ${from})`
-}
-
-/** The driver has parsed it. */
-export const parseJsonRows: Connection['parseJsonRows'] = <Row>(column: unknown) => column as Row[]
-export const rawJsonRows: Connection['rawJsonRows'] = (column) =>
-  new SerializedJson(Buffer.from(JSON.stringify(column)))
 
 /** A statement that waits for a lock has of the locked row what is there then, but of those joined to it what was there before. */
 export const lock =

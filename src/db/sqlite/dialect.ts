@@ -8,17 +8,7 @@ import { copyTo, dryRun, withExclusiveLock } from './copy.ts'
 import { dataVersionReader } from './data-version.ts'
 import { databaseFile, inspectFile } from './database-file.ts'
 import { describeError, healthErrorOf, isBusy, isDamage, isUnavailable, UnusableDatabase } from './errors.ts'
-import {
-  advanceIdsTo,
-  allocateIds,
-  jsonSubquery,
-  lastId,
-  mapUniqueViolation,
-  parseJsonRows,
-  prepareInsert,
-  rawJsonRows,
-  select,
-} from './rows.ts'
+import { advanceIdsTo, allocateIds, lastId, mapUniqueViolation, prepareInsert, select } from './rows.ts'
 import { schema } from './schema.ts'
 import { createSearchCache, searchIndex } from './search.ts'
 import { upkeepOf } from './upkeep.ts'
@@ -107,9 +97,6 @@ function openFile(filename: string): Engine {
       lastId: lastId(sql),
       advanceIdsTo: advanceIdsTo(sql),
       bulkLoad: (work) => work(),
-      jsonSubquery,
-      parseJsonRows,
-      rawJsonRows,
       // Whoever writes is alone at it.
       lock: async () => {},
       mapUniqueViolation,

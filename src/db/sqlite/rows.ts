@@ -1,9 +1,7 @@
 import type { Knex } from 'knex'
 import { chunk } from '../../util/chunk.ts'
-import { SerializedJson } from '../../util/json.ts'
 import { measure } from '../../util/timing.ts'
 import type { Connection, NewRow } from '../dialect.ts'
-import type { AppRow } from '../tables.ts'
 import { findViolatedColumn } from './errors.ts'
 import { type DriverConnection, selectRows } from './statements.ts'
 
@@ -97,26 +95,6 @@ export const allocateIds =
     let last = requested.reduce<number>((greatest, id = 0) => Math.max(greatest, id), await lastId(sql)(table))
     return requested.map((id) => id ?? ++last)
   }
-
-export const jsonSubquery: Connection['jsonSubquery'] = (from, columns, order) => {
-  const object = Object.entries(columns).map(([name, expression]) => `'${name}', ${integerIfWhole(expression)}`)
-  return `(select cast(json_group_array(json_object(${object.join(', ')}) ${order}) as blob) from ${from})`
-}
-
-/** The one column whose numbers may have a fraction. */
-const fractionalColumn: `apps.${keyof AppRow}` = 'apps.average_rating'
-
-/** Of 4.0 SQLite's JSON is 4.0; any other's here, and so an answer's tag, is of 4. */
-function integerIfWhole(expression: string): string {
-  if (expression !== fractionalColumn) return expression
-  const whole = `cast(${expression} as integer)`
-  return `iif(${expression} = ${whole}, ${whole}, ${expression})`
-}
-
-export const parseJsonRows: Connection['parseJsonRows'] = (column) => JSON.parse(String(column))
-
-/** The driver makes a Buffer of a blob. */
-export const rawJsonRows: Connection['rawJsonRows'] = (column) => new SerializedJson(column as Buffer)
 
 /** A statement that fails changes nothing, and the transaction stays as it was (https://sqlite.org/lang_conflict.html, ABORT). */
 export const mapUniqueViolation: Connection['mapUniqueViolation'] = async (statement, errors) => {
