@@ -123,26 +123,17 @@ export type Connection = Readonly<{
    */
   select: <Row>(statement: string, values: (string | number)[]) => Promise<Row[]>
   search: SearchIndex
+  /** A subquery whose value is its rows as a JSON text, so that one statement finds a row and what belongs to it. */
+  jsonRows: (from: string, columns: readonly string[], orderBy: string) => string
   /**
-   * In a transaction, which then inserts rows with these ids: those that are wanted, and in the place of each undefined one that
-   * is free, and none of the others. No later row is given one of them.
+   * In a transaction. Inserts rows that have the same columns, and returns them with their ids. A row without an id gets a
+   * new one; no later row gets an id that was in use. Many rows are several statements.
    */
-  allocateIds: (table: string, requested: (number | undefined)[]) => Promise<number[]>
-  /**
-   * In a transaction. Rows that all have the same columns, but for `id`: a row without one is given one, which no other of the
-   * rows names, and no later row is given an id that one of these names. Many rows may be several statements; of these none is
-   * taken back where a later one fails.
-   */
-  prepareInsert: (table: string, rows: NewRow[]) => Statement
-  /** The id behind which the next row of a table gets its own. */
+  insertRows: <Row extends NewRow>(table: string, rows: Row[]) => Promise<(Row & { id: number })[]>
+  /** The greatest id that a table has given; the next row gets a greater one. */
   lastId: (table: string) => Promise<number>
-  /** In a transaction. Has a table, whose ids are no greater, give the next one behind an id. */
+  /** In a transaction. Makes a table give only ids greater than this one. */
   advanceIdsTo: (table: string, id: number) => Promise<void>
-  /**
-   * In a transaction, whose work fills tables that are empty: an engine may keep others from them, and make their indexes when
-   * all rows are there.
-   */
-  bulkLoad: <T>(work: () => Promise<T>) => Promise<T>
   /**
    * In a transaction. Keeps the rows of a table that have one of the values from others, before they are read to be changed,
    * with what is joined to them: a `select` that joins and locks at once can find what never was together. One that reads a
@@ -159,9 +150,6 @@ export type Connection = Readonly<{
 /** Of one column, or of several. */
 type Values = string | number | readonly (string | number)[]
 
-/** What is made ready at once, and runs when it is called: see `runPipelined` in pipeline.ts. */
-export type Statement = () => Promise<unknown>
-
 export type NewRow = { id?: number | undefined } & Record<string, string | number | null | undefined>
 
 /** All terms are asked for, each by any of its forms. */
@@ -177,8 +165,8 @@ export type SortOrder = readonly (keyof AppRow)[]
 
 /** The full-text index. It holds the listed apps alone, and what a transaction tells it holds with that transaction. */
 export type SearchIndex = Readonly<{
-  /** Takes the place of what was told of the same apps before. */
-  prepareUpsert: (documents: (SearchDocument & { id: number; categoryId: number })[]) => Statement
+  /** Adds apps, or replaces what the index has of them. */
+  index: (documents: (SearchDocument & { id: number; categoryId: number })[]) => Promise<void>
   remove: (ids: number[]) => Promise<void>
   /**
    * The ids of a page of what a question finds, and how much that is in all. Where it is ranked, apps come in these ranks,

@@ -67,7 +67,6 @@ test.for<[method: string, json: object | undefined]>([
       database: (database) => ({
         ...database,
         read: (work, options) => database.read(recording(work), options),
-        snapshot: (work, options) => database.snapshot(recording(work), options),
         write: (work, options) => database.write(recording(work), options),
       }),
     })

@@ -162,7 +162,7 @@ describe.skipIf(configuredServer !== undefined)('what befalls a server', () => {
         database.write(({ search }) =>
           round % 2 === 0
             ? search.remove([inject('world').apps.approved])
-            : search.prepareUpsert([{ id: inject('world').apps.approved, categoryId: 1, ...tide }])(),
+            : search.index([{ id: inject('world').apps.approved, categoryId: 1, ...tide }]),
         )
       await expect.poll(() => succeeds(turn())).toBe(true)
       expect(seen.has(await database.dataVersion())).toBe(false)

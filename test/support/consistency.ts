@@ -89,9 +89,9 @@ async function indexedAndExpected(database: Database) {
     const ids = new Set(listed.map(({ id }) => id))
     await search.remove([...indexed.keys()].filter((id) => !ids.has(id)))
     const tell = (apps: typeof listed, nameOf: (app: (typeof listed)[number]) => string) =>
-      search.prepareUpsert(
+      search.index(
         apps.map((app) => ({ id: app.id, categoryId: app.category_id, ...toSearchDocument(app, nameOf(app)) })),
-      )()
+      )
     await tell(listed, ({ developer_name }) => developer_name)
     due = await indexedTokens(connection)
     renaming = []

@@ -1,12 +1,11 @@
 import { OperatorError } from '../../contract/errors.ts'
 import { type Dialect, defaultPoolSize, type Engine, notMigrated, type ServerOptions } from '../dialect.ts'
-import { bulkLoad } from './bulk-load.ts'
 import { committedBefore } from './committed-before.ts'
 import { applicationName, openReader, openWriter } from './connections.ts'
 import { dataVersionReader, dedicatedConnection } from './data-version.ts'
 import { copyToTemporaryTables } from './dry-run.ts'
 import { describeError, isConflict, isUnavailable } from './errors.ts'
-import { advanceIdsTo, allocateIds, lastId, lock, mapUniqueViolation, prepareInsert, select } from './rows.ts'
+import { advanceIdsTo, insertRows, jsonRows, lastId, lock, mapUniqueViolation, select } from './rows.ts'
 import { schema } from './schema.ts'
 import { createSearchCache, searchIndex } from './search.ts'
 import { assertDirectConnection } from './snapshots.ts'
@@ -106,11 +105,10 @@ function openServer(url: ServerUrl, options: ServerOptions): Engine {
       sql,
       select: select(sql),
       search: searchIndex(sql, searchCache),
-      allocateIds: allocateIds(sql),
-      prepareInsert: prepareInsert(sql),
+      jsonRows,
+      insertRows: insertRows(sql),
       lastId: lastId(sql),
       advanceIdsTo: advanceIdsTo(sql),
-      bulkLoad: bulkLoad(sql),
       lock: lock(sql),
       mapUniqueViolation: mapUniqueViolation(sql),
     }),

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import type { Knex } from 'knex'
+import { required } from '../../util/required.ts'
 import type { Connection } from '../dialect.ts'
 import { type DriverConnection, runStatement } from './connections.ts'
 import { findViolatedColumn, isStaleStatement } from './errors.ts'
@@ -58,39 +59,28 @@ async function selectOnce<Row>(sql: Knex, statement: Prepared, values: (string |
 }
 
 /** Rows go in as one JSON text, whose types are the table's: one statement, however many they are. */
-export const prepareInsert =
-  (sql: Knex): Connection['prepareInsert'] =>
-  (table, rows) => {
-    const columns = Object.keys(rows[0] ?? {}).filter((column) => column !== 'id')
+export const insertRows =
+  (sql: Knex): Connection['insertRows'] =>
+  async (table, rows) => {
+    if (rows.length === 0) return []
     const greatest = rows.reduce((most, { id = 0 }) => Math.max(most, id), 0)
-    const json = JSON.stringify(rows)
-    return async () => {
-      if (rows.length === 0) return
-      await advanceIdsTo(sql)(table, greatest)
-      await sql.raw(
-        `insert into ${table} (id, ${columns.join(', ')})
-         select coalesce(id, nextval('${table}_id_seq')), ${columns.join(', ')}
-         from json_populate_recordset(null::${table}, ?::json)`,
-        [json],
-      )
-    }
+    await advanceIdsTo(sql)(table, greatest)
+    const ids = await takeIds(sql, table, rows.filter(({ id }) => id === undefined).length)
+    const inserted = rows.map((row) => ({ ...row, id: row.id ?? required(ids.shift(), 'an id') }))
+    const columns = Object.keys(required(inserted[0], 'a row'))
+    await sql.raw(
+      `insert into ${table} (${columns.join(', ')})
+       select ${columns.join(', ')} from json_populate_recordset(null::${table}, ?::json)`,
+      [JSON.stringify(inserted)],
+    )
+    return inserted
   }
 
-export const allocateIds =
-  (sql: Knex): Connection['allocateIds'] =>
-  async (table, requested) => {
-    await advanceIdsTo(sql)(
-      table,
-      requested.reduce<number>((greatest, id = 0) => Math.max(greatest, id), 0),
-    )
-    const count = requested.filter((id) => id === undefined).length
-    if (count === 0) return requested.map((id) => id ?? 0)
-    const { rows } = await sql.raw(`select nextval('${table}_id_seq') as id from generate_series(1, ?::bigint)`, [
-      count,
-    ])
-    const given: number[] = rows.map(({ id }: { id: number }) => id)
-    return requested.map((id) => id ?? given.shift() ?? 0)
-  }
+async function takeIds(sql: Knex, table: string, count: number): Promise<number[]> {
+  if (count === 0) return []
+  const { rows } = await sql.raw(`select nextval('${table}_id_seq') as id from generate_series(1, ?::bigint)`, [count])
+  return rows.map(({ id }: { id: number }) => id)
+}
 
 /** Up to here ids that are passed over are taken one by one, which stops nobody. */
 const maxSkippedIds = 100_000
@@ -122,6 +112,11 @@ export const advanceIdsTo =
       if ((await last()) < id) await sql.raw(`select setval('${table}_id_seq', ?)`, [id])
     }
   }
+
+export const jsonRows: Connection['jsonRows'] = (from, columns, orderBy) => {
+  const fields = columns.map((column) => `'${column}', ${column}`)
+  return `(select cast(coalesce(json_agg(json_build_object(${fields}) order by ${orderBy}), '[]') as text) from ${from})`
+}
 
 /** A statement that waits for a lock has of the locked row what is there then, but of those joined to it what was there before. */
 export const lock =

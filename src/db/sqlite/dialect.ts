@@ -8,7 +8,7 @@ import { copyTo, dryRun, withExclusiveLock } from './copy.ts'
 import { dataVersionReader } from './data-version.ts'
 import { databaseFile, inspectFile } from './database-file.ts'
 import { describeError, healthErrorOf, isBusy, isDamage, isUnavailable, UnusableDatabase } from './errors.ts'
-import { advanceIdsTo, allocateIds, lastId, mapUniqueViolation, prepareInsert, select } from './rows.ts'
+import { advanceIdsTo, insertRows, jsonRows, lastId, mapUniqueViolation, select } from './rows.ts'
 import { schema } from './schema.ts'
 import { createSearchCache, searchIndex } from './search.ts'
 import { upkeepOf } from './upkeep.ts'
@@ -92,11 +92,10 @@ function openFile(filename: string): Engine {
       sql,
       select: select(sql),
       search: searchIndex(sql, searchCache),
-      allocateIds: allocateIds(sql),
-      prepareInsert: prepareInsert(sql),
+      jsonRows,
+      insertRows: insertRows(sql),
       lastId: lastId(sql),
       advanceIdsTo: advanceIdsTo(sql),
-      bulkLoad: (work) => work(),
       // Whoever writes is alone at it.
       lock: async () => {},
       mapUniqueViolation,

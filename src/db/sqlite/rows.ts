@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { chunk } from '../../util/chunk.ts'
 import { measure } from '../../util/timing.ts'
-import type { Connection, NewRow } from '../dialect.ts'
+import type { Connection } from '../dialect.ts'
 import { findViolatedColumn } from './errors.ts'
 import { type DriverConnection, selectRows } from './statements.ts'
 
@@ -26,24 +26,22 @@ const maxRowsPerStatement = 250
 /**
  * Rows go in as JSON texts, which costs a fraction of binding each value. `jsonb_each` reads one once, where `json_each`
  * would read each row again for each of its columns (https://sqlite.org/json1.html#the_jsonb_each_table_valued_function).
- * Nobody else writes meanwhile, so what has been looked up is not refused: of several statements none has to be taken back.
  */
-export const prepareInsert =
-  (sql: Knex): Connection['prepareInsert'] =>
-  (table, rows) => {
-    const columns = Object.keys(rows[0] ?? {}).filter((column) => column !== 'id')
-    const values = ['id', ...columns].map((_, index) => `value->>${index}`)
-    const texts = [...chunk(explicitIdsFirst(rows), maxRowsPerStatement)].map((some) =>
-      jsonArrayBytes(some.map((row) => rowValues(row, columns))),
-    )
-    return async () => {
-      for (const json of texts) {
-        await sql.raw(
-          `insert into ${table} (id, ${columns.join(', ')}) select ${values.join(', ')} from jsonb_each(cast(? as text))`,
-          [json],
-        )
-      }
+export const insertRows =
+  (sql: Knex): Connection['insertRows'] =>
+  async (table, rows) => {
+    // SQLite has one writer at a time, so nobody else takes these ids.
+    let last = rows.reduce((greatest, { id = 0 }) => Math.max(greatest, id), await lastId(sql)(table))
+    const inserted = rows.map((row) => ({ ...row, id: row.id ?? ++last }))
+    const columns = Object.keys(inserted[0] ?? {})
+    const values = columns.map((_, index) => `value->>${index}`)
+    for (const batch of chunk(inserted, maxRowsPerStatement)) {
+      await sql.raw(
+        `insert into ${table} (${columns.join(', ')}) select ${values.join(', ')} from jsonb_each(cast(? as text))`,
+        [jsonArrayBytes(batch.map((row) => columns.map((column) => row[column])))],
+      )
     }
+    return inserted
   }
 
 /**
@@ -62,12 +60,6 @@ export function jsonArrayBytes(values: unknown[]): Buffer {
   return bytes.subarray(0, end)
 }
 
-function rowValues(row: NewRow, columns: string[]) {
-  const values: unknown[] = [row.id]
-  for (const column of columns) values.push(row[column])
-  return values
-}
-
 /** How SQLite keeps it: https://sqlite.org/autoinc.html */
 export const lastId =
   (sql: Knex): Connection['lastId'] =>
@@ -84,17 +76,10 @@ export const advanceIdsTo =
     await sql.raw('insert into sqlite_sequence (name, seq) values (?, ?)', [table, id])
   }
 
-/** An id that the table gives could be one that a later row names; one after the greatest that was ever there is not. */
-const explicitIdsFirst = (rows: NewRow[]) =>
-  rows.toSorted((a, b) => Number(a.id === undefined) - Number(b.id === undefined))
-
-/** The ids that the table would give: whoever writes is alone at it, so they need not be asked back. */
-export const allocateIds =
-  (sql: Knex): Connection['allocateIds'] =>
-  async (table, requested) => {
-    let last = requested.reduce<number>((greatest, id = 0) => Math.max(greatest, id), await lastId(sql)(table))
-    return requested.map((id) => id ?? ++last)
-  }
+export const jsonRows: Connection['jsonRows'] = (from, columns, orderBy) => {
+  const fields = columns.map((column) => `'${column}', ${column}`)
+  return `(select json_group_array(json_object(${fields}) order by ${orderBy}) from ${from})`
+}
 
 /** A statement that fails changes nothing, and the transaction stays as it was (https://sqlite.org/lang_conflict.html, ABORT). */
 export const mapUniqueViolation: Connection['mapUniqueViolation'] = async (statement, errors) => {
