@@ -2,8 +2,9 @@ import type { Knex } from 'knex'
 import { OperatorError } from '../contract/errors.ts'
 import { searchableName, toSearchDocument } from '../search/document.ts'
 import { required } from '../util/required.ts'
-import { assertCanOpen, assertSchemaCurrent, openEngine, openMigrated, readSchemaAge } from './database.ts'
+import { assertCanOpen, assertSchemaCurrent, openEngine, openMigrated } from './database.ts'
 import type { Connection, NewRow } from './dialect.ts'
+import { readSchemaAge } from './migrations.ts'
 import { type AppRow, isListed } from './tables.ts'
 
 /** The primary key of each table. A table follows those that it refers to. */

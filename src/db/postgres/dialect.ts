@@ -79,12 +79,6 @@ function openServer(url: ServerUrl, options: ServerOptions): Engine {
   const engine: Engine = {
     name: url.name,
     findOpenError,
-    unreadableMessage: 'cannot be read',
-    async prepareStorage() {
-      const found = await findOpenError()
-      if (found !== undefined && found !== notMigrated) throw new OperatorError(`it ${found}`)
-    },
-    assertInPlace() {},
     async checkHealth() {
       try {
         // Uses the writer pool, but does not wait behind queued writes.
@@ -98,7 +92,6 @@ function openServer(url: ServerUrl, options: ServerOptions): Engine {
     },
 
     reader,
-    snapshot: { isolationLevel: 'repeatable read', readOnly: true },
     writer,
     concurrency,
     connectionOf: (sql) => ({
@@ -112,12 +105,15 @@ function openServer(url: ServerUrl, options: ServerOptions): Engine {
       lock: lock(sql),
       mapUniqueViolation: mapUniqueViolation(sql),
     }),
-    migration: (work) =>
-      directWriter.transaction(async (sql) => {
+    async migrate(work) {
+      const found = await findOpenError()
+      if (found !== undefined && found !== notMigrated) throw new OperatorError(`it ${found}`)
+      return directWriter.transaction(async (sql) => {
         await sql.raw('set local lock_timeout = 0')
         await sql.raw('select pg_advisory_xact_lock(?)', [migrationLockId])
         return work(sql)
-      }),
+      })
+    },
     schema,
 
     isUnavailable,

@@ -1,4 +1,4 @@
-/** Why there is nothing to be done with the database now, as "is a standby". */
+/** The database cannot be used now. The message follows "the database", such as "is a standby". */
 export class UnusableDatabase extends Error {
   override readonly name = 'UnusableDatabase'
 }
@@ -69,7 +69,7 @@ export const breaksConnection = (error: unknown) => isBroken(error) || isStaleSt
 
 /** knex puts the statement before what the driver says. No value is in either. */
 export function describeError(error: unknown): string | undefined {
-  if (error instanceof UnusableDatabase) return `it ${error.message}`
+  if (error instanceof UnusableDatabase) return `the database ${error.message}`
   if (!(error instanceof Error)) return undefined
   const code = codeOf(error)
   if (code === '' && !isUnavailable(error)) return undefined

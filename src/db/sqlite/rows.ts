@@ -1,21 +1,8 @@
 import type { Knex } from 'knex'
 import { chunk } from '../../util/chunk.ts'
-import { measure } from '../../util/timing.ts'
-import type { Connection } from '../dialect.ts'
+import { required } from '../../util/required.ts'
+import type { Connection, NewRow } from '../dialect.ts'
 import { findViolatedColumn } from './errors.ts'
-import { type DriverConnection, selectRows } from './statements.ts'
-
-/** Past knex, which would look for placeholders of its own in the text, and copy the values, at each request. */
-export const select =
-  (sql: Knex): Connection['select'] =>
-  async <Row>(statement: string, values: (string | number)[]) => {
-    const connection: DriverConnection = await sql.client.acquireConnection()
-    try {
-      return await measure('sql', () => selectRows<Row>(connection, statement, values))
-    } finally {
-      sql.client.releaseConnection(connection)
-    }
-  }
 
 /**
  * Rows in a statement. In case it fails SQLite keeps what each page was that it changes, in memory: of a large catalogue that is
@@ -23,26 +10,42 @@ export const select =
  */
 const maxRowsPerStatement = 250
 
-/**
- * Rows go in as JSON texts, which costs a fraction of binding each value. `jsonb_each` reads one once, where `json_each`
- * would read each row again for each of its columns (https://sqlite.org/json1.html#the_jsonb_each_table_valued_function).
- */
+/** Rows with an id come first, so that the ids which the table gives to the others are greater. */
 export const insertRows =
   (sql: Knex): Connection['insertRows'] =>
   async (table, rows) => {
-    // SQLite has one writer at a time, so nobody else takes these ids.
-    let last = rows.reduce((greatest, { id = 0 }) => Math.max(greatest, id), await lastId(sql)(table))
-    const inserted = rows.map((row) => ({ ...row, id: row.id ?? ++last }))
-    const columns = Object.keys(inserted[0] ?? {})
-    const values = columns.map((_, index) => `value->>${index}`)
-    for (const batch of chunk(inserted, maxRowsPerStatement)) {
-      await sql.raw(
-        `insert into ${table} (${columns.join(', ')}) select ${values.join(', ')} from jsonb_each(cast(? as text))`,
-        [jsonArrayBytes(batch.map((row) => columns.map((column) => row[column])))],
-      )
-    }
-    return inserted
+    await insertBatches(
+      sql,
+      table,
+      rows.filter(({ id }) => id !== undefined),
+    )
+    const inserted = await insertBatches(
+      sql,
+      table,
+      rows.filter(({ id }) => id === undefined).map(({ id, ...row }) => row),
+    )
+    const ids = inserted.toSorted((a, b) => a - b).values()
+    return rows.map((row) => ({ ...row, id: row.id ?? required(ids.next().value, 'an id') }))
   }
+
+/**
+ * Inserts rows as JSON texts, which costs a fraction of binding each value, and returns their ids. `jsonb_each` parses a text
+ * once; `json_each` would parse each row again for each column
+ * (https://sqlite.org/json1.html#the_jsonb_each_table_valued_function).
+ */
+async function insertBatches(sql: Knex, table: string, rows: NewRow[]): Promise<number[]> {
+  const columns = Object.keys(rows[0] ?? {})
+  const values = columns.map((_, index) => `value->>${index}`)
+  const ids: number[] = []
+  for (const batch of chunk(rows, maxRowsPerStatement)) {
+    const inserted: { id: number }[] = await sql.raw(
+      `insert into ${table} (${columns}) select ${values} from jsonb_each(cast(? as text)) returning id`,
+      [jsonArrayBytes(batch.map((row) => columns.map((column) => row[column])))],
+    )
+    for (const { id } of inserted) ids.push(id)
+  }
+  return ids
+}
 
 /**
  * A JSON array, to be bound and cast to text. Not one string: a single character beyond Latin-1 would make all of it twice as long
