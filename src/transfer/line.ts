@@ -5,7 +5,7 @@ import type { AppChanges, Problem } from '../contract/contract.ts'
 import { categoryNameRule, developerNameRule, reasonRule, reviewerNameRule } from '../contract/field-rules.ts'
 import { duplicateField, objectProblems, textProblems } from '../contract/validation.ts'
 import type { AppStatus } from '../db/tables.ts'
-import { unwrapReject } from './rejects.ts'
+import { isNestedTooDeeply, unwrapReject } from './rejects.ts'
 
 /** A line of a catalogue file: one app with all that belongs to it. What it leaves out stays; null says that it is not set. */
 export type Line = {
@@ -172,23 +172,15 @@ function validator(): ValidateFunction<Line | CategoryLine> {
   return compiled
 }
 
-/** The line that a text holds, white space around its texts removed and times in UTC, or all that is wrong with it. */
+/** Parses a line, trims its texts and converts its times to UTC. Returns all its problems if it is not valid. */
 export function readLine(text: string): Line | CategoryLine | Problem[] {
-  try {
-    return read(text)
-  } catch (error) {
-    // The stack was not deep enough for what is nested in it.
-    if (error instanceof RangeError) return [problem('', 'is nested too deeply')]
-    throw error
-  }
-}
-
-function read(text: string): Line | CategoryLine | Problem[] {
-  const whole = parse(text)
-  if (whole === undefined) return [problem('', 'is not valid JSON')]
+  const parsed = parse(text)
+  if (parsed === undefined) return [problem('', 'is not valid JSON')]
   const repeated = duplicateField(text)
   if (repeated) return [repeated]
-  const line = trimTexts(unwrapReject(whole))
+  const unwrapped = unwrapReject(parsed)
+  if (isNestedTooDeeply(unwrapped)) return [problem('', 'is nested too deeply')]
+  const line = trimTexts(unwrapped)
   const validate = validator()
   if (!validate(line)) return objectProblems(validate.errors ?? [])
   const problems = textProblems(line)

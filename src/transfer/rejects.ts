@@ -1,19 +1,20 @@
 import type { Problem } from '../contract/contract.ts'
 import { duplicateField } from '../contract/validation.ts'
 
-/** What is said of a refused line. Mended where it stands, it is a line that import reads. */
+/** A line of a rejects file: a refused line with its problems. Once `rejected` is corrected, import accepts it. */
 export type Reject = {
   line: number
   errors: { field: string; message: string; value?: unknown }[]
-  /** The line as it was, if it was refused before, too: its text where that is no JSON, left out where it is no text. */
+  /** The refused line: its text if that is not usable JSON, undefined if it is not text. */
   rejected?: unknown
 }
 
-/** So much of a value is beside the reason; the whole is in the line. */
+/** Characters of a value that are repeated beside its problem. `rejected` has the whole value. */
 const maxValueLength = 200
 
 export function toReject(line: number, problems: Problem[], text: string | undefined): Reject {
-  const rejected = text === undefined ? undefined : unwrapReject(parseOrText(text))
+  const value = text === undefined ? undefined : unwrapReject(parseOrText(text))
+  const rejected = isNestedTooDeeply(value) ? text : value
   const errors = problems.map(({ field, message }) => ({
     field,
     message,
@@ -22,7 +23,7 @@ export function toReject(line: number, problems: Problem[], text: string | undef
   return { line, errors, rejected }
 }
 
-/** The line that a text holds: itself, or one that was refused, more than once for all we know, and mended. */
+/** The line itself, or the line within a reject. A reject that was refused again is a reject within a reject. */
 export function unwrapReject(value: unknown): unknown {
   let line = value
   while (isReject(line)) line = typeof line.rejected === 'string' ? parseOrText(line.rejected) : line.rejected
@@ -32,7 +33,15 @@ export function unwrapReject(value: unknown): unknown {
 const isReject = (value: unknown): value is { rejected: unknown } =>
   typeof value === 'object' && value !== null && 'rejected' in value && 'errors' in value
 
-/** A text that says a field twice stays one, or it would no longer show what is wrong with it. */
+/** More levels than any valid line has, and few enough for recursive functions such as JSON.stringify. */
+const maxDepth = 100
+
+export const isNestedTooDeeply = (value: unknown, depth = 0): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  (depth > maxDepth || Object.values(value).some((part) => isNestedTooDeeply(part, depth + 1)))
+
+/** Text with a repeated field stays text, because parsing would lose one of the two values. */
 function parseOrText(text: string): unknown {
   try {
     return duplicateField(text) ? text : JSON.parse(text)
@@ -41,7 +50,7 @@ function parseOrText(text: string): unknown {
   }
 }
 
-/** What a JSON pointer names (RFC 6901). */
+/** The value that a JSON pointer (RFC 6901) names. */
 const valueAt = (value: unknown, pointer: string): unknown =>
   pointer
     .split('/')
@@ -61,7 +70,7 @@ function shortenValue(value: unknown): unknown {
   return `${value.slice(0, maxValueLength).toWellFormed()}…`
 }
 
-/** How often lines were refused for what, without what differs from line to line. */
+/** Counts refused lines by reason. Indexes are left out of a reason, so that it is the same for every line. */
 export class ReasonCounts {
   readonly #counts = new Map<string, number>()
 
@@ -70,17 +79,16 @@ export class ReasonCounts {
       ({ field, message }) => `${field.replaceAll(/\/\d+(?=\/|$)/g, '/*') || 'line'}: ${message}`,
     )
     for (const reason of new Set(reasons)) {
-      const isKept = this.#counts.has(reason) || this.#counts.size < maxReasons
-      const key = isKept ? reason : 'other reasons'
+      const key = this.#counts.has(reason) || this.#counts.size < maxReasons ? reason : 'other reasons'
       this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1)
     }
   }
 
-  /** The most frequent first. */
+  /** The most frequent reason first. */
   all(): { reason: string; count: number }[] {
     return [...this.#counts].map(([reason, count]) => ({ reason, count })).toSorted((a, b) => b.count - a.count)
   }
 }
 
-/** Some reasons name what is in the line: a file must not fill the memory with them. */
+/** Some reasons quote the line, so a large file could otherwise fill the memory with them. */
 const maxReasons = 1000

@@ -308,6 +308,17 @@ describe('import', () => {
     expect([third.code, third.stdout]).toEqual([0, expect.stringContaining('1 created')])
   })
 
+  test('refuses a line that is nested too deeply, keeps its text in the rejects, and imports the rest', async () => {
+    const rejects = join(temporaryFolder(), 'rejects')
+    const nested = [101, 30_000].map((levels) => `{"extra":${'['.repeat(levels)}${']'.repeat(levels)}}`)
+    const env = { DATABASE_URL: await copyWorld() }
+    const reply = await run(['import', '-', '--rejects', rejects], env, textOf([...nested, app]))
+    expect(reply.stdout).toMatch(/^3 lines .*: 1 created/)
+    expect(reply.stderr).toContain('2 × line: is nested too deeply')
+    const lines = readFileSync(rejects, 'utf8').trimEnd().split('\n')
+    expect(lines.map((line) => JSON.parse(line).rejected)).toEqual(nested)
+  })
+
   test('says in one line that the rejects cannot be written', async () => {
     const env = { DATABASE_URL: await copyWorld() }
     const reply = await run(['import', '-', '--rejects', '/nowhere/rejects'], env, '{}\n')
