@@ -1,189 +1,144 @@
 import { addRatings, noRatings, type Ratings, ratingColumns, ratingsOf } from '../catalogue/ratings.ts'
-import { toSlug } from '../catalogue/slug.ts'
+import { isNumberedSlug, toSlug } from '../catalogue/slug.ts'
 import type { AppRowChanges, NewAppRow } from '../catalogue/store.ts'
 import { reviewedColumns, serializeUnreviewed, type UnreviewedChanges } from '../catalogue/unreviewed-changes.ts'
 import type { Problem } from '../contract/contract.ts'
 import type { AppRow, OwnerColumn, ReviewRow } from '../db/tables.ts'
-import type { SearchDocument } from '../search/document.ts'
-import { defaultVersion, isSet, type Line, type LineCategory, type LineReview, problem } from './line.ts'
-
-/** What is to be done with the lines of a catalogue file. Pure: the apps that are there come in, rows and changes go out. */
-
-/** A valid line, with the bytes that it was read from; its search document is cut beforehand where the app will be listed. */
-export type ParsedLine = { number: number; bytes: Buffer; line: Line; document?: SearchDocument | undefined }
-
-/** `deferred`: its package name is an app's that a line behind it may give another. */
-export type LineOutcome = 'deferred' | 'created' | 'created with another slug' | 'updated' | 'unchanged' | Problem[]
+import { required } from '../util/required.ts'
+import { defaultVersion, type ImportLine, isSet, type Line, type LineReview, problem } from './line.ts'
 
 export type ExistingApp = AppRow & { developer_name: string }
-/** With the apps that it knows, none, one, or several of one owner and name; and whose its slug and its package name are. */
-export type MatchedLine = ParsedLine & {
-  existing: ExistingApp[]
-  appWithSlug: ExistingApp | undefined
-  appWithPackageName: ExistingApp | undefined
-}
-type UnreviewedColumns = Partial<Pick<AppRow, 'unreviewed_since' | 'unreviewed_changes'>>
 
-export type AppPlan = {
+/** A line of an app beside the apps that exist. */
+export type Match = {
+  source: ImportLine
   line: Line
-  category_id: number
-  unreviewed: UnreviewedColumns
-  document: SearchDocument | undefined
-  existing: ExistingApp | undefined
-  /** The slug of the line is another developer's app's: a new app is given one of its own. */
+  /** The apps that the line describes: none, one, or several with the same owner and name. */
+  existing: ExistingApp[]
+  /** The app that the line updates; undefined for a new app, even if that takes the package name of an existing one. */
+  app: ExistingApp | undefined
+  appWithPackageName: ExistingApp | undefined
+  /** The slug belongs to an app of another developer, so a new app gets another slug. */
   hasForeignSlug: boolean
+  /** The line takes the package name of an app that a later line may rename. */
+  takesPackageName: boolean
+  columns?: CategoryColumns
+  problems: Problem[]
 }
 
-/** A line of a category alone. */
-export type ParsedCategory = { number: number; bytes: Buffer; category: LineCategory }
-
-/** What an app may be claimed by: package name or slug, and without these its owner and name. */
-function identityKeys({ package_name, slug, developer_name, name }: Line): string[] {
+/** What identifies the app of a line. Two lines of one batch must not share a key: the second has to find what the first wrote. */
+export function claimedKeys({ package_name, slug, developer_name, name }: Line): string[] {
   const keys = []
-  if (isSet(package_name)) keys.push(packageIdentity(package_name))
-  if (slug !== undefined) keys.push(slugIdentity(slug))
-  return keys.length > 0 ? keys : [nameIdentity(developer_name, name)]
+  if (isSet(package_name)) keys.push(`package ${package_name.toLowerCase()}`)
+  if (slug !== undefined) keys.push(`slug ${slug}`)
+  // The app will have the slug that is made of its name.
+  return keys.length > 0 ? keys : [`name ${ownerKey(developer_name, name)}`, `slug ${toSlug(name)}`]
 }
 
-/** The same with what the app will be known by when it is there: two lines that share one must not share a batch. */
-export const claimedKeys = (line: Line): string[] =>
-  isKnownByName(line) ? [...identityKeys(line), slugIdentity(toSlug(line.name))] : identityKeys(line)
+const ownerKey = (developer: string, value: string) => `${developer}\n${value}`
 
-/** Whether a line knows its app by owner and name alone. */
+/** Whether only its owner and name identify the app of a line. */
 export const isKnownByName = ({ package_name, slug }: Line) => !isSet(package_name) && slug === undefined
 
-export const packageIdentity = (name: string) => `package ${name.toLowerCase()}`
-export const slugIdentity = (slug: string) => `slug ${slug}`
-export const nameIdentity = (developer: string, name: string) => `name ${developer}\n${name}`
-
-/** Of an app that was given another slug than its line's, which a stranger's app has. */
-export const replacedSlugIdentity = (developer: string, slug: string) => `instead ${developer}\n${slug}`
-
-export const isAppPlan = (plan: AppPlan | Problem[]): plan is AppPlan => !Array.isArray(plan)
-
-/** An export, or a file made of one, names all three: that app it is, whoever owns it now and whatever it is called. */
+/** An export has id, slug and creation time. They identify an app even when its owner, name and package name have changed. */
 const isSameApp = ({ id, slug, created_at }: Line, app: ExistingApp | undefined) =>
   app !== undefined && app.id === id && app.slug === slug && app.created_at === created_at
 
-/** Whether the slug of a line is an app's of another developer, which the line does not speak of. */
+/** Whether the slug of a line belongs to another developer's app, which the line does not describe. */
 export const isForeignSlug = (line: Line, appWithSlug: ExistingApp | undefined) =>
   appWithSlug !== undefined && appWithSlug.developer_name !== line.developer_name && !isSameApp(line, appWithSlug)
 
-/**
- * The apps that a line knows, by the first of these that holds: id, slug and time of creation; the package name; the slug,
- * within one developer; where it has neither, developer and name.
- */
-export function matchLine(existing: Map<string, ExistingApp[]>, ready: ParsedLine): MatchedLine {
-  const { line } = ready
-  const of = (identity: string | null | undefined) => (isSet(identity) ? (existing.get(identity) ?? []) : [])
-  const [appWithSlug] = of(line.slug && slugIdentity(line.slug))
-  const [appWithPackageName] = of(line.package_name && packageIdentity(line.package_name))
-  const apps = () => {
+/** Matches lines with apps. `apps` must hold every app that has a package name, a slug, or owner and name of one of the lines. */
+export function matchLines(lines: ImportLine[], apps: ExistingApp[]): Match[] {
+  const byPackageName = new Map(apps.map((app) => [app.package_key, app]))
+  const bySlug = new Map(apps.map((app) => [app.slug, app]))
+  const byName = Map.groupBy(apps, (app) => ownerKey(app.developer_name, app.name))
+  const byTime = Map.groupBy(apps, (app) => ownerKey(app.developer_name, app.created_at))
+
+  function findExisting(line: Line, appWithSlug?: ExistingApp, appWithPackageName?: ExistingApp): ExistingApp[] {
+    const { slug, developer_name, name, created_at } = line
     if (appWithSlug && isSameApp(line, appWithSlug)) return [appWithSlug]
     if (appWithPackageName) return [appWithPackageName]
     if (appWithSlug && !isForeignSlug(line, appWithSlug)) return [appWithSlug]
-    if (line.slug !== undefined) return of(replacedSlugIdentity(line.developer_name, line.slug))
-    return isSet(line.package_name) ? [] : of(nameIdentity(line.developer_name, line.name))
+    const namesakes = byName.get(ownerKey(developer_name, name)) ?? []
+    if (appWithSlug && slug !== undefined) {
+      // An earlier import gave the app a number behind its slug. The creation time says more than the name, which may change.
+      const all = created_at === undefined ? namesakes : (byTime.get(ownerKey(developer_name, created_at)) ?? [])
+      return all.filter((app) => isNumberedSlug(app.slug, slug))
+    }
+    if (!isKnownByName(line)) return []
+    const unpackaged = namesakes.filter(({ package_key }) => package_key === null)
+    const kept = unpackaged.filter(({ deleted_at }) => deleted_at === null)
+    return kept.length > 0 ? kept : unpackaged.slice(0, 1)
   }
-  return { ...ready, appWithSlug, appWithPackageName, existing: apps() }
+
+  return lines.flatMap((source) => {
+    const line = source.app
+    if (!line) return []
+    const appWithSlug = line.slug === undefined ? undefined : bySlug.get(line.slug)
+    const appWithPackageName = isSet(line.package_name) ? byPackageName.get(line.package_name.toLowerCase()) : undefined
+    const existing = findExisting(line, appWithSlug, appWithPackageName)
+    const hasForeignSlug = isForeignSlug(line, appWithSlug)
+    const isIdentified = line.id !== undefined && line.created_at !== undefined && line.slug !== undefined
+    const takesPackageName =
+      isIdentified && !hasForeignSlug && appWithPackageName !== undefined && line.slug !== appWithPackageName.slug
+    const [first] = existing
+    const app = takesPackageName && !isSameApp(line, first) ? undefined : first
+    return { source, line, existing, app, appWithPackageName, hasForeignSlug, takesPackageName, problems: [] }
+  })
 }
 
-/** The lines of a batch that know an app first, and those that know one of these again. */
-export function splitRepeats(lines: MatchedLine[]): [MatchedLine[], MatchedLine[]] {
-  const ids = new Set<number | undefined>()
-  const first: MatchedLine[] = []
-  const repeated: MatchedLine[] = []
-  for (const matched of lines) {
-    const id = matched.existing[0]?.id
-    if (ids.has(id)) repeated.push(matched)
-    else first.push(matched)
-    if (id !== undefined) ids.add(id)
-  }
-  return [first, repeated]
+/** Splits off the lines that update the same app as a line before them. */
+export function splitRepeats(matches: Match[]): { first: Match[]; repeated: Match[] } {
+  const ids = new Set<number>()
+  const { first = [], repeated = [] } = Object.groupBy(matches, ({ app }) => {
+    if (!app) return 'first'
+    const isRepeated = ids.has(app.id)
+    ids.add(app.id)
+    return isRepeated ? 'repeated' : 'first'
+  })
+  return { first, repeated }
 }
-
-/** What to do with a line, or why nothing can be. */
-export function planLine(
-  { line, document, existing: [existing], appWithSlug }: MatchedLine,
-  categories: Map<string, number | Problem>,
-): AppPlan | Problem[] {
-  const slug = typeof line.category === 'string' ? line.category : line.category.slug
-  const category =
-    categories.get(slug) ?? problem('/category', `is not there: give slug and name to make it, not ${slug} alone`)
-  if (typeof category !== 'number') return [category]
-  const unreviewed = planUnreviewed(line, categories)
-  if (Array.isArray(unreviewed)) return unreviewed
-  return {
-    line,
-    category_id: category,
-    unreviewed,
-    document,
-    existing,
-    hasForeignSlug: isForeignSlug(line, appWithSlug),
-  }
-}
-
-/** Both columns; nothing where the line says nothing of it. */
-function planUnreviewed(line: Line, categories: Map<string, number | Problem>): UnreviewedColumns | Problem[] {
-  if (line.unreviewed_since === undefined) return {}
-  if (line.unreviewed_since === null) return reviewedColumns
-  const { category, ...before } = line.unreviewed_changes ?? {}
-  const category_id = isSet(category) ? categories.get(category) : undefined
-  if (isSet(category) && typeof category_id !== 'number')
-    return [problem('/unreviewed_changes/category', `is not there: ${category}`)]
-  const existing = typeof category_id === 'number' ? { category_id } : {}
-  // Of the texts, the contract lets only those be left out that may be null here.
-  const unreviewed_changes = serializeUnreviewed({ ...before, ...existing } as UnreviewedChanges)
-  return { unreviewed_since: line.unreviewed_since, unreviewed_changes }
-}
-
-/** The app that a line is of without a doubt. */
-const ownApp = ({ line, appWithSlug }: MatchedLine) => (isSameApp(line, appWithSlug) ? appWithSlug : undefined)
 
 /**
- * Whether a line, of an app that it names in full, takes a package name that another app has here. In the catalogue that the
- * line is of, that one has it no more.
+ * Adds to each line why it cannot be written. Apps may exchange package names: returns the ids of the apps whose package names
+ * have to be removed first, because other lines take them.
  */
-export const takesPackageName = (matched: MatchedLine) =>
-  matched.appWithPackageName !== undefined &&
-  matched.line.id !== undefined &&
-  matched.line.created_at !== undefined &&
-  matched.line.slug !== undefined &&
-  matched.line.slug !== matched.appWithPackageName.slug
-
-/** The apps that give up their package names to lines, of those that take one: what each takes, one of them gives. */
-export function packageNameGivers(lines: MatchedLine[]): number[] {
-  const linesByApp = Map.groupBy(lines, (line) => ownApp(line)?.id)
-  const takers = Map.groupBy(lines.filter(takesPackageName), ({ appWithPackageName }) => appWithPackageName?.id)
-  const refused = new Set<MatchedLine>()
-  // Whoever would take what another keeps is refused, and keeps its own.
-  const keepers = [...takers.keys()].filter((id) => !linesByApp.has(id))
-  for (const keeper of keepers) {
-    for (const taker of takers.get(keeper) ?? []) {
-      refused.add(taker)
-      const own = ownApp(taker)?.id
-      if (linesByApp.get(own)?.every((line) => refused.has(line))) keepers.push(own)
+export function findConflicts(matches: Match[]): number[] {
+  const accepted = () => matches.filter(({ problems }) => problems.length === 0)
+  const givers = new Set(accepted().flatMap(({ line, app }) => (app && changesPackageName(line, app) ? app.id : [])))
+  const isRefused = (match: Match) => conflictsOf(match, givers).length > 0
+  for (let pending = accepted(); pending.length > 0; pending = accepted().filter(isRefused)) {
+    for (const match of pending) {
+      match.problems = conflictsOf(match, givers)
+      // A refused line leaves its app the package name, so the lines that take that name are refused next.
+      if (match.app && match.problems.length > 0) givers.delete(match.app.id)
     }
   }
-  return lines.filter((line) => !refused.has(line)).flatMap((line) => ownApp(line)?.id ?? [])
+  const taken = accepted().filter(({ takesPackageName }) => takesPackageName)
+  return taken.map(({ appWithPackageName }) => required(appWithPackageName, 'the app with the package name').id)
 }
 
-/** Why a line cannot change the app that it knows. */
-export function findConflicts({
-  line,
-  existing: [existing, ...others],
-  appWithSlug,
-  appWithPackageName,
-}: MatchedLine): Problem[] {
-  if (!existing) return []
+const changesPackageName = (line: Line, app: ExistingApp) =>
+  app.package_key !== null &&
+  line.package_name !== undefined &&
+  line.package_name?.toLowerCase() !== app.package_key &&
+  isSameApp(line, app)
+
+function conflictsOf(match: Match, givers: Set<number>): Problem[] {
+  const { line, app, appWithPackageName, hasForeignSlug, takesPackageName } = match
+  const [existing, ...others] = match.existing
+  const isNameFree = takesPackageName && appWithPackageName !== undefined && givers.has(appWithPackageName.id)
+  if (!existing || (isNameFree && !app)) return []
   if (others.length > 0)
     return [problem('/name', 'is that of several apps of this owner: say which by slug or package_name')]
   const problems = []
-  if (line.slug !== undefined && line.slug !== existing.slug && !isForeignSlug(line, appWithSlug)) {
+  if (line.slug !== undefined && line.slug !== existing.slug && !hasForeignSlug) {
     problems.push(problem('/slug', `is ${existing.slug} for this app, and does not change`))
   }
   if (appWithPackageName && appWithPackageName.id !== existing.id) {
-    problems.push(problem('/package_name', `is that of app ${appWithPackageName.id}, ${appWithPackageName.slug}`))
+    if (!isNameFree)
+      problems.push(problem('/package_name', `is that of app ${appWithPackageName.id}, ${appWithPackageName.slug}`))
   } else if (
     isSet(line.package_name) &&
     existing.package_key !== null &&
@@ -198,31 +153,54 @@ export function findConflicts({
   return problems
 }
 
-/** A line that was written after an app was deleted, and says that it is not, is of an app that was restored. */
+/** A line that is newer than the deletion, and says that the app is not deleted, describes an app that was restored. */
 const isRestored = ({ deleted_at, updated_at }: Line, deletion: string) =>
   deleted_at === null && updated_at !== undefined && updated_at > deletion
 
+/** The columns of an app that refer to categories. What a line says nothing of is left out. */
+type CategoryColumns = Pick<AppRow, 'category_id'> & Partial<Pick<AppRow, 'unreviewed_since' | 'unreviewed_changes'>>
+
+/** `categories` holds ids by slug, or why a category could not be added. */
+export function categoryColumns(line: Line, categories: Map<string, number | Problem>): CategoryColumns | Problem[] {
+  const slug = typeof line.category === 'string' ? line.category : line.category.slug
+  const category_id =
+    categories.get(slug) ?? problem('/category', `is not there: give slug and name to make it, not ${slug} alone`)
+  if (typeof category_id !== 'number') return [category_id]
+  if (line.unreviewed_since === undefined) return { category_id }
+  if (line.unreviewed_since === null) return { category_id, ...reviewedColumns }
+  const { category, ...changes } = line.unreviewed_changes ?? {}
+  const id = isSet(category) ? categories.get(category) : undefined
+  if (isSet(category) && typeof id !== 'number')
+    return [problem('/unreviewed_changes/category', `is not there: ${category}`)]
+  // The schema allows null only for texts that an app may lack.
+  const unreviewed = { ...changes, ...(typeof id === 'number' && { category_id: id }) } as UnreviewedChanges
+  return {
+    category_id,
+    unreviewed_since: line.unreviewed_since,
+    unreviewed_changes: serializeUnreviewed(unreviewed),
+  }
+}
+
 export function toNewRow(
-  { line, category_id, unreviewed }: AppPlan,
-  slug: string | undefined,
-  developer_id: number,
+  line: Line,
+  columns: CategoryColumns,
+  { developer_id, ...given }: { id: number | undefined; slug: string | undefined; developer_id: number },
   now: string,
 ): NewAppRow {
   const status = line.status ?? 'pending'
   const created_at = line.created_at ?? now
   const approved_at = line.approved_at ?? (status === 'approved' ? created_at : null)
   return {
+    ...omitUndefined(given),
     developer_id,
-    category_id,
+    ...columns,
     status,
     deleted_at: line.deleted_at ?? null,
-    ...unreviewed,
     approved_at,
     created_at,
     updated_at: line.updated_at ?? approved_at ?? created_at,
     total_downloads: line.total_downloads ?? 0,
     ...ratingsAfter(line, undefined),
-    ...(slug !== undefined && { slug }),
     package_name: line.package_name ?? null,
     version: line.version ?? defaultVersion,
     name: line.name,
@@ -232,9 +210,10 @@ export function toNewRow(
   }
 }
 
-/** What a line says of an app that is there; what it leaves out stays. */
+/** What a line says about an existing app. What it leaves out stays. */
 export function lineChanges(
-  { line, category_id, unreviewed }: AppPlan,
+  line: Line,
+  { category_id, ...unreviewed }: CategoryColumns,
   existing: ExistingApp,
   developer_id: number,
   now: string,
@@ -253,7 +232,7 @@ export function lineChanges(
     ...omitUndefined({ ...owners, total_downloads, created_at, updated_at, deleted_at }),
     ...ratingsAfter(line, existing),
     ...(isSet(line.approved_at) && { approved_at: line.approved_at }),
-    // A line that says nothing new is no operator's look at what has changed.
+    // A new status is an operator's decision, so nothing is left to review. The same status says nothing.
     ...(line.status !== undefined && line.status !== existing.status && reviewedColumns),
     ...unreviewed,
     ...(line.status !== undefined && {
@@ -265,7 +244,7 @@ export function lineChanges(
   }
 }
 
-/** Whether the reviews of a line are those that the app has, in whatever order. */
+/** Whether an app has exactly the reviews of a line, in any order. */
 export function hasSameReviews(reviews: LineReview[], rows: ReviewRow[]): boolean {
   const texts = (list: (LineReview | ReviewRow)[]) =>
     list
@@ -277,7 +256,7 @@ export function hasSameReviews(reviews: LineReview[], rows: ReviewRow[]): boolea
   return reviews.length === rows.length && texts(reviews) === texts(rows)
 }
 
-/** What the ratings of an app are by its line; those of which it says nothing stay. */
+/** The rating columns of an app after its line. Ratings that the line leaves out stay. */
 function ratingsAfter({ reviews, ...line }: Line, existing: ExistingApp | undefined) {
   const other = otherRatings(line) ?? {
     sum: existing?.other_rating_sum ?? 0,
@@ -295,7 +274,7 @@ function ratingsAfter({ reviews, ...line }: Line, existing: ExistingApp | undefi
 const reviewRatings = (app: ExistingApp | undefined): Ratings =>
   app ? { sum: app.rating_sum - app.other_rating_sum, count: app.review_count } : noRatings
 
-/** The ratings without a review that a line tells of, if it does. An average alone is that of one. */
+/** The ratings without a review, if the line has them. An average without a count counts as one rating. */
 function otherRatings({ average_rating, rating_count }: Line): Ratings | undefined {
   if (average_rating === undefined) return undefined
   if (average_rating === null) return noRatings
@@ -303,7 +282,6 @@ function otherRatings({ average_rating, rating_count }: Line): Ratings | undefin
   return { sum: Math.round(average_rating * count * 100), count }
 }
 
-/** Without what is undefined. */
 const omitUndefined = <T extends object>(object: T) =>
   Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as {
     [Key in keyof T]?: Exclude<T[Key], undefined>

@@ -1,269 +1,203 @@
 import type { Actor } from '../audit/store.ts'
 import { categoryStore } from '../catalogue/categories.ts'
-import { isNumberedSlug } from '../catalogue/slug.ts'
 import { appStore, hasChanges, timestampAfter } from '../catalogue/store.ts'
 import { uniqueSlugs } from '../catalogue/unique-slugs.ts'
 import type { Problem } from '../contract/contract.ts'
 import { OperatorError } from '../contract/errors.ts'
 import type { Connection } from '../db/dialect.ts'
 import type { ReviewRow } from '../db/tables.ts'
+import { required } from '../util/required.ts'
 import {
-  type AppPlan,
+  categoryColumns,
   type ExistingApp,
   findConflicts,
   hasSameReviews,
-  isAppPlan,
   isForeignSlug,
   isKnownByName,
-  type LineOutcome,
   lineChanges,
-  type MatchedLine,
-  matchLine,
-  nameIdentity,
-  type ParsedCategory,
-  type ParsedLine,
-  packageIdentity,
-  packageNameGivers,
-  planLine,
-  replacedSlugIdentity,
-  slugIdentity,
+  type Match,
+  matchLines,
   splitRepeats,
-  takesPackageName,
   toNewRow,
 } from './app-plan.ts'
-import { isCategoryPlan, isRename, planCategories } from './category-plan.ts'
-import { type Line, type LineCategory, type LineReview, problem } from './line.ts'
+import { planCategories } from './category-plan.ts'
+import { type ImportLine, type Line, type LineCategory, type LineReview, problem } from './line.ts'
 
-/** Developers by name, and whether search knows them by that alone: one that is being renamed has two. */
-type Owners = Map<string, { id: number; hasOneName: boolean }>
+/** `hasOneName`: false while the developer is being renamed, when search knows two names. */
+type Owner = { id: number; hasOneName: boolean }
 
-type ApplyOptions = { actor: Actor; onlyNew: boolean; now: string }
+type Options = { actor: Actor; onlyNew: boolean; now: string }
 
-export const importStore = (connection: Connection) => {
+/** For one transaction. */
+export const importStore = (connection: Connection, { actor, onlyNew, now }: Options) => {
   const { sql, insertRows, lock } = connection
   const apps = appStore(connection)
-  // Found before in this transaction, which keeps them as they are.
-  const developers: Owners = new Map()
+  const categories = categoryStore(connection)
+  const owners = new Map<string, Owner>()
 
-  /** Writes a batch of lines: first its categories, which an export has before the apps that are in them. */
-  async function applyBatch(lines: (ParsedLine | ParsedCategory)[], options: ApplyOptions): Promise<LineOutcome[]> {
-    const categoryLines = lines.filter((line) => 'category' in line)
-    const appLines = lines.filter((line) => 'line' in line)
-    const categories = (await applyCategories(categoryLines, options)).values()
-    const apps = (await applyApps(appLines, options)).values()
-    return lines.map((line) => ('category' in line ? categories : apps).next().value ?? [])
+  /**
+   * Writes a batch of lines and notes the outcome in each. No two lines may claim the same app. A refused line leaves nothing
+   * behind.
+   */
+  async function write(lines: ImportLine[]) {
+    // Categories first: in an export they stand before the apps that are in them.
+    await writeCategories(lines)
+    await writeApps(lines)
   }
 
-  async function applyCategories(lines: ParsedCategory[], { actor, onlyNew }: ApplyOptions): Promise<LineOutcome[]> {
-    if (lines.length === 0) return []
-    const categories = categoryStore(connection)
+  async function writeCategories(lines: ImportLine[]) {
+    const sources = lines.filter(({ category }) => category)
+    if (sources.length === 0) return
     const plans = planCategories(
       await categories.lockAll(),
-      lines.map(({ category }) => category),
+      sources.flatMap(({ category }) => category ?? []),
     )
-    const renames = onlyNew ? [] : plans.filter(isCategoryPlan).filter(isRename)
+    const renames = onlyNew ? [] : plans.filter(({ action }) => action === 'rename')
     await categories.renameAll(
-      renames.flatMap(({ existing, line: { slug, name } }) =>
+      renames.flatMap(({ existing, category: { slug, name } }) =>
         existing ? { before: existing, after: { slug, name } } : [],
       ),
       actor,
     )
-    const given = new Set<number | Problem>((await categories.all()).map(({ id }) => id))
-    const outcomes: LineOutcome[] = []
-    for (const plan of plans) {
-      if (!isCategoryPlan(plan)) outcomes.push(plan)
-      else if (plan.existing) outcomes.push(renames.includes(plan) ? 'updated' : 'unchanged')
-      else {
-        const added = await addCategory(plan.line, given, actor)
-        if (typeof added === 'number') given.add(added)
-        outcomes.push(typeof added === 'number' ? 'created' : [added])
-      }
+    for (const [index, { action, category }] of plans.entries()) {
+      const source = required(sources[index], 'the line of a category')
+      if (action === 'refuse') {
+        const names = `${category.slug}, ${category.name}`
+        source.outcome = [problem('/category', `has a slug or name that another has here: ${names}`)]
+      } else if (action === 'add') {
+        const added = await addCategory(category)
+        source.outcome = typeof added === 'number' ? 'created' : [added]
+      } else source.outcome = action === 'rename' && !onlyNew ? 'updated' : 'unchanged'
     }
-    return outcomes
   }
 
-  /**
-   * Writes a batch of lines, no two of which make the same claim; returns what became of each. A line that cannot be
-   * written has its problems and leaves nothing behind.
-   */
-  async function applyApps(lines: ParsedLine[], options: ApplyOptions, isLast = false): Promise<LineOutcome[]> {
-    const existing = await findExistingApps(lines.map(({ line }) => line))
-    const [first, repeated] = splitRepeats(lines.map((ready) => matchLine(existing, ready)))
-    const outcomes = await applyOnce(first, options, isLast)
-    if (repeated.length === 0) return outcomes
-    // Two identities of one app: the second line must find what the first wrote.
-    const deferred = await applyApps(repeated, options, isLast)
-    const results = new Map(
-      [...first, ...repeated].map(({ number }, index) => [number, outcomes[index] ?? deferred[index - first.length]]),
-    )
-    return lines.map(({ number }) => results.get(number) ?? [])
+  async function writeApps(lines: ImportLine[]) {
+    const existing = await findExistingApps(lines.flatMap(({ app }) => app ?? []))
+    const matches = matchLines(lines, existing)
+    for (const { source } of matches) source.outcome = 'unchanged'
+    const wanted = onlyNew ? matches.filter((match) => match.existing.length === 0) : matches
+    const { first, repeated } = splitRepeats(wanted)
+    await writeMatches(first)
+    // The second line of an app has to find what the first wrote.
+    if (repeated.length > 0) await writeApps(repeated.map(({ source }) => source))
   }
 
-  async function applyOnce(
-    lines: MatchedLine[],
-    { actor, onlyNew, now }: ApplyOptions,
-    isLast: boolean,
-  ): Promise<LineOutcome[]> {
-    const wanted = onlyNew ? lines.filter(({ existing }) => existing.length === 0) : lines
-    const problems = new Map(
-      wanted.map((line) => {
-        const wrong = findConflicts(line)
-        return [line, !isLast && wrong.length > 0 && takesPackageName(line) ? ('deferred' as const) : wrong]
-      }),
-    )
-    const categories = await categoryIds(
-      wanted.filter((line) => problems.get(line)?.length === 0).map(({ line }) => line),
-      actor,
-    )
-    const plans = lines.map((line) => {
-      const wrong = problems.get(line)
-      if (!wrong || wrong === 'deferred') return wrong
-      return wrong.length > 0 ? wrong : planLine(line, categories)
-    })
-
-    const accepted = plans.filter((plan) => plan !== undefined && plan !== 'deferred').filter(isAppPlan)
-    const reviews = await reviewsOf(
-      accepted.flatMap(({ line, existing }) => (line.reviews && existing ? existing.id : [])),
-    )
-    const owners = await findOrAddOwners(
-      accepted.map(({ line }) => line),
-      now,
-    )
-    await create(
-      accepted.filter(({ existing }) => !existing),
-      owners,
-      actor,
-      now,
-    )
-    const changed = new Set<AppPlan>()
-    for (const plan of accepted) {
-      if (plan.existing && (await update(plan, plan.existing, owners, reviews, actor, now))) changed.add(plan)
+  async function writeMatches(matches: Match[]) {
+    findConflicts(matches)
+    const categoryIds = await findOrAddCategories(matches.filter(isAccepted))
+    for (const match of matches.filter(isAccepted)) {
+      const columns = categoryColumns(match.line, categoryIds)
+      if (Array.isArray(columns)) match.problems = columns
+      else match.columns = columns
     }
-    return plans.map((plan) => {
-      if (!plan) return 'unchanged'
-      if (plan === 'deferred') return plan
-      if (!isAppPlan(plan)) return plan
-      if (!plan.existing) return plan.hasForeignSlug ? 'created with another slug' : 'created'
-      return changed.has(plan) ? 'updated' : 'unchanged'
-    })
+    // Again, because an app keeps its package name if its line was just refused for its category.
+    const renamed = findConflicts(matches)
+    if (renamed.length > 0) await sql('apps').whereIn('id', renamed).update({ package_name: null, package_key: null })
+
+    const accepted = matches.filter(isAccepted)
+    const reviews = await reviewsOf(accepted.flatMap(({ line, app }) => (line.reviews && app ? app.id : [])))
+    await addOwners(accepted)
+    await createApps(accepted.filter(({ app }) => !app))
+    for (const match of matches) {
+      const { source, app, problems, hasForeignSlug, takesPackageName } = match
+      source.isRetryable = problems.length > 0 && takesPackageName
+      if (problems.length > 0) source.outcome = problems
+      else if (!app) source.outcome = hasForeignSlug ? 'created with another slug' : 'created'
+      else if (await updateApp(match, app, reviews.get(app.id) ?? [])) source.outcome = 'updated'
+    }
   }
 
-  /** Ids by slug, categories that lines name and describe being made; a problem where one cannot be. */
-  async function categoryIds(lines: Line[], actor: Actor): Promise<Map<string, number | Problem>> {
-    const ids = new Map<string, number | Problem>(
-      (await categoryStore(connection).all()).map(({ slug, id }) => [slug, id]),
-    )
-    for (const { category } of lines) {
-      if (typeof category === 'string' || ids.has(category.slug)) continue
-      ids.set(category.slug, await addCategory(category, new Set(ids.values()), actor))
+  /** Ids by slug, or why the category of a line could not be added. */
+  async function findOrAddCategories(matches: Match[]): Promise<Map<string, number | Problem>> {
+    const ids = new Map<string, number | Problem>((await categories.all()).map(({ slug, id }) => [slug, id]))
+    for (const { category } of matches.map(({ line }) => line)) {
+      if (typeof category !== 'string' && !ids.has(category.slug)) ids.set(category.slug, await addCategory(category))
     }
     return ids
   }
 
-  async function addCategory(
-    { id, slug, name, created_at }: LineCategory,
-    given: Set<number | Problem>,
-    actor: Actor,
-  ): Promise<number | Problem> {
+  async function addCategory({ id, slug, name, created_at }: LineCategory): Promise<number | Problem> {
+    const [freeId] = await unusedIds('categories', [id])
     try {
-      const kept = id !== undefined && !given.has(id) ? id : undefined
-      return (await categoryStore(connection).add(slug, name, actor, { id: kept, created_at })).id
+      return (await categories.add(slug, name, actor, { id: freeId, created_at })).id
     } catch (error) {
       if (error instanceof OperatorError) return problem('/category', error.message)
       throw error
     }
   }
 
-  /** The apps that are there already, by each of the identities that the lines have. */
-  async function findExistingApps(lines: Line[]): Promise<Map<string, ExistingApp[]>> {
-    const packages = lines.flatMap(({ package_name }) => package_name?.toLowerCase() ?? [])
-    const slugs = lines.flatMap(({ slug }) => slug ?? [])
-    const names = await withOwnerIds('name', lines.filter(isKnownByName))
-    const found = async (columns: string | string[], values: readonly (string | readonly (string | number)[])[]) => {
-      if (values.length === 0) return []
+  /** All apps that one of the lines may describe, locked. */
+  async function findExistingApps(lines: Line[]): Promise<ExistingApp[]> {
+    const found = new Map<number, ExistingApp>()
+    const find = async (columns: string | string[], values: readonly (string | readonly (string | number)[])[]) => {
+      if (values.length === 0) return
       await lock('apps', columns, values)
-      return (
-        sql('apps')
-          .join('developers', 'developers.id', 'apps.developer_id')
-          // knex types one column or several differently; both take a list of what they are compared with.
-          .whereIn(columns as string, values as string[])
-          .select('apps.*', 'developers.name as developer_name')
-      )
+      const rows: ExistingApp[] = await sql('apps')
+        .join('developers', 'developers.id', 'apps.developer_id')
+        // knex has different types for one column and for several; both accept a list of values.
+        .whereIn(columns as string, values as string[])
+        .select('apps.*', 'developers.name as developer_name')
+      for (const app of rows) found.set(app.id, app)
     }
-    const existing = new Map<string, ExistingApp[]>()
-    for (const app of await found('apps.package_key', packages))
-      existing.set(packageIdentity(app.package_key ?? ''), [app])
-    for (const app of await found('apps.slug', slugs)) existing.set(slugIdentity(app.slug), [app])
-    const named = (await found(['apps.developer_id', 'apps.name'], names)).filter((app) => app.package_key === null)
-    for (const [identity, all] of Map.groupBy(named, (app) => nameIdentity(app.developer_name, app.name))) {
-      const kept = all.filter((app) => app.deleted_at === null)
-      existing.set(identity, kept.length > 0 ? kept : all.slice(0, 1))
-    }
-    const others = lines.filter(({ slug }) => slug !== undefined)
-    const withForeignSlug = others.filter((line) =>
-      isForeignSlug(line, existing.get(slugIdentity(line.slug ?? ''))?.[0]),
-    )
-    // A time of creation tells more than a name, which changes.
-    const timed = withForeignSlug.filter(({ created_at }) => created_at !== undefined)
-    const untimed = withForeignSlug.filter(({ created_at }) => created_at === undefined)
-    const renumbered = [
-      ...(await found(['apps.developer_id', 'apps.created_at'], await withOwnerIds('created_at', timed))),
-      ...(await found(['apps.developer_id', 'apps.name'], await withOwnerIds('name', untimed))),
-    ]
-    for (const { developer_name, slug = '', created_at, name } of withForeignSlug) {
-      const given = renumbered.filter(
-        (app) =>
-          app.developer_name === developer_name &&
-          (created_at === undefined ? app.name === name : app.created_at === created_at) &&
-          isNumberedSlug(app.slug, slug),
-      )
-      existing.set(replacedSlugIdentity(developer_name, slug), given)
-    }
-    return existing
+    const byPackageName = lines.flatMap(({ package_name }) => package_name?.toLowerCase() ?? [])
+    await find('apps.package_key', byPackageName)
+    const slugs = lines.flatMap(({ slug }) => slug ?? [])
+    await find('apps.slug', slugs)
+
+    const bySlug = new Map([...found.values()].map((app) => [app.slug, app]))
+    const isForeign = (line: Line) => line.slug !== undefined && isForeignSlug(line, bySlug.get(line.slug))
+    const foreign = lines.filter(isForeign)
+    const untimed = foreign.filter(({ created_at }) => created_at === undefined)
+    const names = await withOwnerIds([...lines.filter(isKnownByName), ...untimed], ({ name }) => name)
+    await find(['apps.developer_id', 'apps.name'], names)
+    const times = await withOwnerIds(foreign, ({ created_at }) => created_at)
+    await find(['apps.developer_id', 'apps.created_at'], times)
+    return [...found.values()]
   }
 
-  /** What lines say in a field, each with the id of its owner; nothing of owners who are not there. */
-  async function withOwnerIds(field: 'name' | 'created_at', lines: Line[]): Promise<(readonly [number, string])[]> {
-    const owners = await findDevelopers(lines.map(({ developer_name }) => developer_name))
+  /** A value of each line with the id of its owner. Leaves out lines without the value or whose owner does not exist. */
+  async function withOwnerIds(lines: Line[], read: (line: Line) => string | undefined) {
+    await findOwners(lines)
     return lines.flatMap((line) => {
       const owner = owners.get(line.developer_name)
-      const value = line[field]
+      const value = read(line)
       return owner === undefined || value === undefined ? [] : [[owner.id, value] as const]
     })
   }
 
-  /** Those of the names who are there, and others. */
-  async function findDevelopers(names: string[]): Promise<Owners> {
-    const missing = [...new Set(names)].filter((name) => !developers.has(name))
-    if (missing.length === 0) return developers
-    // Shared, so that none is given another name before what is written of it is there.
-    const rows = await sql('developers').whereIn('name', missing).forShare().select('id', 'name', 'next_name')
-    for (const { id, name, next_name } of rows) developers.set(name, { id, hasOneName: next_name === null })
-    return developers
+  /** Adds the developers of the lines to `owners`. Returns the names that do not exist. */
+  async function findOwners(lines: Line[]): Promise<string[]> {
+    const names = new Set(lines.map(({ developer_name }) => developer_name).filter((name) => !owners.has(name)))
+    if (names.size === 0) return []
+    // Locked, so that no developer is renamed before the apps with that name in their search documents are committed.
+    const rows = await sql('developers')
+      .whereIn('name', [...names])
+      .forShare()
+      .select('id', 'name', 'next_name')
+    for (const { id, name, next_name } of rows) owners.set(name, { id, hasOneName: next_name === null })
+    return [...names].filter((name) => !owners.has(name))
   }
 
-  /** Developers by name, new ones being made. */
-  async function findOrAddOwners(lines: Line[], now: string): Promise<Owners> {
-    const names = [...new Set(lines.map(({ developer_name }) => developer_name))]
-    const owners = await findDevelopers(names)
-    const added = names.filter((name) => !owners.has(name))
-    if (added.length === 0) return owners
+  async function addOwners(matches: Match[]) {
+    const names = await findOwners(matches.map(({ line }) => line))
+    if (names.length === 0) return
     const changed_at = new Date().toISOString()
     const rows = await insertRows(
       'developers',
-      added.map((name) => ({ name, created_at: now, changed_at })),
+      names.map((name) => ({ name, created_at: now, changed_at })),
     )
     for (const { name, id } of rows) owners.set(name, { id, hasOneName: true })
-    return owners
   }
+
+  const ownerOf = ({ developer_name }: Line) => required(owners.get(developer_name), 'the owner of an app')
 
   async function reviewsOf(appIds: number[]): Promise<Map<number, ReviewRow[]>> {
     const rows = appIds.length === 0 ? [] : await sql('reviews').whereIn('app_id', appIds).orderBy('id')
     return Map.groupBy(rows, ({ app_id }) => app_id)
   }
 
-  /** Those of the wanted ids that a table does not have yet; of one that is wanted twice, the first. */
-  async function unusedIds(table: 'apps' | 'reviews', wanted: (number | undefined)[]): Promise<(number | undefined)[]> {
+  /** The wanted ids, with undefined in place of those that the table has and of repeated ones. */
+  async function unusedIds(table: string, wanted: (number | undefined)[]): Promise<(number | undefined)[]> {
     const ids = wanted.filter((id) => id !== undefined)
     const taken = new Set<number>(
       ids.length === 0 ? [] : await sql<{ id: number }>(table).whereIn('id', ids).pluck('id'),
@@ -275,80 +209,58 @@ export const importStore = (connection: Connection) => {
     })
   }
 
-  async function create(plans: AppPlan[], owners: Owners, actor: Actor, now: string) {
+  async function createApps(matches: Match[]) {
+    if (matches.length === 0) return
+    const given = matches.flatMap(({ line }) => line.slug ?? [])
+    const foreignSlugs = matches.flatMap(({ line, hasForeignSlug }) => (hasForeignSlug && line.slug) || [])
+    const otherSlugs = await uniqueSlugs(connection, foreignSlugs, given)
     const ids = await unusedIds(
       'apps',
-      plans.map(({ line }) => line.id),
+      matches.map(({ line }) => line.id),
     )
-    const ownerOf = ({ line }: AppPlan) => owners.get(line.developer_name)
-    const foreignSlugs = plans.filter(({ hasForeignSlug }) => hasForeignSlug).map(({ line }) => line.slug ?? '')
-    const given = plans.flatMap(({ line }) => line.slug ?? [])
-    const slugs = (await uniqueSlugs(connection, foreignSlugs, given)).values()
-    const reviews = plans.map(({ line }) => line.reviews ?? [])
-    const reviewIds = await unusedReviewIds(reviews.flat())
-    const inserted = await apps.insertAll(
-      'app import',
-      plans.map((plan, index) => ({
-        app: withId(
-          toNewRow(plan, plan.hasForeignSlug ? slugs.next().value : plan.line.slug, ownerOf(plan)?.id ?? 0, now),
-          ids[index],
-        ),
+    const rows = matches.map(({ source, line, columns, hasForeignSlug }, index) => {
+      const owner = ownerOf(line)
+      const slug = hasForeignSlug ? otherSlugs.shift() : line.slug
+      const given = { id: ids[index], slug, developer_id: owner.id }
+      return {
+        app: toNewRow(line, required(columns, 'the category of an app'), given, now),
         at: now,
-        // It was cut by the one name that the line has.
-        document: ownerOf(plan)?.hasOneName ? plan.document : undefined,
-      })),
-      actor,
-    )
-    await insertRows(
-      'reviews',
-      inserted
-        .flatMap((app, index) => (reviews[index] ?? []).map((review) => ({ ...review, app_id: app.id })))
-        .map((review, index) => ({ ...review, id: reviewIds[index] })),
-    )
+        // The document was made with the one name that the line has.
+        document: owner.hasOneName ? source.document : undefined,
+      }
+    })
+    const inserted = await apps.insertAll('app import', rows, actor)
+    await insertReviews(inserted.flatMap(({ id }, index) => withAppId(matches[index]?.line.reviews ?? [], id)))
   }
 
-  const unusedReviewIds = (reviews: LineReview[]) =>
-    unusedIds(
+  async function insertReviews(reviews: (LineReview & { app_id: number })[]) {
+    const ids = await unusedIds(
       'reviews',
       reviews.map(({ id }) => id),
     )
+    await insertRows(
+      'reviews',
+      reviews.map((review, index) => ({ ...review, id: ids[index] })),
+    )
+  }
 
-  /** Whether anything of the app changed. */
-  async function update(
-    plan: AppPlan,
-    existing: ExistingApp,
-    owners: Owners,
-    reviews: Map<number, ReviewRow[]>,
-    actor: Actor,
-    now: string,
-  ): Promise<boolean> {
-    const { line } = plan
-    const changes = lineChanges(plan, existing, owners.get(line.developer_name)?.id ?? 0, now)
-    if (line.reviews !== undefined && !hasSameReviews(line.reviews, reviews.get(existing.id) ?? [])) {
-      await sql('reviews').where({ app_id: existing.id }).delete()
-      const ids = await unusedReviewIds(line.reviews)
-      await insertRows(
-        'reviews',
-        line.reviews.map((review, index) => ({ ...review, app_id: existing.id, id: ids[index] })),
-      )
-      // The app as others see it changes, even where no column of its own does.
-      changes.updated_at ??= timestampAfter(existing.updated_at)
+  /** Returns whether anything changed. */
+  async function updateApp({ line, columns }: Match, app: ExistingApp, reviews: ReviewRow[]): Promise<boolean> {
+    const changes = lineChanges(line, required(columns, 'the category of an app'), app, ownerOf(line).id, now)
+    if (line.reviews !== undefined && !hasSameReviews(line.reviews, reviews)) {
+      await sql('reviews').where({ app_id: app.id }).delete()
+      await insertReviews(withAppId(line.reviews, app.id))
+      // Readers see a changed app even if none of its columns changes.
+      changes.updated_at ??= timestampAfter(app.updated_at)
     }
-    if (!hasChanges(existing, changes)) return false
-    await apps.save('app import', existing, changes, actor)
+    if (!hasChanges(app, changes)) return false
+    await apps.save('app import', app, changes, actor)
     return true
   }
 
-  /** Writes the lines that were to be written later, all together: so they may exchange package names. */
-  async function applyDeferred(lines: ParsedLine[], options: ApplyOptions): Promise<LineOutcome[]> {
-    const existing = await findExistingApps(lines.map(({ line }) => line))
-    const ids = packageNameGivers(lines.map((ready) => matchLine(existing, ready)))
-    await sql('apps').whereIn('id', ids).update({ package_name: null, package_key: null })
-    return applyApps(lines, options, true)
-  }
-
-  return { applyBatch, applyDeferred }
+  return { write }
 }
 
-const withId = <T extends object>(row: T, id: number | undefined): T & { id?: number } =>
-  id === undefined ? row : { ...row, id }
+const isAccepted = ({ problems }: Match) => problems.length === 0
+
+const withAppId = (reviews: LineReview[], app_id: number) => reviews.map((review) => ({ ...review, app_id }))

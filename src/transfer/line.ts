@@ -5,6 +5,7 @@ import type { AppChanges, Problem } from '../contract/contract.ts'
 import { categoryNameRule, developerNameRule, reasonRule, reviewerNameRule } from '../contract/field-rules.ts'
 import { duplicateField, objectProblems, textProblems } from '../contract/validation.ts'
 import type { AppStatus } from '../db/tables.ts'
+import type { SearchDocument } from '../search/document.ts'
 import { isNestedTooDeeply, unwrapReject } from './rejects.ts'
 
 /** A line of a catalogue file: one app with all that belongs to it. What it leaves out stays; null says that it is not set. */
@@ -38,6 +39,21 @@ export type LineCategory = { id?: number; slug: string; name: string; created_at
 /** A line of a category alone: one without an app is in no other, and one that was renamed is known by this. */
 export type CategoryLine = { category: LineCategory }
 export const isCategoryLine = (line: Line | CategoryLine): line is CategoryLine => !('name' in line)
+/** A line on its way into the database. */
+export type ImportLine = {
+  number: number
+  /** As it was read; undefined if it is not text. */
+  bytes?: Buffer
+  /** One of the two, unless the line is not valid. */
+  app?: Line
+  category?: LineCategory
+  /** Prepared while the previous lines are written, for an app that will be listed. */
+  document?: SearchDocument | undefined
+  outcome?: 'created' | 'created with another slug' | 'updated' | 'unchanged' | Problem[]
+  /** Refused only because an app has its package name. A later line may rename that app. */
+  isRetryable?: boolean
+}
+
 export type LineReview = { id?: number; reviewer_name: string; rating: number; comment: string; created_at: string }
 
 /** What the contract gives an app that names no version. */

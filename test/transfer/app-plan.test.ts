@@ -1,21 +1,14 @@
 import { describe, expect, test } from 'vitest'
 import { noRatings, ratingColumns } from '../../src/catalogue/ratings.ts'
 import {
+  categoryColumns,
   claimedKeys,
   type ExistingApp,
   findConflicts,
   hasSameReviews,
-  isAppPlan,
   lineChanges,
-  matchLine,
-  nameIdentity,
-  packageIdentity,
-  packageNameGivers,
-  planLine,
-  replacedSlugIdentity,
-  slugIdentity,
+  matchLines,
   splitRepeats,
-  takesPackageName,
   toNewRow,
 } from '../../src/transfer/app-plan.ts'
 import type { Line } from '../../src/transfer/line.ts'
@@ -54,17 +47,22 @@ const app: ExistingApp = {
 const unpackaged: ExistingApp = { ...app, package_name: null, package_key: null }
 const strangers: ExistingApp = { ...app, developer_id: 9, developer_name: 'Eve' }
 
-const known = (...apps: ExistingApp[]) =>
-  new Map(
-    apps.flatMap((one): [string, ExistingApp[]][] => [
-      [slugIdentity(one.slug), [one]],
-      ...(one.package_name === null
-        ? [[nameIdentity(one.developer_name, one.name), [one]] as [string, ExistingApp[]]]
-        : [[packageIdentity(one.package_name), [one]] as [string, ExistingApp[]]]),
-    ]),
+const matchAll = (lines: Line[], ...apps: ExistingApp[]) =>
+  matchLines(
+    lines.map((one, index) => ({ number: index + 1, app: one })),
+    apps,
   )
-const match = (of: Line, ...apps: ExistingApp[]) =>
-  matchLine(known(...apps), { number: 1, bytes: Buffer.of(), line: of })
+function match(of: Line, ...apps: ExistingApp[]) {
+  const [made] = matchAll([of], ...apps)
+  if (!made) throw new Error('a line has no match')
+  return made
+}
+/** Why each of the lines is refused. */
+function conflicts(lines: Line[], ...apps: ExistingApp[]) {
+  const matches = matchAll(lines, ...apps)
+  findConflicts(matches)
+  return matches.map(({ problems }) => problems)
+}
 
 describe('a line knows', () => {
   test.for<[what: string, line: Line, there: ExistingApp[], ids: number[]]>([
@@ -102,16 +100,13 @@ describe('a line knows', () => {
 })
 
 test('a line knows the app that was given another slug than its own, which a stranger has', () => {
-  const given = { ...app, id: 8, slug: 'star-map-2' }
-  const there = new Map([...known(strangers), [replacedSlugIdentity('Ada', 'star-map'), [given]]])
-  const of = (one: Line) => matchLine(there, { number: 1, bytes: Buffer.of(), line: one }).existing
-  expect(of({ ...line, slug: 'star-map' })).toEqual([given])
-  expect(of({ ...line, slug: 'star-map', developer_name: 'Bob' })).toEqual([])
+  const there = [strangers, { ...app, id: 8, slug: 'star-map-2' }]
+  const ids = (one: Line) => match(one, ...there).existing.map(({ id }) => id)
+  expect(ids({ ...line, slug: 'star-map' })).toEqual([8])
+  expect(ids({ ...line, slug: 'star-map', developer_name: 'Bob' })).toEqual([])
   // By its id and time alone it is not named in full.
   const renamed: Line = { ...line, id: 8, slug: 'star-map', created_at: time(1), package_name: 'org.example.new' }
-  expect(findConflicts(matchLine(there, { number: 1, bytes: Buffer.of(), line: renamed }))).toMatchObject([
-    { field: '/slug' },
-  ])
+  expect(conflicts([renamed], ...there)).toMatchObject([[{ field: '/slug' }]])
 })
 
 test.for<[what: string, line: Line, claims: string[]]>([
@@ -132,14 +127,14 @@ test('two lines that claim the same app, by whatever, do not share a batch', () 
 })
 
 test('of lines that know one app, the later ones wait', () => {
-  const of = (number: number, one: Line) => ({ ...match(one, app), number })
-  const [first, again] = splitRepeats([
-    of(1, { ...line, slug: 'star-map' }),
-    of(2, { ...line, name: 'New' }),
-    of(3, { ...line, package_name: 'org.example.stars' }),
-    of(4, { ...line, name: 'Newer' }),
-  ])
-  expect([first.map(({ number }) => number), again.map(({ number }) => number)]).toEqual([[1, 2, 4], [3]])
+  const lines = [
+    { ...line, slug: 'star-map' },
+    { ...line, name: 'New' },
+    { ...line, package_name: 'org.example.stars' },
+    { ...line, name: 'Newer' },
+  ]
+  const { first, repeated } = splitRepeats(matchAll(lines, app))
+  expect([first, repeated].map((some) => some.map(({ source }) => source.number))).toEqual([[1, 2, 4], [3]])
 })
 
 const exact: Line = { ...line, id: 7, slug: 'star-map', created_at: time(1) }
@@ -201,19 +196,18 @@ describe('a line is refused', () => {
     ['never where it says no slug', { ...line, package_name: 'org.example.stars' }, [app], []],
     ['never where all agrees', { ...line, slug: 'star-map', package_name: 'org.example.stars' }, [app], []],
   ])('%s', ([, of, there, fields]) => {
-    expect(findConflicts(match(of, ...there)).map(({ field }) => field)).toEqual(fields)
+    expect(conflicts([of], ...there)[0]?.map(({ field }) => field)).toEqual(fields)
   })
 
   test('where several apps are of its owner and name', () => {
-    const two = { ...match(line), existing: [unpackaged, { ...unpackaged, id: 8 }] }
     const message = 'is that of several apps of this owner: say which by slug or package_name'
-    expect(findConflicts(two)).toMatchObject([{ field: '/name', message }])
+    expect(conflicts([line], unpackaged, { ...unpackaged, id: 8 })).toMatchObject([[{ field: '/name', message }]])
   })
 
   test('with words that say what is there', () => {
     const moon = { ...app, id: 8, slug: 'moon', package_name: 'org.example.moon', package_key: 'org.example.moon' }
     const messages = (of: Line, ...there: ExistingApp[]) =>
-      findConflicts(match(of, ...there)).map(({ message }) => message)
+      conflicts([of], ...there).flatMap((problems) => problems.map(({ message }) => message))
     expect([
       ...messages({ ...line, package_name: 'org.example.stars', slug: 'other' }, app),
       ...messages({ ...exact, package_name: 'org.example.moon' }, app, moon),
@@ -229,24 +223,17 @@ describe('a line is refused', () => {
 
   test('in a category that is not there', () => {
     const message = 'is not there: give slug and name to make it, not tools alone'
-    expect(planLine(match(line), new Map([['games', 3]]))).toMatchObject([{ field: '/category', message }])
+    expect(categoryColumns(line, new Map([['games', 3]]))).toMatchObject([{ field: '/category', message }])
     const changed = { ...line, unreviewed_since: time(5), unreviewed_changes: { category: 'arts' } }
-    expect(planLine(match(changed), new Map([['tools', 2]]))).toMatchObject([
+    expect(categoryColumns(changed, new Map([['tools', 2]]))).toMatchObject([
       { field: '/unreviewed_changes/category', message: 'is not there: arts' },
     ])
   })
 })
 
-/** What is to be done with a line where the category is there. */
-function plan(of: Line, ...apps: ExistingApp[]) {
-  const made = planLine(match(of, ...apps), new Map([['tools', 2]]))
-  if (!isAppPlan(made)) throw new Error(JSON.stringify(made))
-  return made
-}
-
 test('the category of a line is there by its slug, with its name or without', () => {
-  expect(plan({ ...line, category: { slug: 'tools', name: 'Tools' } }).category_id).toBe(2)
-  expect(isAppPlan([])).toBe(false)
+  const described = { ...line, category: { slug: 'tools', name: 'Tools' } }
+  expect(categoryColumns(described, new Map([['tools', 2]]))).toEqual({ category_id: 2 })
 })
 
 test.for<[what: string, said: Partial<Line>, columns: object]>([
@@ -272,7 +259,7 @@ test.for<[what: string, said: Partial<Line>, columns: object]>([
     ['tools', 2],
     ['games', 3],
   ])
-  expect(planLine(match({ ...line, ...said }), categories)).toHaveProperty('unreviewed', columns)
+  expect(categoryColumns({ ...line, ...said }, categories)).toEqual({ category_id: 2, ...columns })
 })
 
 describe('a line takes the package name of another app', () => {
@@ -292,30 +279,32 @@ describe('a line takes the package name of another app', () => {
     ['not without a time of creation', withoutTime, [app, moon], false],
     ['not where it has that app’s slug', { ...taking, id: 9, slug: 'moon' }, [moon], false],
   ])('%s', ([, of, there, takes]) => {
-    expect(takesPackageName(match(of, ...there))).toBe(takes)
+    expect(match(of, ...there).takesPackageName).toBe(takes)
   })
 
-  test('which gives it up only where a line says what it has instead', () => {
-    const there = [app, moon]
-    const moons: Line = { ...line, id: 8, slug: 'moon', created_at: time(1), package_name: 'org.example.stars' }
-    const of = (...lines: Line[]) => packageNameGivers(lines.map((one) => match(one, ...there)))
-    expect(of(taking, moons)).toEqual([7, 8])
-    expect(of(moons, taking)).toEqual([8, 7])
-    // The other keeps it: neither is given another.
-    expect(of(taking)).toEqual([])
-    expect(of(line)).toEqual([])
-    expect(of(taking, { ...moons, package_name: 'org.example.new' })).toEqual([7, 8])
-    expect(of({ ...taking, id: 9, slug: 'sun' })).toEqual([])
-  })
+  /** The lines that are refused, by their numbers, and the apps that give up their package names. */
+  const exchange = (lines: Line[], ...there: ExistingApp[]) => {
+    const matches = matchAll(lines, ...there)
+    const givers = findConflicts(matches)
+    return [matches.filter(({ problems }) => problems.length > 0).map(({ source }) => source.number), givers]
+  }
+  const moons: Line = { ...line, id: 8, slug: 'moon', created_at: time(1), package_name: 'org.example.stars' }
+  const renamed = { ...moons, package_name: 'org.example.new' }
+  const taker = { ...taking, id: 9, slug: 'sun' }
 
-  test('which gives it up by one of its lines, though another of them is refused', () => {
-    const sun = { ...app, id: 9, slug: 'sun', package_name: 'org.example.sun', package_key: 'org.example.sun' }
-    const suns: Line = { ...line, id: 9, slug: 'sun', created_at: time(1), package_name: 'org.example.stars' }
-    const own: Line = { ...exact, package_name: 'org.example.new' }
-    const of = (...lines: Line[]) => packageNameGivers(lines.map((one) => match(one, app, moon, sun)))
-    expect(of(taking, own, suns)).toEqual([7, 9])
-    expect(of(own, taking, suns)).toEqual([7, 9])
-    expect(of(taking, taking, suns)).toEqual([])
+  test.for<[what: string, lines: Line[], refused: number[], givers: number[]]>([
+    ['which takes the other’s', [taking, moons], [], [8, 7]],
+    ['which gets a new one', [taking, renamed], [], [8]],
+    ['which gets a new one before', [renamed, taking], [], [8]],
+    ['which gets none', [taking, { ...moons, package_name: null }], [], [8]],
+    ['though that keeps it', [taking], [1], []],
+    ['though the line of that says nothing of it', [taking, { ...moons, package_name: 'org.example.moon' }], [1], []],
+    ['though the line of that is refused', [taking, { ...moons, package_name: 'org.example.mars' }], [1, 2], []],
+    ['for a new app, where that gets a new one', [taker, renamed], [], [8]],
+    ['for a new app, though that keeps it', [taker], [1], []],
+  ])('%s', ([, lines, refused, givers]) => {
+    const mars = { ...app, id: 10, slug: 'mars', package_name: 'org.example.mars', package_key: 'org.example.mars' }
+    expect(exchange(lines, app, moon, mars)).toEqual([refused, givers])
   })
 
   test('in a row, of which none is given another where the last keeps its own', () => {
@@ -323,20 +312,31 @@ describe('a line takes the package name of another app', () => {
       const package_name = `org.example.p${index}`
       return { ...app, id: index + 1, slug: `a${index}`, package_name, package_key: package_name }
     })
-    const there = known(...row)
-    const ready = (line: Line) => matchLine(there, { number: 1, bytes: Buffer.of(), line })
-    const lines = row.slice(1).map(({ package_name }, index) => {
-      return ready({ ...line, id: index + 1, slug: `a${index}`, created_at: time(1), package_name })
+    const lines = row.map(({ id, slug }, index) => {
+      return { ...line, id, slug, created_at: time(1), package_name: `org.example.p${(index + 1) % 1000}` }
     })
-    expect(packageNameGivers(lines)).toEqual([])
-    const last = ready({ ...line, id: 1000, slug: 'a999', created_at: time(1), package_name: 'org.example.p0' })
-    expect(packageNameGivers([...lines, last])).toEqual(row.map(({ id }) => id))
+    const numbers = row.slice(1).map((_, index) => index + 1)
+    expect(exchange(lines.slice(0, -1), ...row)).toEqual([numbers, []])
+    expect(exchange(lines.slice(0, -1).toReversed(), ...row)).toEqual([numbers, []])
+    expect(exchange(lines, ...row)).toEqual([[], [...row.slice(1), ...row.slice(0, 1)].map(({ id }) => id)])
   })
 })
 
+function columnsOf(of: Line) {
+  const made = categoryColumns(of, new Map([['tools', 2]]))
+  if (Array.isArray(made)) throw new Error(JSON.stringify(made))
+  return made
+}
+const newRow = (of: Line, slug?: string) =>
+  toNewRow(of, columnsOf(of), { id: undefined, slug, developer_id: 1 }, time(9))
+function changesOf(said: Partial<Line>, there = app) {
+  const of = { ...line, slug: 'star-map', ...said }
+  return lineChanges(of, columnsOf(of), there, 1, time(9))
+}
+
 describe('a new row', () => {
   test('has defaults for what the line leaves out', () => {
-    expect(toNewRow(plan(line), undefined, 1, time(9))).toMatchObject({
+    expect(newRow(line)).toMatchObject({
       ...{ status: 'pending', version: '1.0.0', total_downloads: 0, package_name: null, short_description: null },
       ...{ created_at: time(9), updated_at: time(9), approved_at: null, deleted_at: null },
     })
@@ -347,33 +347,28 @@ describe('a new row', () => {
       ...{ status: 'rejected', rejection_reason: 'No.', version: '2.0', total_downloads: 5, package_name: 'a.b.c' },
       ...{ short_description: 'Stars', created_at: time(1), deleted_at: time(8), unreviewed_since: null },
     }
-    expect(toNewRow(plan({ ...line, ...said, updated_at: time(6) }), 'sky', 1, time(9))).toMatchObject({
+    expect(newRow({ ...line, ...said, updated_at: time(6) }, 'sky')).toMatchObject({
       ...said,
       ...{ updated_at: time(6), slug: 'sky', developer_id: 1, category_id: 2, unreviewed_changes: null },
     })
-    const without = toNewRow(plan({ ...line, short_description: '' }), undefined, 1, time(9))
+    const without = newRow({ ...line, short_description: '' })
     expect(without).toMatchObject({ short_description: null, rejection_reason: null })
     expect(without).not.toHaveProperty('slug')
     expect(without).not.toHaveProperty('unreviewed_since')
     const approved: Line = { ...line, status: 'approved', created_at: time(1), approved_at: time(5) }
-    expect(toNewRow(plan(approved), undefined, 1, time(9)).updated_at).toBe(time(5))
+    expect(newRow(approved).updated_at).toBe(time(5))
   })
 
   test('of an approved app was approved when it was created, unless the line says otherwise', () => {
     const approved: Line = { ...line, status: 'approved', created_at: time(1) }
-    expect(toNewRow(plan(approved), undefined, 1, time(9)).approved_at).toBe(time(1))
-    expect(toNewRow(plan({ ...approved, approved_at: time(5) }), undefined, 1, time(9)).approved_at).toBe(time(5))
+    expect(newRow(approved).approved_at).toBe(time(1))
+    expect(newRow({ ...approved, approved_at: time(5) }).approved_at).toBe(time(5))
   })
 })
 
 describe('what changes of an app', () => {
-  const changes = (of: Partial<Line>) => {
-    const made = plan({ ...line, slug: 'star-map', ...of }, app)
-    return lineChanges(made, app, 1, time(9))
-  }
-
   test('is what the line says otherwise', () => {
-    expect(changes({ name: 'Sky', total_downloads: 6, short_description: 'Stars' })).toMatchObject({
+    expect(changesOf({ name: 'Sky', total_downloads: 6, short_description: 'Stars' })).toMatchObject({
       name: 'Sky',
       total_downloads: 6,
       short_description: 'Stars',
@@ -391,13 +386,13 @@ describe('what changes of an app', () => {
       'deleted_at',
       ...left,
     ]) {
-      expect(changes({})).not.toHaveProperty(column)
+      expect(changesOf({})).not.toHaveProperty(column)
     }
   })
 
   test('is nothing that an operator has looked at, where the status stays', () => {
-    expect(changes({ status: 'approved' })).not.toHaveProperty('unreviewed_since')
-    expect(changes({ status: 'rejected', rejection_reason: 'No.' })).toMatchObject({ unreviewed_since: null })
+    expect(changesOf({ status: 'approved' })).not.toHaveProperty('unreviewed_since')
+    expect(changesOf({ status: 'rejected', rejection_reason: 'No.' })).toMatchObject({ unreviewed_since: null })
   })
 })
 
@@ -436,8 +431,7 @@ test.for<[what: string, said: Partial<Line>, there: Partial<ExistingApp>, column
     { rejection_reason: 'No.', approved_at: time(2) },
   ],
 ])('of an app changes by a line that says %s', ([, said, there, columns]) => {
-  const one = { ...app, ...there }
-  expect(lineChanges(plan({ ...line, slug: 'star-map', ...said }, one), one, 1, time(9))).toMatchObject(columns)
+  expect(changesOf(said, { ...app, ...there })).toMatchObject(columns)
 })
 
 describe('ratings', () => {
@@ -472,8 +466,7 @@ describe('ratings', () => {
     ['of an app, others', { average_rating: 5, rating_count: 2 }, rated, 2, [1000, 2], [1900, 4]],
     ['of an app, no reviews any more', { reviews: [] }, rated, 0, [3000, 10], [3000, 10]],
   ])('%s', ([, said, there, own, others, all]) => {
-    const made = plan({ ...line, slug: 'star-map', ...said }, ...(there ? [there] : []))
-    const row = there ? lineChanges(made, there, 1, time(9)) : toNewRow(made, undefined, 1, time(9))
+    const row = there ? changesOf(said, there) : newRow({ ...line, ...said })
     expect([
       row.review_count,
       [row.other_rating_sum, row.other_rating_count],

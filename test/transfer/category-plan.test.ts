@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type ExistingCategory, isCategoryPlan, isRename, planCategories } from '../../src/transfer/category-plan.ts'
+import { type ExistingCategory, planCategories } from '../../src/transfer/category-plan.ts'
 import type { LineCategory } from '../../src/transfer/line.ts'
 
 const tools = { id: 1, slug: 'tools', name: 'Tools', created_at: '2026-01-01T00:00:00.000Z' }
@@ -8,20 +8,16 @@ const there: ExistingCategory[] = [tools, games]
 const sky = { id: 3, slug: 'sky', name: 'Sky', created_at: '2026-01-03T00:00:00.000Z' }
 const elsewhere = '2025-01-01T00:00:00.000Z'
 
-const clash = (slug: string, name: string) => `/category has a slug or name that another has here: ${slug}, ${name}`
-
-/** What each line is to do: add a category, rename one, leave one as it is, or nothing for a reason. */
+/** What each line does: add a category, rename or keep one, or nothing because its names are taken. */
 const deeds = (lines: LineCategory[], here = there) =>
-  planCategories(here, lines).map((plan) => {
-    if (!isCategoryPlan(plan)) return plan.map(({ field, message }) => `${field} ${message}`).join()
-    if (!plan.existing) return 'add'
-    return `${isRename(plan) ? 'rename' : 'leave'} ${plan.existing.slug}`
-  })
+  planCategories(here, lines).map(({ action, existing }) =>
+    action === 'rename' || action === 'keep' ? `${action} ${existing?.slug}` : action,
+  )
 
 describe('a category of a file', () => {
   test.for<[what: string, lines: LineCategory[], deeds: string[]]>([
     ['that is not here is added', [sky], ['add']],
-    ['that is here, by id and time, is left as it is', [tools, games], ['leave tools', 'leave games']],
+    ['that is here, by id and time, is left as it is', [tools, games], ['keep tools', 'keep games']],
     ['with another name is renamed', [{ ...tools, name: 'Gear' }], ['rename tools']],
     ['with another slug is renamed', [{ ...tools, slug: 'gear' }], ['rename tools']],
     [
@@ -30,7 +26,7 @@ describe('a category of a file', () => {
         { ...tools, created_at: elsewhere, name: 'Gear' },
         { ...games, id: 9, name: 'Play' },
       ],
-      ['leave tools', 'leave games'],
+      ['keep tools', 'keep games'],
     ],
     [
       'that another line knows better is not known by its slug',
@@ -56,33 +52,25 @@ describe('a category of a file', () => {
       ],
       ['add', 'rename games'],
     ],
-    [
-      'is refused a name that another keeps',
-      [{ ...sky, name: 'Tools' }, games],
-      [clash('sky', 'Tools'), 'leave games'],
-    ],
+    ['is refused a name that another keeps', [{ ...sky, name: 'Tools' }, games], ['refuse', 'keep games']],
     [
       'is refused a name that another keeps, whatever a line calls that',
       [
         { ...tools, created_at: elsewhere, name: 'Gear' },
         { ...sky, name: 'Tools' },
       ],
-      ['leave tools', clash('sky', 'Tools')],
+      ['keep tools', 'refuse'],
     ],
-    [
-      'is refused a slug that another keeps',
-      [tools, { ...games, slug: 'tools' }],
-      ['leave tools', clash('tools', 'Games')],
-    ],
+    ['is refused a slug that another keeps', [tools, { ...games, slug: 'tools' }], ['keep tools', 'refuse']],
     [
       'is refused a rename to what a new one has, whichever comes first',
       [sky, { ...tools, name: 'Sky' }],
-      [clash('sky', 'Sky'), 'rename tools'],
+      ['refuse', 'rename tools'],
     ],
     [
       'is refused where two new ones have the same name, but for the last',
       [sky, { ...sky, id: 4, slug: 'air' }, { ...sky, id: 5, slug: 'sea', name: 'Sea' }],
-      [clash('sky', 'Sky'), 'add', 'add'],
+      ['refuse', 'add', 'add'],
     ],
     [
       'is refused what was to be free, where the one that has it is refused its own new name',
@@ -90,7 +78,7 @@ describe('a category of a file', () => {
         { ...sky, slug: 'odd', name: 'Games' },
         { ...games, name: 'Tools' },
       ],
-      [clash('odd', 'Games'), clash('games', 'Tools')],
+      ['refuse', 'refuse'],
     ],
   ])('%s', ([, lines, expected]) => {
     expect(deeds(lines)).toEqual(expected)
