@@ -1,5 +1,5 @@
-import { createReadStream, createWriteStream, fstatSync, type Stats, type WriteStream } from 'node:fs'
-import { lstat, open, rm, stat } from 'node:fs/promises'
+import { createReadStream, fstatSync, type Stats } from 'node:fs'
+import { type FileHandle, lstat, open, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { pipeline, Transform } from 'node:stream'
 import { setFlagsFromString } from 'node:v8'
@@ -19,35 +19,35 @@ type Options = { dryRun?: true; onlyNew?: true; json?: true; schema?: true; reje
 
 export const importCommand = () =>
   new Command('import')
-    .description('bring a catalogue file into the database: newline-delimited JSON, gzip or not, one app a line')
+    .description('import a catalogue file: newline-delimited JSON, gzip or not, one app per line')
     .argument('[file]', 'path of the file, or - for standard input')
-    .option('--dry-run', 'tell what would happen, in a copy of the database, and write nothing but the rejects')
-    .option('--only-new', 'bring in new apps alone, and leave alone what is there')
+    .option('--dry-run', 'import into a temporary copy of the database and print the result; writes only the rejects')
+    .option('--only-new', 'import only new apps; leave existing ones unchanged')
     .option(
       '--rejects <path>',
-      'where refused lines go, each with its problems (default: FILE.rejects.ndjson, of - stdin.rejects.ndjson)',
+      'file for refused lines and their problems (default: FILE.rejects.ndjson, for - stdin.rejects.ndjson)',
     )
     .option('--schema', 'print the JSON Schema of a line instead')
-    .option('--json', 'print one JSON object with the counts')
+    .option('--json', 'print the counts as one JSON object')
     .addHelpText(
       'after',
       `
-An app that is there already is updated; the same file twice changes nothing.
-A line is of the app that has
+Existing apps are updated; importing the same file twice changes nothing.
+A line describes the existing app that has
   1. its id, slug and created_at, all three, whoever owns it; or else
   2. its package_name; or else
-  3. its slug, if the developer is the same; or else, where the line has neither
+  3. its slug, if the developer is the same; or else, if the line has neither
      package_name nor slug,
   4. its developer_name and exact name, if that app has no package name.
-Otherwise it is a new app, with a slug of its own where another developer's app
-has that of the line; by its developer and created_at, or else name, it is known
-again.
+Any other line is a new app. If another developer's app has its slug, it gets
+another one. Later imports recognize it by its developer and created_at, or by
+its name if the line has no created_at.
 
-A bad line is refused alone, and the rest goes in; the exit code is 1 then. What
-was refused is in the rejects, with the reasons: mend it there, and import that
-file. The next import of FILE replaces its rejects, or removes them where none
-are left. Stopped half-way and started again, an import finishes. A server may
-run meanwhile.
+Invalid lines are refused and the others imported; the exit code is then 1. The
+rejects file has the refused lines with their problems: correct them there, and
+import that file. The next import of FILE replaces its rejects, or removes them
+if there are none. An interrupted import finishes when it is run again. Servers
+can keep running.
 
 Examples:
   npx apps-service import catalogue.ndjson.gz
@@ -55,9 +55,9 @@ Examples:
   zcat old.gz | npx apps-service import - --dry-run --json
 
 JSON: {lines, created, other_slugs, updated, unchanged, rejected, seconds,
-rejects, reasons: [{reason, count}]}; other_slugs is how many of those created
-have another slug than their line, rejects the file of what was refused. It and
-the reasons are left out where nothing was.`,
+rejects, reasons: [{reason, count}]}. other_slugs: created apps with another
+slug than their line. rejects: the rejects file; it and reasons are left out if
+no line was refused.`,
     )
     .action(runImport)
 
@@ -65,10 +65,11 @@ async function runImport(file: string | undefined, options: Options, command: Co
   if (options.schema) return printJson(lineSchema)
   if (file === undefined) return command.error("error: missing required argument 'file'")
 
-  const rejectsFile = options.rejects ?? (file === '-' ? 'stdin.rejects.ndjson' : `${file}.rejects.ndjson`)
-  const input = file === '-' ? fstatSync(process.stdin.fd) : await statOf(file)
-  const rejects = new RejectsFile(rejectsFile, await rejectsOpenFlags(rejectsFile, input))
-  const source = file === '-' ? process.stdin : createReadStream(file, { highWaterMark: 64 * 1024 })
+  const isStdin = file === '-'
+  const rejectsPath = options.rejects ?? (isStdin ? 'stdin.rejects.ndjson' : `${file}.rejects.ndjson`)
+  const input = isStdin ? fstatSync(process.stdin.fd) : await statFile(file)
+  const rejects = new RejectsFile(rejectsPath, await rejectsOpenFlags(rejectsPath, input))
+  const source = isStdin ? process.stdin : createReadStream(file, { highWaterMark: 64 * 1024 })
   const progress = showProgress(input.isFile() ? input.size : undefined)
   const begin = performance.now()
 
@@ -86,46 +87,32 @@ async function runImport(file: string | undefined, options: Options, command: Co
     progress.stop()
     await rejects.close()
   })
-  const isDefaultRejectsFile = file !== '-' && options.rejects === undefined
+  const isDefaultRejectsFile = !isStdin && options.rejects === undefined
   if (summary.rejected === 0 && !summary.readError && isDefaultRejectsFile && !options.dryRun)
     await rejects.removePrevious()
 
-  const seconds = elapsedSeconds(begin)
   const { readError, ...counts } = summary
+  const seconds = elapsedSeconds(begin)
   const reasons = rejects.reasons.all()
-  if (options.json)
-    printJson({
-      ...counts,
-      seconds,
-      ...(summary.rejected > 0 && { rejects: rejectsFile, reasons }),
-    })
+  if (options.json) printJson({ ...counts, seconds, ...(counts.rejected > 0 && { rejects: rejectsPath, reasons }) })
   else print(formatSummary(summary, seconds, options.dryRun === true))
-  if (summary.rejected > 0) {
-    printInfo(`${formatCount(summary.rejected)} refused: see ${rejectsFile}, which import takes when it is mended`)
-    for (const { reason, count } of reasons.slice(0, maxReasons))
-      printInfo(`  ${formatCount(count)} × ${sanitize(reason)}`)
-    if (reasons.length > maxReasons) printInfo(`  and ${reasons.length - maxReasons} more reasons`)
-    process.exitCode = 1
-  }
+  if (counts.rejected > 0) printRejections(counts.rejected, rejectsPath, reasons)
   if (readError) {
-    const where = file === '-' ? 'standard input' : file
-    const message = `${where} breaks off after line ${summary.lines}, which is the last that was taken`
-    throw new OperatorError(`${message}: ${readError.message}`)
+    const where = `${isStdin ? 'standard input' : file} beyond line ${counts.lines}`
+    throw new OperatorError(`cannot read ${where}: ${readError.message}; the lines before were imported`)
   }
 }
 
-/** How many reasons are named. */
-const maxReasons = 10
-
-/** Left to itself V8 lets garbage pile up while the machine has memory to spare: 400 MB, where an import needs half of it. */
+/** V8 would let garbage grow with the free memory of the machine: to 400 MB, where an import needs half of that. */
 function limitHeapGrowth() {
   setFlagsFromString('--semi-space-growth-factor=1')
   setFlagsFromString('--heap-growing-percent=75')
 }
 
-async function statOf(file: string): Promise<Stats> {
+async function statFile(file: string): Promise<Stats> {
   const found = await stat(file).catch(() => undefined)
-  if (!found || found.isDirectory()) throw new OperatorError(`${file} is no file that can be read`)
+  if (!found) throw new OperatorError(`cannot read ${file}: it does not exist`)
+  if (found.isDirectory()) throw new OperatorError(`cannot read ${file}: it is a directory`)
   return found
 }
 
@@ -134,48 +121,60 @@ function formatSummary(
   seconds: number,
   dryRun: boolean,
 ): string {
-  const slugs = other_slugs > 0 ? ` (${other_slugs} with another slug: theirs is another developer's)` : ''
+  const slugs = other_slugs > 0 ? ` (${other_slugs} with another slug, because another developer's app has theirs)` : ''
   const counts = `${created} created${slugs}, ${updated} updated, ${unchanged} unchanged`
   return `${lines} lines in ${seconds.toFixed(1)} s (${linesPerSecond(lines, seconds)}/s): ${counts}${dryRun ? '; nothing was written' : ''}.`
 }
 
-/** What is done in no time is done in a hundredth of a second. */
 const linesPerSecond = (lines: number, seconds: number) => Math.round(lines / Math.max(seconds, 0.01))
 
-/**
- * Refuses to have rejects in the file that is read, and in any that has something else in it: that would be lost, a
- * database for one. A device or a pipe takes them. Tells how to open it.
- */
+/** How many reasons are printed. */
+const maxReasons = 10
+
+function printRejections(rejected: number, path: string, reasons: { reason: string; count: number }[]) {
+  process.exitCode = 1
+  printInfo(`${formatCount(rejected)} refused: see ${path}; correct the lines there and import that file`)
+  for (const { reason, count } of reasons.slice(0, maxReasons)) {
+    printInfo(`  ${formatCount(count)} × ${sanitize(reason)}`)
+  }
+  if (reasons.length > maxReasons) printInfo(`  and ${reasons.length - maxReasons} more reasons`)
+}
+
+const cannotWriteRejects = (path: string, reason: string) =>
+  new OperatorError(`cannot write rejects to ${path}: ${reason}; use --rejects FILE`)
+
+/** Throws if writing rejects would overwrite the file that is read, or a file that is not a rejects file. */
 async function rejectsOpenFlags(path: string, source: Stats): Promise<'w' | 'wx'> {
-  const folder = dirname(path)
   const existing = await stat(path).catch(() => undefined)
   if (existing === undefined) {
-    const isFolder = (await stat(folder).catch(() => undefined))?.isDirectory()
-    if (isFolder) return 'wx'
-    throw new OperatorError(`the rejects cannot go into ${path}: ${folder} is no folder`)
+    const directory = dirname(path)
+    const parent = await stat(directory).catch(() => undefined)
+    if (!parent?.isDirectory()) throw cannotWriteRejects(path, `${directory} is not a directory`)
+    return 'wx'
   }
-  if (existing.isDirectory()) throw new OperatorError(`the rejects cannot go into ${path}, which is a folder`)
+  if (existing.isDirectory()) throw cannotWriteRejects(path, 'it is a directory')
+  // A device or a pipe loses nothing.
   if (!existing.isFile()) return 'w'
   if (existing.dev === source.dev && existing.ino === source.ino)
-    throw new OperatorError('the rejects cannot go into the file itself; --rejects names another')
+    throw cannotWriteRejects(path, 'it is the file to import')
   if (existing.size > 0 && !(await isRejectsFile(path)))
-    throw new OperatorError(`${path} is there already, and not of rejects; --rejects names another file`)
+    throw cannotWriteRejects(path, 'it already exists and is not a rejects file')
   return 'w'
 }
 
-/** By its beginning, which stays when it is mended. */
+/** Tells by the beginning, which stays the same when the lines are corrected. */
 async function isRejectsFile(path: string): Promise<boolean> {
   const file = await open(path)
   const { buffer, bytesRead } = await file.read(Buffer.alloc(64), 0, 64, 0).finally(() => file.close())
   return /^\{\s*"line"\s*:\s*\d+\s*,\s*"errors"/.test(buffer.toString('utf8', 0, bytesRead))
 }
 
-/** The file of refused lines; there only where there are any. One of an earlier run is replaced. */
+/** The file of refused lines. It is created, or emptied, by the first of them. */
 class RejectsFile {
   readonly reasons = new ReasonCounts()
   readonly #path: string
   readonly #flags: 'w' | 'wx'
-  #stream: WriteStream | undefined
+  #file: FileHandle | undefined
 
   constructor(path: string, flags: 'w' | 'wx') {
     this.#path = path
@@ -184,37 +183,31 @@ class RejectsFile {
 
   async add(line: number, problems: Problem[], text: string | undefined) {
     this.reasons.add(problems)
-    // What goes wrong with it reaches whoever writes.
-    this.#stream ??= createWriteStream(this.#path, { flags: this.#flags }).on('error', ignoreError)
-    const stream = this.#stream
-    const reject = toReject(line, problems, text)
-    await new Promise<void>((resolve, fail) => {
-      stream.write(`${JSON.stringify(reject)}\n`, (error) => (error ? fail(this.#explainWriteError(error)) : resolve()))
-    })
-  }
-
-  #explainWriteError({ code, message }: NodeJS.ErrnoException) {
-    return new OperatorError(
-      `the rejects cannot go into ${this.#path} (${code ?? message}); --rejects names another file`,
-    )
+    const reject = JSON.stringify(toReject(line, problems, text))
+    try {
+      this.#file ??= await open(this.#path, this.#flags)
+      await this.#file.appendFile(`${reject}\n`)
+    } catch (error) {
+      const { code, message } = error as NodeJS.ErrnoException
+      throw cannotWriteRejects(this.#path, code ?? message)
+    }
   }
 
   async close() {
-    const stream = this.#stream
-    if (stream) await new Promise<void>((resolve) => stream.end(resolve))
+    await this.#file?.close()
   }
 
-  /** Those of an earlier run, where this one has none. */
+  /** Removes the rejects of an earlier import. */
   async removePrevious() {
     const found = await lstat(this.#path).catch(() => undefined)
     if (found?.isFile() && (await isRejectsFile(this.#path))) await rm(this.#path)
   }
 }
 
-/** pipeline destroys the last stream with the error, and so its reader has it. */
+/** `pipeline` also destroys the last stream with the error, so whoever reads it gets the error. */
 const ignoreError = () => {}
 
-/** A bar with rate and time left on a terminal, a line every ten seconds elsewhere. `size` in bytes, where it is known. */
+/** On a terminal a bar with rate and time left, elsewhere a line every ten seconds. `size`: bytes of the input, if known. */
 function showProgress(size: number | undefined) {
   let bytes = 0
   const counter = new Transform({
@@ -232,9 +225,9 @@ function showProgress(size: number | undefined) {
     const update = (summary: ImportSummary) => bar.update(bytes, { lines: summary.lines, rate: rateOf(summary) })
     return { counter, update, stop: () => bar.stop() }
   }
-  const noteProgress = createProgressPrinter()
+  const printProgress = createProgressPrinter()
   const update = (summary: ImportSummary) =>
-    noteProgress(() => {
+    printProgress(() => {
       const share = size ? `, ${Math.round((bytes / size) * 100)}%` : ''
       return `${summary.lines} lines${share}, ${rateOf(summary)}/s`
     })

@@ -68,7 +68,7 @@ describe('import', () => {
     const reply = await run(['import', file, '--json'], env)
     expect(reply.code).toBe(1)
     expect(reply.stderr.split('\n')).toEqual([
-      `2 refused: see ${file}.rejects.ndjson, which import takes when it is mended`,
+      `2 refused: see ${file}.rejects.ndjson; correct the lines there and import that file`,
       '  1 × /description: is required',
       '  1 × /category: is required',
       '  1 × /developer_name: is required',
@@ -120,7 +120,7 @@ describe('import', () => {
     writeFileSync(file, textOf(lines))
     const reply = await run(['import', file], env)
     expect(reply.stderr.split('\n').slice(0, 3)).toEqual([
-      `1,067 refused: see ${file}.rejects.ndjson, which import takes when it is mended`,
+      `1,067 refused: see ${file}.rejects.ndjson; correct the lines there and import that file`,
       '  800 × /package_name: must have at least three parts separated by dots, each a letter followed by letters, digits, "_" or "-"',
       '  267 × /category: is not there: give slug and name to make it, not unknown alone',
     ])
@@ -154,7 +154,7 @@ describe('import', () => {
       textOf(lines.flat()),
     )
     const [total, ...told] = reply.stderr.trimEnd().split('\n')
-    expect(total).toMatch(/^78 refused: see \/dev\/null, /)
+    expect(total).toMatch(/^78 refused: see \/dev\/null; /)
     expect(told).toEqual([
       ...lines.slice(0, 10).map(({ length }, field) => `  ${length} × /field${field}: is not a field that can be set`),
       '  and 2 more reasons',
@@ -165,7 +165,7 @@ describe('import', () => {
     const env = { DATABASE_URL: await copyWorld() }
     const lines = ['tide-clock', 'moon'].map((slug) => ({ ...app, name: slug, slug, developer_name: 'Eve' }))
     expect((await run(['import', '-'], env, textOf(lines))).stdout).toMatch(
-      /: 2 created \(1 with another slug: theirs is another developer's\), 0 updated, 0 unchanged\.\n$/,
+      /: 2 created \(1 with another slug, because another developer's app has theirs\), 0 updated, 0 unchanged\.\n$/,
     )
   })
 
@@ -179,7 +179,7 @@ describe('import', () => {
     const taken = Number(/^(\d+) lines .* \1 created/.exec(reply.stdout)?.[1])
     expect(taken).toBeGreaterThan(100)
     expect(reply.stderr).toBe(
-      `apps-service: ${file} breaks off after line ${taken}, which is the last that was taken: unexpected end of file\n`,
+      `apps-service: cannot read ${file} beyond line ${taken}: unexpected end of file; the lines before were imported\n`,
     )
     expect((await run(['export', `${file}.out`], env)).stderr).toContain(`${6 + taken} apps and 3 categories exported`)
   })
@@ -233,19 +233,20 @@ describe('import', () => {
     writeFileSync(path('apps.ndjson.rejects.ndjson'), textOf([app]))
     symlinkSync(path('apps.ndjson'), path('link'))
     linkSync(path('apps.ndjson'), path('hard-link'))
-    const itself = 'the rejects cannot go into the file itself; --rejects names another'
-    const other = path('database.sqlite')
-    for (const [rejects, complaint] of [
-      ['apps.ndjson', itself],
-      ['link', itself],
-      ['hard-link', itself],
-      ['database.sqlite', `${other} is there already, and not of rejects; --rejects names another file`],
-      ['.', `the rejects cannot go into ${folder}, which is a folder`],
-      ['none/rejects', `the rejects cannot go into ${path('none/rejects')}: ${path('none')} is no folder`],
-      ['apps.ndjson/x', `the rejects cannot go into ${path('apps.ndjson/x')}: ${path('apps.ndjson')} is no folder`],
-    ] as const) {
-      const reply = await run(['import', path('apps.ndjson'), '--rejects', join(folder, rejects)], env)
-      expect([reply.code, reply.stdout, reply.stderr]).toEqual([1, '', `apps-service: ${complaint}\n`])
+    const complaints = {
+      'apps.ndjson': 'it is the file to import',
+      link: 'it is the file to import',
+      'hard-link': 'it is the file to import',
+      'database.sqlite': 'it already exists and is not a rejects file',
+      '.': 'it is a directory',
+      'none/rejects': `${path('none')} is not a directory`,
+      'apps.ndjson/x': `${path('apps.ndjson')} is not a directory`,
+    }
+    const complaintOf = (rejects: string, reason: string) =>
+      `apps-service: cannot write rejects to ${path(rejects)}: ${reason}; use --rejects FILE\n`
+    for (const [rejects, reason] of Object.entries(complaints)) {
+      const reply = await run(['import', path('apps.ndjson'), '--rejects', path(rejects)], env)
+      expect([reply.code, reply.stdout, reply.stderr]).toEqual([1, '', complaintOf(rejects, reason)])
     }
     const input = openSync(path('apps.ndjson'), 'r')
     const { stderr } = spawnSync(process.execPath, [main, 'import', '-', '--rejects', path('apps.ndjson')], {
@@ -254,8 +255,10 @@ describe('import', () => {
       encoding: 'utf8',
     })
     closeSync(input)
-    expect(stderr).toBe(`apps-service: ${itself}\n`)
-    expect((await run(['import', path('apps.ndjson')], env)).stderr).toContain('is there already, and not of rejects')
+    expect(stderr).toBe(complaintOf('apps.ndjson', 'it is the file to import'))
+    expect((await run(['import', path('apps.ndjson')], env)).stderr).toContain(
+      'it already exists and is not a rejects file',
+    )
     expect(readFileSync(path('apps.ndjson'), 'utf8')).toBe(textOf([app, {}]))
     expect(readFileSync(path('database.sqlite'), 'utf8')).toBe('precious')
     expect(readFileSync(path('apps.ndjson.rejects.ndjson'), 'utf8')).toBe(textOf([app]))
@@ -341,9 +344,9 @@ describe('import', () => {
       'a file that is not there',
       ['import', '/nowhere/apps.ndjson'],
       1,
-      /\/nowhere\/apps\.ndjson is no file that can be read/,
+      /cannot read \/nowhere\/apps\.ndjson: it does not exist$/m,
     ],
-    ['a folder', ['import', '/'], 1, /\/ is no file that can be read/],
+    ['a folder', ['import', '/'], 1, /cannot read \/: it is a directory$/m],
     ['no file at all', ['import'], 2, /missing required argument 'file'/],
     [
       'an export over a file that is there',
