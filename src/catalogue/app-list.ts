@@ -5,7 +5,6 @@ import { nearestSlice, orderBy } from '../db/page-slice.ts'
 import { listed } from '../db/tables.ts'
 import { nameKey, queryTerms, type Term } from '../search/terms.ts'
 import { isCorrectable, similarWords } from '../search/typos.ts'
-import type { SerializedJson } from '../util/json.ts'
 
 /** The public list: pages of the listed apps, in an order or by what a search finds. */
 
@@ -19,12 +18,7 @@ export type AppListQuery = Readonly<{
 }>
 
 /** A page of the listed apps, and how many the filter lets through in all. */
-export type AppPage<Apps = AppSummary[] | SerializedJson<AppSummary[]>> = {
-  apps: Apps
-  total: number
-  correction?: Correction
-}
-type AppSummaryPage = AppPage<AppSummary[]>
+export type AppPage = { apps: AppSummary[]; total: number; correction?: Correction }
 
 /** A word of the search that no listed app has, and what was taken for it, in the order of code points. */
 export type Correction = { word: string; replacements: string[] }
@@ -40,12 +34,6 @@ const orders: Record<Sort, SortOrder> = {
 const maxShallowOffset = 1000
 
 /** All of a page is of one moment. */
-export function findApps(
-  database: Database,
-  filter: AppListQuery & { search: string },
-  signal?: AbortSignal,
-): Promise<AppSummaryPage>
-export function findApps(database: Database, filter: AppListQuery, signal?: AbortSignal): Promise<AppPage>
 export function findApps(
   database: Database,
   { page, limit, category, search, sort }: AppListQuery,
@@ -95,7 +83,7 @@ const pageRows = (ids: string) => `(${ids}) as page join apps on apps.id = page.
 
 /** The page and the total by one statement. */
 async function shallowPage(
-  { select, jsonSubquery, rawJsonRows }: Connection,
+  { select, jsonSubquery, parseJsonRows }: Connection,
   category: string | undefined,
   order: SortOrder,
   limit: number,
@@ -108,7 +96,7 @@ async function shallowPage(
     `select ${apps} as apps, scope.listed from (${scopeQuery(category)}) as scope`,
     category ? [category, limit, offset, category] : [limit, offset],
   )
-  return found ? { apps: rawJsonRows(found.apps), total: Number(found.listed) } : { apps: [], total: 0 }
+  return found ? { apps: parseJsonRows(found.apps), total: Number(found.listed) } : { apps: [], total: 0 }
 }
 
 async function deepPage(
@@ -117,7 +105,7 @@ async function deepPage(
   order: SortOrder,
   limit: number,
   offset: number,
-): Promise<AppSummaryPage> {
+): Promise<AppPage> {
   const scope = await findScope(connection, category)
   if (!scope || offset >= scope.listed) return { apps: [], total: scope?.listed ?? 0 }
   const { categoryId, listed: total } = scope
@@ -162,7 +150,7 @@ async function searchPage(
   sort: Sort | undefined,
   limit: number,
   offset: number,
-): Promise<AppSummaryPage> {
+): Promise<AppPage> {
   const { terms, keys } = parseSearch(text)
   const { ids, total } = await findIds(connection, text, category, sort, limit, offset, { terms, keys })
   if (total > 0) return { apps: await findSummaries(connection, ids), total }

@@ -1,7 +1,6 @@
 import type { Knex } from 'knex'
 import type { SearchDocument } from '../search/document.ts'
 import type { Term } from '../search/terms.ts'
-import type { SerializedJson } from '../util/json.ts'
 import type { AppRow } from './tables.ts'
 
 /** What is said of a database in which migrations are missing. */
@@ -144,11 +143,10 @@ export type Connection = Readonly<{
   bulkLoad: <T>(work: () => Promise<T>) => Promise<T>
   /**
    * A subquery whose value is the rows that it finds, in an order: what belongs together comes in one statement, and costs less
-   * than its values one by one. Columns are expressions by name; `parseJsonRows` reads the value, and `rawJsonRows` takes it unread.
+   * than its values one by one. Columns are expressions by name; `parseJsonRows` reads the value.
    */
   jsonSubquery: (from: string, columns: Readonly<Record<string, string>>, order: string) => string
   parseJsonRows: <Row>(column: unknown) => Row[]
-  rawJsonRows: <Row>(column: unknown) => SerializedJson<Row[]>
   /**
    * In a transaction. Keeps the rows of a table that have one of the values from others, before they are read to be changed,
    * with what is joined to them: a `select` that joins and locks at once can find what never was together. One that reads a

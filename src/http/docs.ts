@@ -5,9 +5,9 @@ import { Router } from 'express'
 import helmet from 'helmet'
 import type { Document } from 'openapi-backend'
 import type { Config } from '../config.ts'
-import { contentEtag, encodedEtag } from '../util/etag.ts'
-import { type Coding, encoders, negotiateCoding } from './content-encoding.ts'
-import { readOnlyRoute } from './read-only-route.ts'
+import { etagOf } from '../contract/response.ts'
+import { readOnlyRoute } from './error-response.ts'
+import { Representation, sendRepresentation } from './response.ts'
 
 const generated = `${import.meta.dirname}/../../generated`
 const example = `${import.meta.dirname}/../../openapi/life-cycle.arazzo.yaml`
@@ -66,12 +66,16 @@ export function docsRouter(document: Document, page: string | undefined, server:
   return router
 
   function serve(path: string, type: string, make: () => Content | Promise<Content>) {
-    let served: ReturnType<typeof encodeAll> | undefined
+    let made: Promise<{ representation: Representation; headers: Content['headers'] }> | undefined
     readOnlyRoute(router, path, async (request, response) => {
-      served ??= Promise.resolve(make()).then(encodeAll)
-      const { body, headers } = (await served)[negotiateCoding(request.headers['accept-encoding']) ?? 'identity']
-      response.set({ 'Cache-Control': 'public, no-cache', Vary: 'Accept-Encoding', 'Content-Type': type, ...headers })
-      response.send(body)
+      made ??= Promise.resolve(make()).then(({ text, headers }) => {
+        const body = Buffer.from(text)
+        return { representation: new Representation(type, etagOf(body), body), headers }
+      })
+      const { representation, headers } = await made
+      response.set({ 'Cache-Control': 'public, no-cache', Vary: 'Accept-Encoding', ...headers })
+      const coding = representation.codingFor(request.headers['accept-encoding'])
+      await sendRepresentation(request, response, representation, coding)
     })
   }
 }
@@ -120,21 +124,6 @@ const withoutOptionalSecurity = (document: Document): Document =>
   )
 
 type Content = { text: string; headers?: Record<string, string> }
-
-/** The library is 2.2 MB, and a quarter of it when it is coded. */
-async function encodeAll({ text, headers }: Content) {
-  const body = Buffer.from(text)
-  const etag = contentEtag(body)
-  const encode = async (coding: Coding) => ({
-    body: await encoders[coding](body),
-    headers: { ...headers, 'Content-Encoding': coding, ETag: encodedEtag(etag, coding) },
-  })
-  return {
-    identity: { body, headers: { ...headers, ETag: etag } },
-    br: await encode('br'),
-    gzip: await encode('gzip'),
-  }
-}
 
 /** The page runs its own inline scripts, named by hash, and its library; it styles itself; it loads nothing else. */
 function contentSecurityPolicy(page: string): string {

@@ -15,7 +15,6 @@ import {
   mapUniqueViolation,
   parseJsonRows,
   prepareInsert,
-  rawJsonRows,
   select,
 } from './rows.ts'
 import { schema } from './schema.ts'
@@ -118,7 +117,6 @@ function openServer(url: ServerUrl, pool: number, direct: ServerUrl | undefined)
       bulkLoad: bulkLoad(sql),
       jsonSubquery,
       parseJsonRows,
-      rawJsonRows,
       lock: lock(sql),
       mapUniqueViolation: mapUniqueViolation(sql),
     }),

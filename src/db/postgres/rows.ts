@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto'
 import type { Knex } from 'knex'
-import { SerializedJson } from '../../util/json.ts'
 import { measure } from '../../util/timing.ts'
 import type { Connection } from '../dialect.ts'
 import { type DriverConnection, disposeIfBroken } from './connections.ts'
@@ -135,9 +134,6 @@ export const jsonSubquery: Connection['jsonSubquery'] = (from, columns, order) =
 
 /** The driver has parsed it. */
 export const parseJsonRows: Connection['parseJsonRows'] = <Row>(column: unknown) => column as Row[]
-export const rawJsonRows: Connection['rawJsonRows'] = (column) =>
-  new SerializedJson(Buffer.from(JSON.stringify(column)))
-
 /** A statement that waits for a lock has of the locked row what is there then, but of those joined to it what was there before. */
 export const lock =
   (sql: Knex): Connection['lock'] =>

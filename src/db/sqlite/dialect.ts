@@ -16,7 +16,6 @@ import {
   mapUniqueViolation,
   parseJsonRows,
   prepareInsert,
-  rawJsonRows,
   select,
 } from './rows.ts'
 import { schema } from './schema.ts'
@@ -109,7 +108,6 @@ function openFile(filename: string): Engine {
       bulkLoad: (work) => work(),
       jsonSubquery,
       parseJsonRows,
-      rawJsonRows,
       // Whoever writes is alone at it.
       lock: async () => {},
       mapUniqueViolation,

@@ -1,6 +1,5 @@
 import type { Knex } from 'knex'
 import { chunk } from '../../util/chunk.ts'
-import { SerializedJson } from '../../util/json.ts'
 import { measure } from '../../util/timing.ts'
 import type { Connection, NewRow } from '../dialect.ts'
 import type { AppRow } from '../tables.ts'
@@ -114,9 +113,6 @@ function integerIfWhole(expression: string): string {
 }
 
 export const parseJsonRows: Connection['parseJsonRows'] = (column) => JSON.parse(String(column))
-
-/** The driver makes a Buffer of a blob. */
-export const rawJsonRows: Connection['rawJsonRows'] = (column) => new SerializedJson(column as Buffer)
 
 /** A statement that fails changes nothing, and the transaction stays as it was (https://sqlite.org/lang_conflict.html, ABORT). */
 export const mapUniqueViolation: Connection['mapUniqueViolation'] = async (statement, errors) => {
