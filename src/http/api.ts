@@ -3,8 +3,7 @@ import type { Request, RequestHandler, Response } from 'express'
 import { type Context, type Document, OpenAPIBackend, type Operation } from 'openapi-backend'
 import type { Caller } from '../contract/contract.ts'
 import { notFound, ServiceError } from '../contract/errors.ts'
-import type { ResponseBody } from '../contract/response.ts'
-import { required } from '../util/required.ts'
+import { etagOf, type ResponseBody } from '../contract/response.ts'
 import { readBody } from './body.ts'
 import { methodNotAllowed, sendOptions } from './error-response.ts'
 import type { RateLimits } from './rate-limits.ts'
@@ -93,10 +92,10 @@ export function createApi(
     const isSuccessfulRead = isRead && status < 400
     const cacheHeaders = isSuccessfulRead ? readCacheHeaders(request) : noStore
     if (!isSuccessfulRead || !body) return send(response, status, { ...cacheHeaders, ...headers }, body)
-    const { ETag, ...others } = headers
+    // A handler gives an ETag of its own if more than the data can change.
+    const { ETag = etagOf(body.json), ...others } = headers
     response.setHeaders(new Map(Object.entries({ ...cacheHeaders, ...others })))
-    const etag = required(ETag, `the ETag of ${operation.operationId}`)
-    const representation = new Representation(jsonType, etag, serialize(body))
+    const representation = new Representation(jsonType, ETag, serialize(body))
     if (context.cache) context.cache(representation)
     else await sendRepresentation(request, response, representation, 'identity')
   }

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { writeSync } from 'node:fs'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type DestinationStream, type Logger, pino, stdSerializers } from 'pino'
 import { keyPrefix } from '../accounts/keys.ts'
@@ -8,90 +7,13 @@ import type { Timing } from '../util/timing.ts'
 import type { Quota } from './rate-limits.ts'
 import { mayBeSecret, redact, redactUrl } from './redact.ts'
 import type { Representation } from './response.ts'
+import { standardOutput } from './standard-output.ts'
 
-/** JSON lines, to standard output unless told otherwise. No header is logged, and no key wherever it stands. */
+/** Writes JSON lines. Neither headers nor anything that could be an API key are logged. */
 export const createLogger = (level: string, destination: DestinationStream = standardOutput()): Logger =>
   pino({ level, hooks: { streamWrite: redact }, serializers: { err: serializeError } }, destination)
 
-/** Characters of lines that wait for their reader to take them; more are lost. */
-const maxBufferedLength = 8 * 2 ** 20
-
-/** Milliseconds until a reader who takes nothing more just now is tried again. */
-const retryDelay = 5
-
-/**
- * The lines of one turn of the event loop are written together: under load, a write for each costs as much as a small answer.
- * Nobody's answer waits for a reader who is slow, nor for a disk that is full: pino's own destination would sleep 100 ms
- * where a pipe has no room, and end the process where a disk has none.
- */
-function standardOutput(): DestinationStream {
-  let lines = ''
-  let lost = 0
-  /** What was begun to be written. */
-  let pending = Buffer.alloc(0)
-  let isScheduled = false
-
-  function flush() {
-    isScheduled = false
-    pending = pending.subarray(writeAvailable(pending))
-    if (pending.length > 0) return flushLater()
-    pending = Buffer.from(lines)
-    lines = ''
-    pending = pending.subarray(writeAvailable(pending))
-    if (pending.length > 0) return flushLater()
-    if (lost === 0) return
-    const warning = {
-      level: 40,
-      time: Date.now(),
-      pid: process.pid,
-      lost,
-      msg: 'nobody took the log for a while; lines were lost',
-    }
-    lost = 0
-    output.write(`${JSON.stringify(warning)}\n`)
-  }
-
-  function flushLater() {
-    isScheduled = true
-    setTimeout(flush, retryDelay)
-  }
-
-  const output = {
-    write(line: string) {
-      if (lines.length > maxBufferedLength) {
-        lost++
-        return
-      }
-      lines += line
-      if (isScheduled) return
-      isScheduled = true
-      setImmediate(flush)
-    },
-  }
-  process.on('exit', () => {
-    // For as long as a reader may be busy with something else.
-    for (let tries = 0; tries < 100 && (lines !== '' || pending.length > 0); tries++) {
-      flush()
-      if (pending.length > 0) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, retryDelay)
-    }
-  })
-  return output
-}
-
-/** Writes to standard output what there is room for now; returns how many bytes are done with. */
-function writeAvailable(bytes: Buffer): number {
-  let done = 0
-  try {
-    while (done < bytes.length) done += writeSync(1, bytes, done)
-  } catch (error) {
-    const isFull = error instanceof Error && 'code' in error && error.code === 'EAGAIN'
-    // Nobody reads any more, or the disk has no room: these are lost, and the next may not be.
-    if (!isFull) return bytes.length
-  }
-  return done
-}
-
-/** Not what libraries hang on an error besides: it may hold what callers sent. */
+/** Without the other properties that libraries add: they may hold what clients sent. */
 function serializeError(error: Error) {
   const { type, message, stack } = stdSerializers.err(error)
   const cause = error.cause instanceof Error ? { cause: String(error.cause) } : {}
