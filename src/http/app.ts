@@ -13,7 +13,7 @@ import { createRequestContext, logRequest } from './log.ts'
 import type { Metrics, Sample } from './metrics.ts'
 import { createRateLimits, type RateLimits, type RateLimitsConfig } from './rate-limits.ts'
 import { findRepeatedHeaders } from './request.ts'
-import { ResponseCache } from './response-cache.ts'
+import { createResponseCache, type ResponseCache } from './response-cache.ts'
 
 export type ListenerOptions = {
   config: Pick<Config, 'baseUrl' | 'prefix' | 'contact' | 'cacheSize'> & RateLimitsConfig
@@ -36,7 +36,7 @@ export async function createListener(options: ListenerOptions): Promise<RequestL
   const limits = createRateLimits(config)
   const app = createExpressApp(options, api, limits)
   const cache =
-    dataVersion && maxSize > 0 ? new ResponseCache({ api, prefix, maxSize, dataVersion, limits }) : undefined
+    dataVersion && maxSize > 0 ? createResponseCache({ api, prefix, maxSize, dataVersion, limits }) : undefined
   if (metrics) exposeMetrics(metrics, backend, limits, cache)
   let mayWarn = config.trustProxy === 0
 
@@ -73,10 +73,13 @@ function exposeMetrics(
       'apps_kept_answers_total',
       'Reads that may be cached, by whether the response cache answered.',
       ['result'],
-      () => Object.entries(cache.counts).map(([result, count]) => [{ result }, count]),
+      () => [
+        [{ result: 'hit' }, cache.counts.hit],
+        [{ result: 'missed' }, cache.counts.missed],
+      ],
     )
     metrics.counter('apps_data_versions_total', 'Versions of the data that reads have met.', [], () => [
-      [{}, cache.versions],
+      [{}, cache.counts.versions],
     ])
   }
   metrics.counter('apps_limited_requests_total', 'Requests that a limit has refused.', ['limit'], () =>

@@ -2,6 +2,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { LRUCache } from 'lru-cache'
 import type { OpenAPIBackend } from 'openapi-backend'
 import { measure, withTiming } from '../util/timing.ts'
+import type { RequestContext } from './log.ts'
 import { type RateLimits, rateLimitHeaders } from './rate-limits.ts'
 import { acceptsJson, findRepeatedHeaders, isPublic, parametersOf, parseHead, validateRequest } from './request.ts'
 import { type Representation, sendRepresentation } from './response.ts'
@@ -10,9 +11,7 @@ type CachedResponse = {
   representation: Representation
   /** Names and values in turn, without those of the body and of a single request. */
   headers: string[]
-  operation: string | undefined
-  route: string | undefined
-}
+} & Pick<RequestContext, 'operation' | 'route'>
 
 /** The response is undefined if the request failed or its client disconnected. */
 type Entry = { version: string; response: Promise<CachedResponse | undefined> }
@@ -28,6 +27,8 @@ export type ResponseCacheOptions = {
   limits: RateLimits
 }
 
+export type ResponseCache = ReturnType<typeof createResponseCache>
+
 /** Characters. Responses to longer URLs are not cached. */
 const maxUrlLength = 1000
 
@@ -36,56 +37,41 @@ const maxUrlLength = 1000
  * database for the version, so no response is older than the last write acknowledged before the request, by whatever process.
  * Concurrent requests for one URL share one computation. Unusual requests bypass the cache.
  */
-export class ResponseCache {
-  readonly #api: OpenAPIBackend
-  readonly #prefix: string
-  readonly #limits: RateLimits
-  readonly #urls: RegExp[]
-  /** Header parameters, in lower case. */
-  readonly #headerParameters: string[]
-  readonly #entries: LRUCache<string, Entry>
-  readonly #version: () => Promise<string>
-  #lastVersion = ''
-  /** Cacheable reads, by whether the cache had the response. */
-  readonly counts = { hit: 0, missed: 0 }
-  /** How many versions of the data requests have seen. */
-  versions = 0
+export function createResponseCache({ api, prefix, maxSize, dataVersion, limits }: ResponseCacheOptions) {
+  const publicReads = api.getOperations().filter((operation) => operation.method === 'get' && isPublic(operation))
+  const urls = publicReads.map(({ path }) => compileUrlPattern(prefix + path))
+  const headerParameters = publicReads
+    .flatMap(parametersOf)
+    .flatMap((parameter) => (parameter.in === 'header' ? [parameter.name.toLowerCase()] : []))
+  // An entry that is being computed counts with its URL.
+  const entries = new LRUCache<string, Entry>({ maxSize, sizeCalculation: (_entry, url) => url.length })
+  const currentVersion = coalesce(() => withTiming(undefined, dataVersion))
+  let lastVersion = ''
+  /** Cacheable requests, by whether the cache had the response, and versions of the data that they have seen. */
+  const counts = { hit: 0, missed: 0, versions: 0 }
 
-  constructor({ api, prefix, maxSize, dataVersion, limits }: ResponseCacheOptions) {
-    this.#api = api
-    this.#prefix = prefix
-    this.#limits = limits
-    const publicReads = api.getOperations().filter((operation) => operation.method === 'get' && isPublic(operation))
-    this.#urls = publicReads.map(({ path }) => compileUrlPattern(prefix + path))
-    this.#headerParameters = publicReads
-      .flatMap(parametersOf)
-      .filter((parameter) => parameter.in === 'header')
-      .map(({ name }) => name.toLowerCase())
-    // Until it is computed, an entry counts with its URL.
-    this.#entries = new LRUCache({ maxSize, sizeCalculation: (_entry, url) => url.length })
-    this.#version = coalesce(() => withTiming(undefined, dataVersion))
-  }
+  return { handle, counts }
 
-  /** Responds from the cache, or through the listener, which calls `context.cache` with the response if it can be cached. */
-  handle(request: IncomingMessage, response: ServerResponse, listener: RequestListener) {
-    if (!this.#isCacheable(request)) return listener(request, response)
+  /** Responds from the cache, or has the listener respond, which calls `context.cache` with a response that can be cached. */
+  function handle(request: IncomingMessage, response: ServerResponse, listener: RequestListener) {
+    if (!isCacheable(request)) return listener(request, response)
     const { context } = response
-    context.readQuota = this.#limits.reads?.count(response)
+    context.readQuota = limits.reads?.count(response)
     // The listener sends the 429.
     if (context.readQuota?.isExceeded) return listener(request, response)
-    this.#respond(request, response, listener).catch((error: unknown) => {
+    respond(request, response, listener).catch((error: unknown) => {
       context.error = error
       response.destroy()
     })
   }
 
-  /** Whether the response to this request can be shared, and the request passes the checks that every request must pass. */
-  #isCacheable(request: IncomingMessage): boolean {
+  /** Whether clients can share the response, and the request passes the checks that every request must pass. */
+  function isCacheable(request: IncomingMessage): boolean {
     const { method, url = '', headers, httpVersion } = request
     return (
       (method === 'GET' || method === 'HEAD') &&
       url.length <= maxUrlLength &&
-      this.#urls.some((pattern) => pattern.test(url)) &&
+      urls.some((pattern) => pattern.test(url)) &&
       httpVersion === '1.1' &&
       headers.authorization === undefined &&
       headers.expect === undefined &&
@@ -93,73 +79,66 @@ export class ResponseCache {
       headers['transfer-encoding'] === undefined &&
       findRepeatedHeaders(request).length === 0 &&
       acceptsJson(headers.accept) &&
-      (this.#headerParameters.every((name) => headers[name] === undefined) || this.#isValid(request))
+      (headerParameters.every((name) => headers[name] === undefined) || isValid(request, url.slice(prefix.length)))
     )
   }
 
-  #isValid(request: IncomingMessage): boolean {
-    const head = parseHead(request, (request.url ?? '').slice(this.#prefix.length))
-    const operation = this.#api.matchOperation(head)
+  function isValid(request: IncomingMessage, url: string): boolean {
+    const head = parseHead(request, url)
+    const operation = api.matchOperation(head)
     if (!operation) return false
     try {
-      validateRequest(this.#api, operation, head)
+      validateRequest(api, operation, head)
       return true
     } catch {
       return false
     }
   }
 
-  async #respond(request: IncomingMessage, response: ServerResponse, listener: RequestListener) {
+  async function respond(request: IncomingMessage, response: ServerResponse, listener: RequestListener) {
     const { context } = response
-    const url = request.url ?? ''
+    const version = await measure('waiting', currentVersion).catch(() => undefined)
     // The listener sends the 503.
-    const version = await measure('waiting', this.#version).catch(() => undefined)
     if (version === undefined) return listener(request, response)
-    if (version !== this.#lastVersion) {
-      this.#lastVersion = version
-      this.versions++
-    }
-    const known = this.#entries.get(url)
+    if (version !== lastVersion) counts.versions++
+    lastVersion = version
+    const known = entries.get(context.url)
     const isHit = known?.version === version
-    const entry = isHit ? known : this.#compute(url, version, request, response, listener)
-    const cached = await (isHit ? measure('waiting', () => entry.response) : entry.response)
-    this.counts[isHit && cached ? 'hit' : 'missed']++
+    const cached = await (isHit
+      ? measure('waiting', () => known.response)
+      : compute(version, request, response, listener))
+    counts[isHit && cached ? 'hit' : 'missed']++
     if (!cached) return isHit ? listener(request, response) : undefined
-    const { representation, headers, operation, route } = cached
-    context.operation = operation
-    context.route = route
+    const { representation, headers } = cached
+    context.operation = cached.operation
+    context.route = cached.route
     if (isHit) context.isCacheHit = true
-    await sendRepresentation(
-      request,
-      response,
-      representation,
-      representation.codingFor(request.headers['accept-encoding']),
-      [...headers, 'X-Request-Id', context.id, ...(context.readQuota ? rateLimitHeaders(context.readQuota) : [])],
-    )
+    const coding = representation.codingFor(request.headers['accept-encoding'])
+    const quotaHeaders = context.readQuota ? rateLimitHeaders(context.readQuota) : []
+    const ownHeaders = ['X-Request-Id', context.id, ...quotaHeaders]
+    await sendRepresentation(request, response, representation, coding, [...headers, ...ownHeaders])
   }
 
-  #compute(
-    url: string,
-    version: string,
-    request: IncomingMessage,
-    response: ServerResponse,
-    listener: RequestListener,
-  ): Entry {
-    const { promise, resolve } = Promise.withResolvers<CachedResponse | undefined>()
-    const entry = { version, response: promise }
-    this.#entries.set(url, entry)
+  /** Adds an entry, and has the listener compute its response. The entry goes if it cannot be cached. */
+  function compute(version: string, request: IncomingMessage, response: ServerResponse, listener: RequestListener) {
     const { context } = response
+    const { url } = context
+    const { promise, resolve } = Promise.withResolvers<CachedResponse | undefined>()
+    const entry: Entry = { version, response: promise }
+    entries.set(url, entry)
     const finish = (cached?: CachedResponse) => {
       resolve(cached)
-      if (this.#entries.peek(url) !== entry) return
-      if (cached) this.#entries.set(url, { ...entry }, { size: sizeOf(url, cached) })
-      else this.#entries.delete(url)
+      if (entries.peek(url) !== entry) return
+      if (cached) entries.set(url, { ...entry }, { size: sizeOf(url, cached) })
+      else entries.delete(url)
     }
-    context.cache = (representation) =>
-      finish({ representation, headers: sharedHeaders(response), operation: context.operation, route: context.route })
+    context.cache = (representation) => {
+      const { operation, route } = context
+      finish({ representation, headers: sharedHeaders(response), operation, route })
+    }
     response.once('close', finish)
     listener(request, response)
-    return entry
+    return promise
   }
 }
 
@@ -170,14 +149,14 @@ const compileUrlPattern = (path: string) =>
 /** Node has getRawHeaderNames since 15.4; its types lack it. */
 type WithRawNames = ServerResponse & { getRawHeaderNames: () => string[] }
 
-/** The headers that are the same in all responses to a URL. */
+/** The response's headers that all responses to its URL have. */
 const sharedHeaders = (response: ServerResponse) =>
   (response as WithRawNames)
     .getRawHeaderNames()
-    .filter((name) => !ownHeaders.has(name.toLowerCase()))
+    .filter((name) => !singleHeaders.has(name.toLowerCase()))
     .flatMap((name) => [name, String(response.getHeader(name))])
 
-const ownHeaders = new Set(['x-request-id', 'ratelimit-policy', 'ratelimit', 'connection'])
+const singleHeaders = new Set(['x-request-id', 'ratelimit-policy', 'ratelimit', 'connection'])
 
 /** Bytes, at most: strings may have two per character. */
 const sizeOf = (url: string, { representation, headers }: CachedResponse) =>
