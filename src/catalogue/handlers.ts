@@ -1,8 +1,8 @@
 import type { App, AppChanges, Caller, Handlers } from '../contract/contract.ts'
 import { notFound, ServiceError } from '../contract/errors.ts'
+import { etagOf, hasStrongEtag, satisfiesIfMatch, success } from '../contract/response.ts'
 import type { Database } from '../db/database.ts'
 import type { Connection } from '../db/dialect.ts'
-import { etagOf, hasStrongEtag, satisfiesIfMatch } from '../util/etag.ts'
 import { omitNulls } from '../util/omit-nulls.ts'
 import { type Correction, findApps } from './app-list.ts'
 import { categoryStore } from './categories.ts'
@@ -19,23 +19,23 @@ export const appHandlers = (database: Database, baseUrl: string): Handlers => ({
       total_pages: Math.ceil(total / query.limit),
       per_page: query.limit,
     }
-    const data = { apps, pagination }
     const shown = correction ? `${correctionText(correction)} ` : ''
     const message = total === 0 ? 'No apps match.' : `${shown}Page ${query.page} of ${pagination.total_pages}.`
-    // What stands for a word follows from more than the page.
+    const body = success(message, { apps, pagination })
     const headers = {
-      ETag: etagOf(correction ? { data, message } : data),
+      // The replacements of a misspelt word can change while the page stays the same.
+      ETag: etagOf(correction ? message + body.json : body.json),
       Link: pageLinks(`${baseUrl}/apps`, query, pagination.total_pages),
     }
-    return { status: 200, headers, body: { success: true, message, data } }
+    return { status: 200, headers, body }
   },
 
   async getApp({ caller, path, signal }) {
     const visibleTo = caller ?? 'anyone'
     const app = await database.read((connection) => appStore(connection).find(path.id, { visibleTo }), { signal })
     if (!app || !canSee(caller, app)) throw notFound()
-    const data = { app: appDetail(app) }
-    return { status: 200, headers: { ETag: etagOf(data) }, body: { success: true, message: 'App found.', data } }
+    const body = success('App found.', { app: appDetail(app) })
+    return { status: 200, headers: { ETag: etagOf(body.json) }, body }
   },
 
   async createApp({ caller, body, signal }) {
@@ -66,12 +66,12 @@ export const appHandlers = (database: Database, baseUrl: string): Handlers => ({
     return {
       status: 201,
       headers: { Location: `${baseUrl}/apps/${created.id}` },
-      body: { success: true, message: 'App created; it awaits admin approval.', data },
+      body: success('App created; it awaits admin approval.', data),
     }
   },
 
   async updateApp({ caller, path, header, body, signal }) {
-    const data = await database.write(
+    const app = await database.write(
       async (connection) => {
         const apps = appStore(connection)
         const app = await lockOwnApp(apps, path.id, caller, header['If-Match'])
@@ -79,11 +79,12 @@ export const appHandlers = (database: Database, baseUrl: string): Handlers => ({
         await apps.save('app update', app, rowChanges(app, body), caller)
         const updated = await apps.find(path.id)
         if (!updated) throw notFound()
-        return { app: appDetail(updated) }
+        return appDetail(updated)
       },
       { signal },
     )
-    return { status: 200, headers: { ETag: etagOf(data) }, body: { success: true, message: 'App updated.', data } }
+    const updated = success('App updated.', { app })
+    return { status: 200, headers: { ETag: etagOf(updated.json) }, body: updated }
   },
 
   async deleteApp({ caller, path, header, signal }) {
@@ -95,7 +96,7 @@ export const appHandlers = (database: Database, baseUrl: string): Handlers => ({
       },
       { signal },
     )
-    return { status: 200, headers: {}, body: { success: true, message: 'App deleted.', data: { app_id: path.id } } }
+    return { status: 200, headers: {}, body: success('App deleted.', { app_id: path.id }) }
   },
 })
 
@@ -177,7 +178,7 @@ async function lockOwnApp(
 
 /** If-Match speaks of what GET shows (RFC 9110, section 13.1.1). */
 function assertUnmodified(app: AppWithReviews, ifMatch: string | undefined) {
-  if (ifMatch === undefined || satisfiesIfMatch(ifMatch, etagOf({ app: appDetail(app) }))) return
+  if (ifMatch === undefined || satisfiesIfMatch(ifMatch, etagOf(JSON.stringify({ app: appDetail(app) })))) return
   throw new ServiceError(
     'precondition_failed',
     hasStrongEtag(ifMatch)

@@ -1,5 +1,5 @@
 import type { components, KeyedOperationId, operations } from '../../generated/server.d.ts'
-import type { SerializedJson } from '../util/json.ts'
+import type { ResponseBody } from './response.ts'
 
 /** The document in types: what each operation's handler is given and what it must return. Nothing here names an operation. */
 
@@ -64,18 +64,12 @@ type OwnHeaders<T> = T extends { headers: infer H }
   ? { [Name in keyof H as string extends Name ? never : Name extends AddedHeader ? never : Name]: H[Name] }
   : never
 
-/** A list in an answer's data may be there as JSON already. */
-type WithSerializedLists<Body> = Body extends { data: infer Data }
-  ? Omit<Body, 'data'> & { data: { [Name in keyof Data]: Data[Name] | SerializedList<Data[Name]> } }
-  : Body
-type SerializedList<Value> = Value extends readonly unknown[] ? SerializedJson<Value> : never
-
 /** A success as the document declares it; everything else is thrown. */
 export type SuccessResponse<Id extends OperationId> = {
   [Status in SuccessStatus<Id>]: {
     status: Status
     headers: OwnHeaders<Responses<Id>[Status]>
-    body: WithSerializedLists<JsonOf<Responses<Id>[Status]>>
+    body: JsonOf<Responses<Id>[Status]> & ResponseBody
   }
 }[SuccessStatus<Id>]
 

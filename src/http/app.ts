@@ -1,20 +1,19 @@
 import type { RequestListener } from 'node:http'
 import express, { type ErrorRequestHandler, type Express, Router } from 'express'
-import type { Document } from 'openapi-backend'
+import type { Document, OpenAPIBackend } from 'openapi-backend'
 import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
 import { invalidRequest, notFound, ServiceError } from '../contract/errors.ts'
-import { createApi, type OnRead, type ServiceBackend } from './api.ts'
-import { warnAboutProxy } from './client-network.ts'
-import { corsForReads } from './cors.ts'
+import { withTiming } from '../util/timing.ts'
+import { createApi, loadApi, type ServiceBackend } from './api.ts'
 import { docsRouter } from './docs.ts'
-import { toErrorResponse } from './error-response.ts'
-import { accessLog, type OnResponse, requestLogging } from './log.ts'
+import { readOnlyRoute, toErrorResponse } from './error-response.ts'
+import { corsHeaders, preflightHeaders, securityHeaders } from './headers.ts'
+import { createRequestContext, logRequest } from './log.ts'
 import type { Metrics, Sample } from './metrics.ts'
-import { RateLimits, type RateLimitsConfig } from './rate-limits.ts'
-import { readOnlyRoute } from './read-only-route.ts'
-import { countAuthorizations, countHosts } from './request.ts'
-import { ResponseCache } from './response-cache.ts'
+import { createRateLimits, type RateLimits, type RateLimitsConfig } from './rate-limits.ts'
+import { findRepeatedHeaders } from './request.ts'
+import { createResponseCache, type ResponseCache } from './response-cache.ts'
 
 export type ListenerOptions = {
   config: Pick<Config, 'baseUrl' | 'prefix' | 'contact' | 'cacheSize'> & RateLimitsConfig
@@ -28,48 +27,63 @@ export type ListenerOptions = {
   isDraining: () => boolean
 }
 
-/** The whole HTTP surface, not yet listening: what answered before is kept, the rest takes the way through Express. */
+/** The whole HTTP service, not yet listening: each request is logged and counted, and answered from the cache or by Express. */
 export async function createListener(options: ListenerOptions): Promise<RequestListener> {
-  const { config, backend, logger, metrics, isDraining } = options
-  const { prefix, cacheSize, trustProxy } = config
+  const { config, backend, document, logger, metrics, isDraining } = options
   const { dataVersion } = backend
-  const rateLimits = new RateLimits(config)
-  const log = accessLog(logger)
-  const onResponse: OnResponse = metrics
-    ? (...args) => {
-        log(...args)
-        metrics.onResponse(...args)
-      }
-    : log
-  if (metrics) exposeMetrics(metrics, backend, rateLimits)
-  const withProxyWarning = (listener: RequestListener) => warnAboutProxy(listener, trustProxy, logger)
-  if (!dataVersion || cacheSize === 0) return withProxyWarning(await createExpressApp(options, rateLimits, onResponse))
-  const cache = new ResponseCache({
-    prefix,
-    maxSize: cacheSize,
-    dataVersion,
-    limits: rateLimits,
-    onResponse,
-    isDraining,
-  })
-  metrics?.counter(
-    'apps_kept_answers_total',
-    'Reads that may be cached, by whether the response cache answered.',
-    ['result'],
-    () => Object.entries(cache.counts).map(([result, count]) => [{ result }, count]),
-  )
-  metrics?.counter('apps_data_versions_total', 'Versions of the data that reads have met.', [], () => [
-    [{}, cache.versions],
-  ])
-  return withProxyWarning(
-    cache.wrap(await createExpressApp(options, rateLimits, onResponse, (...answer) => cache.store(...answer))),
-  )
+  const { prefix, cacheSize: maxSize } = config
+  const api = await loadApi(document)
+  const limits = createRateLimits(config)
+  const app = createExpressApp(options, api, limits)
+  const cache =
+    dataVersion && maxSize > 0 ? createResponseCache({ api, prefix, maxSize, dataVersion, limits }) : undefined
+  if (metrics) exposeMetrics(metrics, backend, limits, cache)
+  let mayWarn = config.trustProxy === 0
+
+  return (request, response) => {
+    const context = createRequestContext(request)
+    response.context = context
+    // Not 'finish': a client may disconnect before it has the whole response.
+    response.once('close', () => {
+      const duration = performance.now() - context.started
+      logRequest(logger, request, response, duration)
+      metrics?.observeRequest(request, response, duration)
+    })
+    if (mayWarn && request.headers['x-forwarded-for'] !== undefined) {
+      mayWarn = false
+      logger.warn(proxyWarning)
+    }
+    if (isDraining()) response.setHeader('Connection', 'close')
+    withTiming(context.timing, () => (cache ? cache.handle(request, response, app) : app(request, response)))
+  }
 }
 
-/** What is told beside the requests. The place for whatever else has a queue. */
-function exposeMetrics(metrics: Metrics, { usage }: ServiceBackend, rateLimits: RateLimits) {
+const proxyWarning =
+  'X-Forwarded-For came, and TRUST_PROXY is not set: limits by address take the proxy for the client; see README'
+
+/** Exposes everything that has a queue or a limit. */
+function exposeMetrics(
+  metrics: Metrics,
+  { usage }: ServiceBackend,
+  limits: RateLimits,
+  cache: ResponseCache | undefined,
+) {
+  if (cache) {
+    metrics.counter(
+      'apps_kept_answers_total',
+      'Reads that may be cached, by whether the response cache answered.',
+      ['result'],
+      () => [
+        [{ result: 'hit' }, cache.counts.hit],
+        [{ result: 'missed' }, cache.counts.missed],
+      ],
+    )
+    metrics.counter('apps_data_versions_total', 'Versions of the data that reads have met.', [], () => [
+      [{}, cache.counts.versions],
+    ])
+  }
   metrics.counter('apps_limited_requests_total', 'Requests that a limit has refused.', ['limit'], () =>
-    Object.entries(rateLimits.refused).map(([limit, count]) => [{ limit }, count]),
+    Object.entries(limits).map(([name, limit]) => [{ limit: name }, limit?.refused ?? 0]),
   )
   if (!usage) return
   metrics.gauge(
@@ -101,47 +115,25 @@ function exposeMetrics(metrics: Metrics, { usage }: ServiceBackend, rateLimits: 
   metrics.counter('apps_database_writes_total', 'Transactions that were written.', [], () => [[{}, usage().writes]])
 }
 
-async function createExpressApp(
+function createExpressApp(
   { config, backend, document, docsPage, isDraining }: ListenerOptions,
-  rateLimits: RateLimits,
-  onResponse: OnResponse,
-  onRead?: OnRead,
-): Promise<Express> {
+  api: OpenAPIBackend,
+  limits: RateLimits,
+): Express {
   const { baseUrl, prefix } = config
   const app = express()
   app.disable('x-powered-by')
   app.set('query parser', false)
-  // ETags are the operations' own; Express would put one on errors too.
+  // The operations have ETags of their own; Express would add one to errors too.
   app.set('etag', false)
   app.set('strict routing', true)
   app.set('case sensitive routing', true)
 
-  app.use(requestLogging(onResponse))
-  app.use(corsForReads)
-  app.use((_request, response, next) => {
-    if (isDraining()) response.set('Connection', 'close')
-    next()
-  })
-  app.use((request, _response, next) => {
-    // Else Express answers 200 where 304 is due (RFC 9110, section 13.1.2): `fetch` sends no-cache with every If-None-Match.
-    delete request.headers['cache-control']
-    next()
-  })
-  const headers = securityHeaders(baseUrl)
-  app.use((_request, response, next) => {
-    response.set(headers)
-    next()
-  })
-  app.use((request, _response, next) => {
-    // RFC 9112, section 3.2. Node would answer this by itself, outside the envelope.
-    const hosts = countHosts(request.rawHeaders)
-    const isRight = hosts === 1 || (hosts === 0 && request.httpVersion === '1.0')
-    const wrong = [
-      ...(isRight ? [] : ['Host']),
-      // Another reader of the same request might take the other.
-      ...(countAuthorizations(request.rawHeaders) > 1 ? ['Authorization'] : []),
-    ]
-    const problems = wrong.map((field) => ({ in: 'header' as const, field, message: 'must be given once' }))
+  const headers = { ...securityHeaders(baseUrl), ...corsHeaders }
+  app.use((request, response, next) => {
+    response.set({ 'X-Request-Id': response.context.id, ...headers })
+    if (request.method === 'OPTIONS') response.set(preflightHeaders)
+    const problems = findRepeatedHeaders(request)
     next(problems.length === 0 ? undefined : invalidRequest(problems))
   })
 
@@ -156,7 +148,7 @@ async function createExpressApp(
 
   const service = Router()
   service.use(docsRouter(document, docsPage, config))
-  service.use(await createApi(document, backend, rateLimits, onRead))
+  service.use(createApi(api, backend, limits))
   app.use(prefix || '/', service)
 
   app.use(() => {
@@ -166,20 +158,10 @@ async function createExpressApp(
   return app
 }
 
-/** What JSON needs of the headers that keep browsers from misuse; a page has more. */
-const securityHeaders = (baseUrl: string) => ({
-  'X-Content-Type-Options': 'nosniff',
-  'Cross-Origin-Resource-Policy': 'cross-origin',
-  'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
-  'Referrer-Policy': 'no-referrer',
-  // RFC 6797, section 7.2: never over plain HTTP.
-  ...(baseUrl.startsWith('https:') && { 'Strict-Transport-Security': 'max-age=31536000; includeSubDomains' }),
-})
-
 const sendError: ErrorRequestHandler = (error, _request, response, next) => {
   const { status, headers, body } = toErrorResponse(error)
   const isExpected = error instanceof ServiceError && error.details.isExpected
-  if (status >= 500 && !isExpected) response.locals.logContext.error = error
+  if (status >= 500 && !isExpected) response.context.error = error
   if (response.headersSent) return next(error)
   response.status(status).set(headers).json(body)
 }

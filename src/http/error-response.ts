@@ -1,3 +1,4 @@
+import type { IRouter, RequestHandler, Response } from 'express'
 import type { ErrorBody, ErrorCode, ErrorData, StatusOf } from '../contract/contract.ts'
 import { ServiceError } from '../contract/errors.ts'
 
@@ -71,4 +72,29 @@ function headersOf({ code, message, details }: ServiceError): Record<string, str
 function challenge(reason: string | undefined): string {
   const description = reason?.replace(/[^\x20-\x21\x23-\x5B\x5D-\x7E]+/g, '...')
   return `Bearer realm="apps"${description ? `, error="invalid_token", error_description="${description}"` : ''}`
+}
+
+export const methodNotAllowed = (allow: string[]) =>
+  new ServiceError('method_not_allowed', 'This path does not support that method; see the Allow header.', {
+    allow,
+  })
+
+/** Answers OPTIONS (RFC 9110, section 9.3.7). */
+export function sendOptions(response: Response, allow: string[]) {
+  response
+    .set({ Allow: allow.join(', '), 'Cache-Control': 'no-store' })
+    .status(204)
+    .end()
+}
+
+/** Adds a path outside the operations: GET, HEAD and OPTIONS are answered, other methods are 405. */
+export function readOnlyRoute(router: IRouter, path: string, handler: RequestHandler) {
+  const allow = ['GET', 'HEAD', 'OPTIONS']
+  router
+    .route(path)
+    .get(handler)
+    .options((_request, response) => sendOptions(response, allow))
+    .all(() => {
+      throw methodNotAllowed(allow)
+    })
 }

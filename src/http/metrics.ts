@@ -1,8 +1,7 @@
 import { once } from 'node:events'
-import { createServer, type RequestListener } from 'node:http'
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { Config } from '../config.ts'
-import type { OnResponse } from './log.ts'
 
 /** A number, and the labels that tell it from others of the same name. */
 export type Sample = [labels: Record<string, string>, value: number]
@@ -32,13 +31,17 @@ export class Metrics {
     this.gauge('apps_build_info', 'What this is: always 1.', Object.keys(build), () => [[build, 1]])
   }
 
-  readonly onResponse: OnResponse = ({ method = '' }, { statusCode }, { route }, milliseconds) => {
+  observeRequest(
+    { method = '' }: IncomingMessage,
+    { statusCode, context: { route } }: ServerResponse,
+    duration: number,
+  ) {
     const labels = {
       http_request_method: methods.has(method) ? method : '_OTHER',
       http_response_status_code: statusCode,
       ...(route !== undefined && { http_route: route }),
     }
-    this.#durations.observe(labels, milliseconds / 1000)
+    this.#durations.observe(labels, duration / 1000)
   }
 
   /** What others keep, and are asked for whenever somebody reads: it may go up and down. */

@@ -1,7 +1,7 @@
 import type { Operation } from 'openapi-backend'
 import { commonHeaders } from '../contract/contract.ts'
 import { invalidRequest } from '../contract/errors.ts'
-import { etagOf } from '../util/etag.ts'
+import { etagOf } from '../contract/response.ts'
 import type { ServiceBackend } from './api.ts'
 
 /** The addresses in the document's examples begin with it. */
@@ -22,8 +22,9 @@ export const mock = (baseUrl: string): ServiceBackend => ({
     const options = { code: status, ...(example && { example }) }
     const body = content && api.mockResponseForOperation(operationId, options).mock
     // Of this example, or a browser would take another of the same address for it.
-    const tag = body && 'ETag' in headers ? { ETag: etagOf(body.data) } : {}
-    return { status, headers: { ...exampleHeaders(headers, baseUrl), ...tag }, body }
+    const json = body && JSON.stringify(body.data)
+    const tag = body && 'ETag' in headers ? { ETag: etagOf(json) } : {}
+    return { status, headers: { ...exampleHeaders(headers, baseUrl), ...tag }, body: body && { ...body, json } }
   },
 })
 

@@ -1,178 +1,170 @@
 import { hash } from 'node:crypto'
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { ServerResponse } from 'node:http'
+import ipaddr from 'ipaddr.js'
 import { LRUCache } from 'lru-cache'
+import proxyaddr from 'proxy-addr'
 import type { Config } from '../config.ts'
-import type { Caller } from '../contract/contract.ts'
 import { ServiceError } from '../contract/errors.ts'
-import { createNetworkResolver } from './client-network.ts'
+import { required } from '../util/required.ts'
 
-/** Seconds that a quota is for. They begin with the first request that counts. */
-const windowSeconds = 60
-/** Developers, or networks, whose requests are counted; of more, those that came last longest ago begin anew. */
-const maxTracked = 100_000
-/** Keys of which it is known when they were accepted. */
+/** Seconds. A window begins with the first request that counts. */
+const windowLength = 60
+/** Developers, or networks, that a limit counts. Of more, the one whose last request is the oldest is forgotten. */
+const maxClients = 100_000
+/** Keys of which it is remembered when they were last accepted. */
 const maxAcceptedKeys = 10_000
 
-/** How somebody stands by a limit; the texts are of draft-ietf-httpapi-ratelimit-headers-11, sections 3 and 4. */
-export type Quota = Readonly<{ policy: string; service: string; seconds: number; isExceeded: boolean }>
+/** What is left for a client, in the texts of draft-ietf-httpapi-ratelimit-headers-11, sections 3 and 4. */
+export type Quota = Readonly<{ policy: string; rateLimit: string; resetSeconds: number; isExceeded: boolean }>
 
-/** Counts requests within this process, by a clock that nobody sets. */
+/** Counts the requests of each client in a window. Each process counts for itself, by a monotonic clock. */
 class RateLimit {
   readonly #name: string
-  readonly #maxRequests: number
-  readonly #policy: string
-  readonly #excess: string
-  /** By `max` it would take the room of all, 3 MB, before anybody is counted. */
-  readonly #counts = new LRUCache<string | number, { used: number; until: number }>({
-    maxSize: maxTracked,
+  readonly #limit: number
+  readonly #message: string
+  readonly #clientOf: (response: ServerResponse) => string | number
+  /** The option `max` would allocate room for all clients at once, 3 MB. */
+  readonly #windows = new LRUCache<string | number, { used: number; end: number }>({
+    maxSize: maxClients,
     sizeCalculation: () => 1,
   })
-  /** How many requests it has refused. */
+  /** How many requests were refused. */
   refused = 0
 
-  /** `excess` says in words what there was too much of. */
-  constructor(name: string, maxRequests: number, excess: string) {
+  constructor(name: string, limit: number, message: string, clientOf: (response: ServerResponse) => string | number) {
     this.#name = name
-    this.#maxRequests = maxRequests
-    this.#policy = `"${name}";q=${maxRequests};w=${windowSeconds}`
-    this.#excess = excess
+    this.#limit = limit
+    this.#message = message
+    this.#clientOf = clientOf
   }
 
-  count(whose: string | number): Quota {
+  /** Counts a request by its response. */
+  count(response: ServerResponse): Quota {
+    const client = this.#clientOf(response)
     const now = performance.now()
-    let count = this.#counts.get(whose)
-    if (!count || count.until <= now) {
-      count = { used: 0, until: now + windowSeconds * 1000 }
-      this.#counts.set(whose, count)
+    let window = this.#windows.get(client)
+    if (!window || window.end <= now) {
+      window = { used: 0, end: now + windowLength * 1000 }
+      this.#windows.set(client, window)
     }
-    count.used++
-    return this.#quotaFor(count.used, count.until - now)
+    window.used++
+    return this.#quota(window.used, window.end - now)
   }
 
-  /** What one more would find who has nothing left; undefined of all others. Counts nothing. */
-  exhaustedQuota(whose: string | number): Quota | undefined {
-    const now = performance.now()
-    const count = this.#counts.get(whose)
-    if (!count || count.until <= now || count.used < this.#maxRequests) return undefined
-    return this.#quotaFor(this.#maxRequests + 1, count.until - now)
+  /** The quota that one more request would exceed; undefined if it would not. Does not count. */
+  findExceeded(response: ServerResponse): Quota | undefined {
+    const window = this.#windows.get(this.#clientOf(response))
+    const left = window ? window.end - performance.now() : 0
+    return window && left > 0 && window.used >= this.#limit ? this.#quota(window.used + 1, left) : undefined
   }
 
-  /** Tells an answer how it stands, and throws `rate_limited` where that is beyond the limit. */
+  /** Adds the quota to the response's headers. Throws `rate_limited` if it is exceeded. */
   enforce(quota: Quota, response: ServerResponse) {
-    addRateLimitHeaders(quota, response)
+    for (const [name, value] of [
+      ['RateLimit-Policy', quota.policy],
+      ['RateLimit', quota.rateLimit],
+    ] as const) {
+      // Several limits may count one request.
+      const others = response.getHeader(name)
+      response.setHeader(name, others === undefined ? value : `${others}, ${value}`)
+    }
     if (!quota.isExceeded) return
     this.refused++
-    const { seconds: retryAfter } = quota
-    throw new ServiceError('rate_limited', `${this.#excess}; try again in ${retryAfter} s.`, { retryAfter })
+    const { resetSeconds: retryAfter } = quota
+    throw new ServiceError('rate_limited', `${this.#message}; try again in ${retryAfter} s.`, { retryAfter })
   }
 
-  #quotaFor(used: number, milliseconds: number): Quota {
-    const seconds = Math.ceil(milliseconds / 1000)
+  #quota(used: number, milliseconds: number): Quota {
+    const resetSeconds = Math.ceil(milliseconds / 1000)
     return {
-      policy: this.#policy,
-      service: `"${this.#name}";r=${Math.max(0, this.#maxRequests - used)};t=${seconds}`,
-      seconds,
-      isExceeded: used > this.#maxRequests,
+      policy: `"${this.#name}";q=${this.#limit};w=${windowLength}`,
+      rateLimit: `"${this.#name}";r=${Math.max(0, this.#limit - used)};t=${resetSeconds}`,
+      resetSeconds,
+      isExceeded: used > this.#limit,
     }
   }
 }
 
-declare module 'node:http' {
-  interface IncomingMessage {
-    /** Where it was counted as a read: a WeakMap would cost a cached response as much as the counting does. */
-    readQuota?: Quota
-  }
-}
-
-/** As header names and values in turn. */
-export const rateLimitHeaders = ({ policy, service }: Quota) => ['RateLimit-Policy', policy, 'RateLimit', service]
-
-/** A request may be counted by several limits. */
-function addRateLimitHeaders({ policy, service }: Quota, response: ServerResponse) {
-  const append = (name: string, item: string) => {
-    const before = response.getHeader(name)
-    response.setHeader(name, before === undefined ? item : `${before}, ${item}`)
-  }
-  append('RateLimit-Policy', policy)
-  append('RateLimit', service)
-}
-
-export type RateLimitsConfig = Pick<Config, 'writeLimit' | 'refusedKeyLimit' | 'readLimit' | 'trustProxy'>
+/** Names and values in turn. */
+export const rateLimitHeaders = ({ policy, rateLimit }: Quota) => ['RateLimit-Policy', policy, 'RateLimit', rateLimit]
 
 /**
- * How often somebody may ask. This process counts alone: several servers let through as much each. A limit of 0 is none.
- * Whatever is counted tells its answer how its sender stands, and is refused with `rate_limited` beyond the limit.
+ * Counts refused keys. A network with too many of them can use only the keys that were accepted within the last window: so those
+ * who share the address can go on.
  */
-export class RateLimits {
-  readonly #writes: RateLimit | undefined
-  readonly #refusedKeys: RateLimit | undefined
-  readonly #reads: RateLimit | undefined
-  readonly #networkOf: (request: IncomingMessage) => string
-  /** By the key's hash, so that what is remembered is no secret, the time until which it counts for accepted. */
+class RefusedKeyLimit extends RateLimit {
+  /** By the hash of a key, which is no secret: until when it counts as accepted. */
   readonly #accepted = new LRUCache<string, number>({ max: maxAcceptedKeys })
 
-  constructor({ writeLimit, refusedKeyLimit, readLimit, trustProxy }: RateLimitsConfig) {
-    const limit = (...[name, maxRequests, excess]: ConstructorParameters<typeof RateLimit>) =>
-      maxRequests === 0 ? undefined : new RateLimit(name, maxRequests, excess)
-    this.#writes = limit('writes', writeLimit, 'Too many writes with keys of this developer')
-    this.#refusedKeys = limit('refused-keys', refusedKeyLimit, 'Too many keys from this address were refused')
-    this.#reads = limit('reads', readLimit, 'Too many reads from this address')
-    this.#networkOf = createNetworkResolver(trustProxy)
-  }
-
-  /** How many requests were refused, by the name of the limit. */
-  get refused(): Record<string, number> {
-    return {
-      writes: this.#writes?.refused ?? 0,
-      'refused-keys': this.#refusedKeys?.refused ?? 0,
-      reads: this.#reads?.refused ?? 0,
-    }
-  }
-
-  /** Counts a read, by its address and once, however often it is asked; undefined where reads have no limit. */
-  countRead(request: IncomingMessage): Quota | undefined {
-    if (!this.#reads) return undefined
-    request.readQuota ??= this.#reads.count(this.#networkOf(request))
-    return request.readQuota
-  }
-
-  limitRead(request: IncomingMessage, response: ServerResponse) {
-    const quota = this.countRead(request)
-    if (quota) this.#reads?.enforce(quota, response)
-  }
-
-  /** By the developer, whichever of their keys it comes with. */
-  limitWrite({ developerId }: Caller, response: ServerResponse) {
-    this.#writes?.enforce(this.#writes.count(developerId), response)
-  }
-
-  /**
-   * Has the key of a request looked at, and counts it by its address where it is refused. From an address with too many of
-   * them, a key is looked at only if it was accepted within the last minute: so those who share the address go on.
-   */
-  async limitRefusedKeys<T>(
-    request: IncomingMessage,
-    response: ServerResponse,
-    authenticate: () => Promise<T>,
-  ): Promise<T> {
-    const limit = this.#refusedKeys
-    const { authorization } = request.headers
-    if (!limit || authorization === undefined) return authenticate()
-    const network = this.#networkOf(request)
+  async authenticate<T>(authorization: string, response: ServerResponse, authenticate: () => Promise<T>): Promise<T> {
     const key = hash('sha256', authorization)
-    const isKnown = performance.now() < (this.#accepted.get(key) ?? 0)
-    const exhausted = isKnown ? undefined : limit.exhaustedQuota(network)
-    if (exhausted) limit.enforce(exhausted, response)
+    const wasAccepted = performance.now() < (this.#accepted.get(key) ?? 0)
+    const exceeded = wasAccepted ? undefined : this.findExceeded(response)
+    if (exceeded) this.enforce(exceeded, response)
     try {
       const caller = await authenticate()
-      this.#accepted.set(key, performance.now() + windowSeconds * 1000)
+      this.#accepted.set(key, performance.now() + windowLength * 1000)
       return caller
     } catch (error) {
       if (error instanceof ServiceError && error.details.refusedKey) {
         this.#accepted.delete(key)
-        addRateLimitHeaders(limit.count(network), response)
+        this.enforce({ ...this.count(response), isExceeded: false }, response)
       }
       throw error
     }
   }
+}
+
+export type RateLimitsConfig = Pick<Config, 'writeLimit' | 'refusedKeyLimit' | 'readLimit' | 'trustProxy'>
+export type RateLimits = ReturnType<typeof createRateLimits>
+
+/** A limit of 0 is undefined. Reads and refused keys count by network, writes by developer. */
+export function createRateLimits({ writeLimit, refusedKeyLimit, readLimit, trustProxy }: RateLimitsConfig) {
+  const network = networkResolver(trustProxy)
+  const developer = ({ context }: ServerResponse) => required(context.caller, 'the caller of a write').developerId
+  return {
+    writes: writeLimit
+      ? new RateLimit('writes', writeLimit, 'Too many writes with keys of this developer', developer)
+      : undefined,
+    'refused-keys': refusedKeyLimit
+      ? new RefusedKeyLimit('refused-keys', refusedKeyLimit, 'Too many keys from this address were refused', network)
+      : undefined,
+    reads: readLimit ? new RateLimit('reads', readLimit, 'Too many reads from this address', network) : undefined,
+  }
+}
+
+/** Addresses of which the network is remembered: to compute it takes a quarter of the time of a cached response. */
+const maxAddresses = 10_000
+
+/** Characters of an address, and the same in brackets with a port. */
+const maxAddressLength = 45
+const maxForwardedLength = maxAddressLength + '[]:65535'.length
+
+/**
+ * Finds the network that a request comes from, past trusted proxies: an IPv4 address, or the 56 bits of IPv6 that one household
+ * or machine gets as a whole (RIPE-690, section 4.2).
+ */
+function networkResolver(trustProxy: Config['trustProxy']): (response: ServerResponse) => string {
+  const trust =
+    typeof trustProxy === 'number'
+      ? (_address: string, index: number) => index < trustProxy
+      : proxyaddr.compile([...trustProxy])
+  const networks = new LRUCache<string, string>({ max: maxAddresses, memoMethod: networkOf })
+  return ({ req }) => {
+    const address = proxyaddr(req, trust) ?? ''
+    return address.length > maxForwardedLength ? networkOf(address) : networks.memo(address)
+  }
+}
+
+/** Some proxies add the port, which puts IPv6 in brackets. */
+const withPort = /^(?:\[(?<bracketed>[^\]]*)\]|(?<plain>[^:]*)):\d+$/
+
+/** Text that is no address is taken as it is: a trusted proxy sent it. */
+function networkOf(forwarded: string): string {
+  const { bracketed, plain } = withPort.exec(forwarded)?.groups ?? {}
+  const address = bracketed ?? plain ?? forwarded
+  if (!ipaddr.isValid(address)) return address.slice(0, maxAddressLength)
+  // IPv4 mapped into IPv6 becomes IPv4.
+  const ip = ipaddr.process(address)
+  return ip.kind() === 'ipv4' ? ip.toString() : ip.toByteArray().slice(0, 7).join(':')
 }

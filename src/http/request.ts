@@ -1,11 +1,11 @@
+import type { IncomingMessage } from 'node:http'
 import type { ErrorObject } from 'ajv'
-import type { Request } from 'express'
-import type { Context, Operation, ParsedRequest } from 'openapi-backend'
+import type { Context, OpenAPIBackend, Operation, ParsedRequest } from 'openapi-backend'
 import type { Handlers, OperationId, Problem } from '../contract/contract.ts'
 import { invalidRequest } from '../contract/errors.ts'
 import { firstProblemPerField, requestProblems, textProblems } from '../contract/validation.ts'
 
-/** A request without its body, as openapi-backend takes it. */
+/** A request without its body, in the form that openapi-backend takes. */
 export type RequestHead = {
   method: string
   path: string
@@ -15,19 +15,22 @@ export type RequestHead = {
 type RawRequest = RequestHead & { body?: string | object }
 
 /** HEAD is routed as GET; Node leaves the body out. */
-export function parseHead({ method, url, headers }: Pick<Request, 'method' | 'url' | 'headers'>): RequestHead {
-  // A request may name its target as a whole address (RFC 9112, section 3.2.2).
+export function parseHead(
+  { method = '', headers }: Pick<IncomingMessage, 'method' | 'headers'>,
+  url: string,
+): RequestHead {
+  // The target may be an absolute URL (RFC 9112, section 3.2.2).
   const [path = '/', ...search] = url.replace(/^https?:\/\/[^/?]*/i, '').split('?')
   return {
     method: method === 'HEAD' ? 'GET' : method,
     path: isDecodable(path) ? path : path.replaceAll('%', '%25'),
     query: parseQuery(search.join('?')),
-    // Node's type has undefined for headers that are not there; its object leaves them out.
+    // Node's type has undefined for missing headers; its object leaves them out.
     headers: headers as RequestHead['headers'],
   }
 }
 
-/** Where percent signs stand for no text, the path is taken as it is written. */
+/** If the percent signs encode no text, the path is taken literally. */
 function isDecodable(path: string): boolean {
   try {
     return decodeURIComponent(path) !== undefined
@@ -36,35 +39,43 @@ function isDecodable(path: string): boolean {
   }
 }
 
-/** How many Host headers there are (RFC 9112, section 3.2 asks for one): Node's object has the first alone. */
-export const countHosts = (rawHeaders: string[]) => countHeader(rawHeaders, 'Host', 'host')
+/**
+ * Problems with headers that must be given once. A request has one Host (RFC 9112, section 3.2; none in HTTP/1.0), which Node
+ * would check outside the envelope. It has one Authorization at most: another reader of the same request might take the other.
+ */
+export function findRepeatedHeaders({ rawHeaders, httpVersion }: IncomingMessage): Problem[] {
+  const hosts = countHeader(rawHeaders, 'Host', 'host')
+  const isHostWrong = hosts > 1 || (hosts === 0 && httpVersion !== '1.0')
+  const isAuthorizationWrong = countHeader(rawHeaders, 'Authorization', 'authorization') > 1
+  if (!isHostWrong && !isAuthorizationWrong) return []
+  const wrong = [...(isHostWrong ? ['Host'] : []), ...(isAuthorizationWrong ? ['Authorization'] : [])]
+  return wrong.map((field) => ({ in: 'header' as const, field, message: 'must be given once' }))
+}
 
-/** The same of Authorization, of which a request has one at most (RFC 9110, section 5.3). */
-export const countAuthorizations = (rawHeaders: string[]) => countHeader(rawHeaders, 'Authorization', 'authorization')
-
-/** A header's name as it is usually written, and in small letters. */
-function countHeader(rawHeaders: string[], usualCase: string, lowerCase: string): number {
+/** Node's object has only the first of these headers. Most clients write the name as `usual`, which saves lowering its case. */
+function countHeader(rawHeaders: string[], usual: string, lowerCase: string): number {
   let count = 0
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index]
-    if (name === usualCase || name?.toLowerCase() === lowerCase) count++
+    if (name === usual || name?.toLowerCase() === lowerCase) count++
   }
   return count
 }
 
-/** Whether JSON is among what an Accept header takes (RFC 9110, section 12.5.1); parameters other than q say nothing of JSON. */
+/** Whether an Accept header takes JSON (RFC 9110, section 12.5.1); parameters other than q do not apply to JSON. */
 export function acceptsJson(accept: string | undefined): boolean {
-  const ranges = (accept ?? '*/*').split(',').map((range) => range.split(';').map((part) => part.trim().toLowerCase()))
+  if (accept === undefined) return true
+  const ranges = accept.split(',').map((range) => range.split(';').map((part) => part.trim().toLowerCase()))
   const range = ['application/json', 'application/*', '*/*']
     .map((type) => ranges.find(([name]) => name === type))
     .find((found) => found !== undefined)
   return range !== undefined && !range.some((part) => /^q=0(\.0*)?$/.test(part))
 }
 
-/** More than any operation has; of very many, naming each that is unknown would keep the event loop busy. */
+/** More than any operation has. Describing each of very many unknown ones would block the event loop. */
 const maxParameters = 500
 
-/** A parameter that is given several times becomes an array, which no schema here allows. */
+/** A repeated parameter becomes an array, which no schema here allows. */
 function parseQuery(search: string): RequestHead['query'] {
   if (search === '') return {}
   const few = search.split('&', maxParameters + 1).join('&')
@@ -77,33 +88,45 @@ function parseQuery(search: string): RequestHead['query'] {
   )
 }
 
-/** openapi-backend takes a value that is no object for text that it has yet to parse. */
+/** openapi-backend parses a body that is not an object as JSON text. */
 export function withBody(head: RequestHead, body: unknown): RawRequest {
   if (body === undefined) return head
   return { ...head, body: typeof body === 'object' && body !== null ? body : JSON.stringify(body) }
 }
 
-type ParameterObject = { name: string; in: string; schema?: { type?: string } }
-
-// The document's references are resolved when openapi-backend has loaded it; its type does not know.
-const parametersOf = ({ parameters = [] }: Operation) => parameters as ParameterObject[]
-
-/** What ajv does not see, in a request as it was sent. Throws where there is more than is looked at. */
-export function findExtraProblems(operation: Operation, parsed: ParsedRequest): Problem[] {
+/** The request with its parameters coerced and defaults filled in. Throws `invalid_request` with all problems. */
+export function validateRequest(api: OpenAPIBackend, operation: Operation, request: RawRequest) {
+  const parsed = api.router.parseRequest(request, operation)
   if (Object.keys(parsed.query).length > maxParameters) {
     throw invalidRequest([{ in: 'query', field: '', message: `must have at most ${maxParameters} parameters` }])
   }
-  return [...findNonDecimals(operation, parsed), ...textProblems(parsed.body)]
+  const extraProblems = [
+    ...findNonDecimals(operation, parsed),
+    ...(parsed.body === undefined ? [] : textProblems(parsed.body)),
+  ]
+  const validation = api.validateRequest(request, operation)
+  const problems = mergeProblems(operation, extraProblems, validation.errors ?? [])
+  if (problems.length > 0) throw invalidRequest(problems)
+  return { validation, request: { ...parsed, ...validation.coerced } }
 }
 
-/** With what ajv found. A place that is wrong in several ways is named once. */
-export function mergeProblems(operation: Operation, extraProblems: Problem[], errors: ErrorObject[]): Problem[] {
+type ParameterObject = { name: string; in: string; schema?: { type?: string } }
+
+// openapi-backend has resolved the document's references; its type does not say so.
+export const parametersOf = ({ parameters = [] }: Operation) => parameters as ParameterObject[]
+
+/** Whether the operation takes anonymous requests: it has no security requirement, or an empty one. */
+export const isPublic = ({ security = [] }: Operation) =>
+  security.length === 0 || security.some((requirement) => Object.keys(requirement).length === 0)
+
+/** One problem per field: the extra problems first, then those that ajv found. */
+function mergeProblems(operation: Operation, extraProblems: Problem[], errors: ErrorObject[]): Problem[] {
   if (errors.length === 0) return extraProblems
   const found = requestProblems(errors).map((problem) => ({ ...problem, field: declaredName(operation, problem) }))
   return firstProblemPerField([...extraProblems, ...found])
 }
 
-/** ajv takes `0x10`, `1e3` and `+5` for integers; the contract does not. */
+/** ajv takes `0x10`, `1e3` and `+5` for integers; the document does not. */
 function findNonDecimals(operation: Operation, { params, query }: ParsedRequest): Problem[] {
   return parametersOf(operation)
     .filter(({ schema }) => schema?.type === 'integer')
@@ -115,19 +138,19 @@ function findNonDecimals(operation: Operation, { params, query }: ParsedRequest)
     })
 }
 
-/** Node gives header names in lower case; the document writes them as people do. */
+/** Node gives header names in lower case; problems name them as the document does. */
 const declaredName = (operation: Operation, { in: place, field }: Problem) =>
   parametersOf(operation).find((parameter) => parameter.in === place && parameter.name.toLowerCase() === field)?.name ??
   field
 
-/** Answers by the operation's handler. */
+/** Calls the handler of the request's operation. */
 export function dispatchTo(handlers: Handlers) {
   // The handlers' type has every operation of the document, and is generated from it.
   return (context: Context, signal: AbortSignal) =>
     handlers[context.operation.operationId as OperationId](toHandlerInput(context, signal))
 }
 
-/** The handler's. Typed as any: it was just validated against the schemas that the handlers' types are generated from. */
+/** Returns any: the request was just validated against the schemas from which the handlers' types are generated. */
 // biome-ignore lint/suspicious/noExplicitAny: see above
 function toHandlerInput({ operation, request, security }: Context, signal: AbortSignal): any {
   const declared = parametersOf(operation).filter((parameter) => parameter.in === 'header')

@@ -5,8 +5,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { invalidRequest, ServiceError } from '../contract/errors.ts'
 import { type ConnectionLimits, Connections } from './connections.ts'
-import { corsHeaders } from './cors.ts'
 import { toErrorResponse } from './error-response.ts'
+import { corsHeaders } from './headers.ts'
 import { requestId } from './log.ts'
 
 /** Milliseconds. */

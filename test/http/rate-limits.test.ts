@@ -2,7 +2,7 @@ import { describe, expect, inject, test } from 'vitest'
 import { generateKey } from '../../src/accounts/keys.ts'
 import type { OperationId } from '../../src/contract/contract.ts'
 import type { Database } from '../../src/db/database.ts'
-import { RateLimits, type RateLimitsConfig } from '../../src/http/rate-limits.ts'
+import { createRateLimits, type RateLimitsConfig } from '../../src/http/rate-limits.ts'
 import { type Call, newApp, validRequests } from '../contract/valid-requests.ts'
 import type { CheckedResponse } from '../support/check.ts'
 import { freezeClock, freezeMonotonicClock } from '../support/clock.ts'
@@ -287,10 +287,11 @@ describe('by address', () => {
   })
 
   test('a flood of addresses pushes out who does not come back, so that memory is bounded', () => {
-    const limits = new RateLimits({ writeLimit: 0, refusedKeyLimit: 0, readLimit: 1, trustProxy: 1 })
+    const { reads } = createRateLimits({ writeLimit: 0, refusedKeyLimit: 0, readLimit: 1, trustProxy: 1 })
     const isExceeded = (address: string) =>
-      limits.countRead({ headers: { 'x-forwarded-for': address }, socket: { remoteAddress: '127.0.0.1' } } as never)
-        ?.isExceeded
+      reads?.count({
+        req: { headers: { 'x-forwarded-for': address }, socket: { remoteAddress: '127.0.0.1' } },
+      } as never).isExceeded
     for (const address of ['192.0.2.1', '192.0.2.2'])
       expect([isExceeded(address), isExceeded(address)]).toEqual([false, true])
     for (let n = 0; n < 100_000; n++) {

@@ -1,5 +1,6 @@
+import type { IncomingMessage } from 'node:http'
 import { expect, test } from 'vitest'
-import { countAuthorizations, countHosts, parseHead, withBody } from '../../src/http/request.ts'
+import { findRepeatedHeaders, parseHead, withBody } from '../../src/http/request.ts'
 import { newApp } from '../contract/valid-requests.ts'
 import { startService } from '../support/service.ts'
 
@@ -40,19 +41,22 @@ test.for<[url: string, path: string, query?: Record<string, string | string[]>]>
   ['/apps/%', '/apps/%25'],
   ['/apps/%FF%31', '/apps/%25FF%2531'],
 ])('the target "%s"', ([url, path, query = {}]) => {
-  expect(parseHead({ method: 'HEAD', url, headers: {} })).toEqual({ method: 'GET', path, query, headers: {} })
+  expect(parseHead({ method: 'HEAD', headers: {} }, url)).toEqual({ method: 'GET', path, query, headers: {} })
 })
 
-test.for<[names: string[], hosts: number, authorizations: number]>([
-  [[], 0, 0],
-  [['Host', 'Authorization'], 1, 1],
-  [['host', 'authorization'], 1, 1],
-  [['HOST', 'Accept', 'Host'], 2, 0],
-  [['AUTHORIZATION', 'X-Host', 'Authorization', 'authorization'], 0, 3],
-])('of %j so many are hosts and keys', ([names, hosts, authorizations]) => {
+test.for<[names: string[], repeated: string[], httpVersion?: string]>([
+  [[], ['Host']],
+  [[], [], '1.0'],
+  [['Host', 'Authorization'], []],
+  [['host', 'authorization'], []],
+  [['HOST', 'Accept', 'Host'], ['Host']],
+  [['HOST', 'Host'], ['Host'], '1.0'],
+  [['AUTHORIZATION', 'X-Host', 'Host', 'authorization'], ['Authorization']],
+])('of the headers %j these are not there once: %j', ([names, repeated, httpVersion = '1.1']) => {
   // Values are no names.
-  const raw = names.flatMap((name) => [name, 'Host', 'Accept', 'Authorization'])
-  expect([countHosts(raw), countAuthorizations(raw)]).toEqual([hosts, authorizations])
+  const rawHeaders = names.flatMap((name) => [name, 'Host', 'Accept', 'Authorization'])
+  const problems = findRepeatedHeaders({ rawHeaders, httpVersion } as IncomingMessage)
+  expect(problems.map(({ field }) => field)).toEqual(repeated)
 })
 
 test.for<[body: unknown, taken: object]>([

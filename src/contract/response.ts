@@ -1,0 +1,51 @@
+import { hash } from 'node:crypto'
+
+/** A response body. `json` is its `data` as JSON text, made once: the ETag is the hash of it, and http/ sends it as it is. */
+export type ResponseBody<Data = object> = { success: boolean; message: string; data: Data; json: string }
+
+export const success = <Data extends object>(message: string, data: Data) => ({
+  success: true as const,
+  message,
+  data,
+  json: JSON.stringify(data),
+})
+
+/** A strong validator (RFC 9110, section 8.8.3) of a text: the first 162 bits of its SHA-256. */
+export const etagOf = (content: string | Buffer) => `"${hash('sha256', content, 'base64url').slice(0, 27)}"`
+
+/** Content codings (RFC 9110, section 8.4.1) in which responses are sent, the one with the shortest result first. */
+export const codings = ['br', 'gzip', 'identity'] as const
+export type Coding = (typeof codings)[number]
+
+/** The tag of the same response in a content coding: each representation has its own (RFC 9110, section 8.8.3.3). */
+export const encodedEtag = (etag: string, coding: Coding) =>
+  coding === 'identity' ? etag : `${etag.slice(0, -1)}-${coding}"`
+
+const splitTags = (header: string) => header.split(',').map((tag) => tag.trim())
+
+/** The coding whose tag is among some; the preferred one if several are. */
+const findNamedCoding = (tags: string[], etag: string, preferred: Coding = 'identity'): Coding | undefined =>
+  [preferred, ...codings].find((coding) => tags.includes(encodedEtag(etag, coding)))
+
+/**
+ * The coding of the response that an If-None-Match header names (RFC 9110, section 13.1.2): the client has the response in this
+ * coding, whatever coding it prefers now. Undefined if the header names none. Tags are compared weakly; a lone `*` names any.
+ */
+export const findUnchangedCoding = (ifNoneMatch: string, etag: string, preferred: Coding): Coding | undefined =>
+  ifNoneMatch === '*'
+    ? preferred
+    : findNamedCoding(
+        splitTags(ifNoneMatch).map((tag) => tag.replace(/^W\//, '')),
+        etag,
+        preferred,
+      )
+
+/**
+ * Whether an If-Match header holds (RFC 9110, section 13.1.1): it is a lone `*`, or one of its tags names the response in any
+ * coding. Tags are compared strongly.
+ */
+export const satisfiesIfMatch = (ifMatch: string, etag: string): boolean =>
+  ifMatch === '*' || findNamedCoding(splitTags(ifMatch), etag) !== undefined
+
+/** Whether an If-Match header has a strong tag, in quotes: no other can match. */
+export const hasStrongEtag = (ifMatch: string): boolean => splitTags(ifMatch).some((tag) => /^"[^"]*"$/.test(tag))

@@ -1,0 +1,27 @@
+/** Headers that every response has, errors too. */
+
+/** Pages of any origin may read; to write, a page would need an API key that its visitors could see. */
+export const corsHeaders = {
+  'Access-Control-Allow-Origin': '*',
+  'Access-Control-Expose-Headers':
+    'Content-Encoding,ETag,Link,RateLimit,RateLimit-Policy,Retry-After,WWW-Authenticate,X-Request-Id',
+}
+
+/** Answers to a preflight request (Fetch, "CORS-preflight fetch"). */
+export const preflightHeaders = {
+  'Access-Control-Allow-Methods': 'GET,HEAD',
+  // Without Content-Type: browsers let any page POST ("CORS-safelisted method"), but then not as JSON.
+  // Prefer is for the mock; the catalogue ignores it.
+  'Access-Control-Allow-Headers': 'Authorization,If-None-Match,Prefer,X-Request-Id',
+  'Access-Control-Max-Age': '86400',
+}
+
+/** The headers against misuse by browsers that apply to JSON; pages have more. */
+export const securityHeaders = (baseUrl: string) => ({
+  'X-Content-Type-Options': 'nosniff',
+  'Cross-Origin-Resource-Policy': 'cross-origin',
+  'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
+  'Referrer-Policy': 'no-referrer',
+  // RFC 6797, section 7.2: never over plain HTTP.
+  ...(baseUrl.startsWith('https:') && { 'Strict-Transport-Security': 'max-age=31536000; includeSubDomains' }),
+})

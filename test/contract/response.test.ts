@@ -1,0 +1,63 @@
+import { expect, test } from 'vitest'
+import {
+  type Coding,
+  encodedEtag,
+  etagOf,
+  findUnchangedCoding,
+  satisfiesIfMatch,
+  success,
+} from '../../src/contract/response.ts'
+
+test('a tag is of the content alone, and of each coding another', () => {
+  const tag = etagOf('a')
+  // 162 bits of its SHA-256.
+  expect(tag).toBe('"ypeBEsobvcr6wjGzmiPcTaeG7_g"')
+  expect(etagOf(Buffer.from('a'))).toBe(tag)
+  expect(success('Done.', { id: 1 }).json).toBe('{"id":1}')
+  expect(encodedEtag(tag, 'identity')).toBe(tag)
+  expect(encodedEtag(tag, 'br')).toBe('"ypeBEsobvcr6wjGzmiPcTaeG7_g-br"')
+})
+
+test.for<[header: string, coding: Coding | undefined]>([
+  ['"a"', 'identity'],
+  ['W/"a"', 'identity'],
+  ['*', 'br'],
+  ['"b", "a"', 'identity'],
+  ['"b",W/"a" ,"c"', 'identity'],
+  ['"a-gzip"', 'gzip'],
+  ['W/"a-br"', 'br'],
+  ['"a", "a-gzip", "a-br"', 'br'],
+  ['"b"', undefined],
+  ['"b", "c"', undefined],
+  ['"b", *', undefined],
+  ['', undefined],
+  ['a', undefined],
+  ['"W/a"', undefined],
+  ['"a-deflate"', undefined],
+])('If-None-Match: %s names "a" in %s, where br is preferred', ([header, coding]) => {
+  expect(findUnchangedCoding(header, '"a"', 'br')).toBe(coding)
+})
+
+test.for<[header: string, isHeld: boolean]>([
+  ['"a"', true],
+  ['"a-br"', true],
+  ['"a-gzip"', true],
+  ['*', true],
+  ['"b", "a"', true],
+  ['"b","a-br" ,"c"', true],
+  ['"b"', false],
+  ['"b", "c"', false],
+  ['"b", *', false],
+  ['', false],
+  ['a', false],
+  ['W/"a"', false],
+  ['"a-deflate"', false],
+  ['-br"a"', false],
+])('If-Match: %s holds for "a": %s', ([header, isHeld]) => {
+  expect(satisfiesIfMatch(header, '"a"')).toBe(isHeld)
+})
+
+test('a tag that ends as those of a coding do is matched as any other', () => {
+  expect(satisfiesIfMatch('"a-br"', '"a-br"')).toBe(true)
+  expect(findUnchangedCoding('"a-br"', '"a-br"', 'gzip')).toBe('identity')
+})
