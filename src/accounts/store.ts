@@ -11,9 +11,6 @@ import { generateKey, isSameKey, type KeyState, keyPrefix, keyState, parseKeyId 
 export type Developer = { id: number; name: string; isNew: boolean }
 export type IssuedKey = { id: string; key: string; name: string | null; developer_name: string; expires_at: string }
 
-/** What search is to forget now, and why the name is not the developer's. */
-export type CompletedRename = { obsoleteName: string; error?: OperatorError }
-
 /** A developer with what is theirs. */
 export type Account = { id: number; name: string; created_at: string; active_keys: number; apps: StateCounts }
 
@@ -78,8 +75,8 @@ const nameTaken = (name: string) => operatorError(`there is already a developer 
 export const accountStore = (connection: Connection) => {
   const { sql } = connection
 
-  const findDeveloper = (name: string): Promise<{ id: number; name: string; former_name: string | null } | undefined> =>
-    sql('developers').where({ name: name.trim() }).first('id', 'name', 'former_name')
+  const findDeveloper = (name: string): Promise<{ id: number; name: string } | undefined> =>
+    sql('developers').where({ name: name.trim() }).first('id', 'name')
 
   /** Refuses where there is none of exactly this name. */
   async function requireDeveloper(name: string): Promise<{ id: number; name: string }> {
@@ -130,52 +127,31 @@ export const accountStore = (connection: Connection) => {
     },
 
     /**
-     * Has search told of another name, too, by whoever tells it of an app. `completed` where the developer has the name already, and
-     * what is left of an earlier run is to be finished. Refuses where there is no such developer, or the name cannot be theirs.
+     * Renames a developer, and indexes their listed apps again. Refuses if there is no such developer, or if the name is
+     * invalid or another developer's.
      */
-    async beginRename(from: string, text: string): Promise<{ id: number; name: string; completed?: CompletedRename }> {
+    async rename(
+      from: string,
+      text: string,
+      actor: Actor,
+      onProgress: (done: number, total: number) => void = () => {},
+    ): Promise<{ id: number; name: string; listed_apps: number }> {
       const name = parseDeveloperName(text)
-      const [developer, holder] = [await findDeveloper(from), await findDeveloper(name)]
-      if (holder && holder.former_name === from.trim()) {
-        return { id: holder.id, name, completed: { obsoleteName: holder.former_name } }
-      }
-      if (!developer) throw developerNotFound(from)
-      const { id } = developer
-      if (holder?.id === id) throw operatorError(`the developer is named ${JSON.stringify(name)} already`)
-      if (holder && developer.former_name !== name) throw nameTaken(name)
-      if (holder) return { id, name, completed: { obsoleteName: name, error: nameTaken(name) } }
-      await sql('developers').where({ id }).update({ next_name: name })
-      return { id, name }
-    },
-
-    /** From now on the developer has the name that search knows beside the old one; unless it has meanwhile become another's. */
-    async takeNextName(id: number, name: string, actor: Actor): Promise<CompletedRename> {
-      const before = await sql('developers').where({ id }).forUpdate().first('name', 'next_name', 'former_name')
-      // Another run was quicker.
-      if (before?.name === name) return { obsoleteName: before.former_name ?? name }
-      if (before?.next_name !== name) throw operatorError('the developer is meanwhile being given another name')
+      const { id } = await requireDeveloper(from)
+      // An update locks an app before its developer. Locking in the same order avoids deadlocks.
+      await connection.lock('apps', 'developer_id', [id])
+      const before = await sql('developers').where({ id }).forUpdate().first('name')
+      if (before?.name !== from.trim()) throw developerNotFound(from)
+      if (name === before.name) throw operatorError(`the developer is named ${JSON.stringify(name)} already`)
       const at = new Date().toISOString()
-      const renaming = sql('developers')
-        .where({ id })
-        .update({ name, next_name: null, former_name: before.name, changed_at: at })
-      try {
-        await connection.mapUniqueViolation(() => renaming, { 'developers.name': () => nameTaken(name) })
-      } catch (error) {
-        if (!(error instanceof OperatorError)) throw error
-        await sql('developers').where({ id }).update({ next_name: null, former_name: name })
-        return { obsoleteName: name, error }
-      }
+      const update = () => sql('developers').where({ id }).update({ name, changed_at: at })
+      await connection.mapUniqueViolation(update, { 'developers.name': () => nameTaken(name) })
       const change = { before: { name: before.name }, after: { name } }
       await auditStore(connection).record(
         [{ action: 'developer rename', at, subject: { developer_id: id }, ...change }],
         actor,
       )
-      return { obsoleteName: before.name }
-    },
-
-    /** When search has forgotten a name. */
-    async endRename(id: number, obsoleteName: string) {
-      await sql('developers').where({ id, former_name: obsoleteName }).update({ former_name: null })
+      return { id, name, listed_apps: await appStore(connection).reindexAppsOf(id, name, onProgress) }
     },
 
     /** The key itself is in the result and nowhere else. */

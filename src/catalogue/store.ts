@@ -13,7 +13,8 @@ import {
   type ReviewRow,
   searchedColumns,
 } from '../db/tables.ts'
-import { type SearchDocument, searchableName, toSearchDocument } from '../search/document.ts'
+import { type SearchDocument, toSearchDocument } from '../search/document.ts'
+import { chunk } from '../util/chunk.ts'
 import { addRatings, ratingColumns, ratingsOf } from './ratings.ts'
 import { uniqueSlugs } from './unique-slugs.ts'
 
@@ -56,10 +57,7 @@ type AppChange = {
 
 type NewApp = { app: NewAppRow; at: string; document?: SearchDocument | undefined }
 
-/** Where an app stands among its developer's. */
-export type AppPosition = Pick<AppRow, 'name' | 'id'>
-
-/** How many apps are told to search at a time. */
+/** Apps that are indexed by one statement. */
 const reindexBatchSize = 100
 
 type FindOptions = { includeDeleted?: boolean; forUpdate?: boolean; visibleTo?: Caller | 'anyone' }
@@ -113,12 +111,11 @@ export const appStore = (connection: Connection) => {
     ]
   }
 
-  /** As search knows them. */
   async function developerNames(ids: number[]): Promise<Map<number, string>> {
     if (ids.length === 0) return new Map()
     // Shared, so that a name that is found here does not change before what is made of it is there.
-    const rows = await sql('developers').whereIn('id', ids).forShare().select('id', 'name', 'next_name')
-    return new Map(rows.map((developer) => [developer.id, searchableName(developer)]))
+    const rows = await sql('developers').whereIn('id', ids).forShare().select('id', 'name')
+    return new Map(rows.map(({ id, name }) => [id, name]))
   }
 
   /** What follows from changes of apps, in the same transaction. */
@@ -231,30 +228,25 @@ export const appStore = (connection: Connection) => {
       return counts
     },
 
-    /**
-     * Tells search anew of a batch of what a developer has listed, behind the last of the batch before: for when the developer's
-     * name changes. Returns how many apps that is, and the last; undefined where none is left.
-     */
-    async reindexBatch(developerId: number, after: AppPosition = { name: '', id: 0 }) {
-      const names = await developerNames([developerId])
-      // In the order of the index by developer, so that each batch is found without those before it.
-      const apps = await sql('apps')
-        .where({ developer_id: developerId })
-        .whereRaw(listed)
-        .whereRaw('(apps.name, apps.id) > (?, ?)', [after.name, after.id])
-        .orderBy(['apps.name', 'apps.id'])
-        .limit(reindexBatchSize)
-        .forUpdate()
-        .select('id', ...searchedColumns)
-      await search.prepareUpsert(
-        apps.map((app) => ({
-          id: app.id,
-          categoryId: app.category_id,
-          ...toSearchDocument(app, names.get(developerId) ?? ''),
-        })),
-      )()
-      const last: AppPosition | undefined = apps.length < reindexBatchSize ? undefined : apps.at(-1)
-      return { count: apps.length, last: last && { name: last.name, id: last.id } }
+    /** Indexes a developer's listed apps again, after the developer was renamed. Returns their number. */
+    async reindexAppsOf(developerId: number, developerName: string, onProgress: (done: number, total: number) => void) {
+      const ids: number[] = await sql('apps').where({ developer_id: developerId }).whereRaw(listed).pluck('id')
+      let done = 0
+      for (const batch of chunk(ids, reindexBatchSize)) {
+        const apps = await sql('apps')
+          .whereIn('id', batch)
+          .select('id', ...searchedColumns)
+        await search.prepareUpsert(
+          apps.map((app) => ({
+            id: app.id,
+            categoryId: app.category_id,
+            ...toSearchDocument(app, developerName),
+          })),
+        )()
+        done += batch.length
+        onProgress(done, ids.length)
+      }
+      return ids.length
     },
 
     /** Puts an app into its table. Throws `package_name_taken`. */

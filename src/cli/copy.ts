@@ -3,7 +3,8 @@ import { readConfig } from '../config.ts'
 import { OperatorError } from '../contract/errors.ts'
 import { copyDatabase } from '../db/copy.ts'
 import { isDatabaseUrl, urlFormats } from '../db/database.ts'
-import { addAction, createProgressPrinter, print } from './command.ts'
+import { addAction, print } from './command.ts'
+import { showProgress } from './progress.ts'
 import { formatCount } from './terminal-text.ts'
 import { elapsedSeconds } from './time.ts'
 
@@ -31,10 +32,8 @@ JSON: {to, rows, seconds}; rows is the number of rows of each table.`,
         const { databaseUrl, databaseOptions } = readConfig(process.env)
         if (!isDatabaseUrl(to)) throw new OperatorError(`--to must be ${urlFormats}`)
         const begin = performance.now()
-        const printProgress = createProgressPrinter()
-        const update = (done: number, total: number) =>
-          printProgress(() => `${formatCount(done)} of ${formatCount(total)} rows`)
-        const { name, counts } = await copyDatabase(databaseOptions.direct ?? databaseUrl, to, update)
+        const { update, stop } = showProgress('rows')
+        const { name, counts } = await copyDatabase(databaseOptions.direct ?? databaseUrl, to, update).finally(stop)
         return { to: name, rows: counts, seconds: elapsedSeconds(begin) }
       },
       print({ to, rows: { apps, reviews, audit }, seconds }) {

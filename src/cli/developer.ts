@@ -1,7 +1,7 @@
 import { Command } from 'commander'
-import { renameDeveloper } from '../accounts/rename-developer.ts'
 import { accountStore } from '../accounts/store.ts'
 import { addDatabaseAction, addListAction, currentOperator, print, printTable } from './command.ts'
+import { showProgress } from './progress.ts'
 
 export const developerCommand = () =>
   new Command('developer')
@@ -41,15 +41,20 @@ const rename = () =>
       .requiredOption('--to <name>', 'new name, which no other developer may have'),
     {
       help: `
-All apps show the new name at one moment, and search finds them by it from then
-on. Others may write meanwhile: of a developer with very many apps it takes a
-while. Stopped half-way and started again, it finishes.
+All apps show the new name, and are found by it, from the same moment. With very
+many apps this takes some seconds, for which other writes wait. A rename that is
+stopped changes nothing.
 
 Example:
   npx apps-service developer rename "Harbour Software" --to "Harbour & Sons"
 
 JSON: {id, name, listed_apps}.`,
-      run: (database, name: string, { to }: { to: string }) => renameDeveloper(database, name, to, currentOperator()),
+      async run(database, name: string, { to }: { to: string }) {
+        const { update, stop } = showProgress('apps')
+        return await database
+          .write((connection) => accountStore(connection).rename(name, to, currentOperator(), update))
+          .finally(stop)
+      },
       print: ({ name, listed_apps }) => print(`The developer is ${name} now, with ${listed_apps} listed apps.`),
     },
   )

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { OperatorError } from '../contract/errors.ts'
-import { searchableName, toSearchDocument } from '../search/document.ts'
+import { toSearchDocument } from '../search/document.ts'
 import { assertCanOpen, assertSchemaCurrent, openEngine, openMigrated, readSchemaAge } from './database.ts'
 import type { Connection, NewRow, Statement } from './dialect.ts'
 import { type AppRow, isListed } from './tables.ts'
@@ -126,8 +126,8 @@ async function prepareIndexing({ sql }: Connection, { search }: Connection, apps
   const listedApps = apps.filter(isListed)
   const developers = await sql('developers')
     .whereIn('id', [...new Set(listedApps.map(({ developer_id }) => developer_id))])
-    .select('id', 'name', 'next_name')
-  const names = new Map(developers.map((developer) => [developer.id, searchableName(developer)]))
+    .select('id', 'name')
+  const names = new Map(developers.map(({ id, name }) => [id, name]))
   return search.prepareUpsert(
     listedApps.map((app) => ({
       id: app.id,

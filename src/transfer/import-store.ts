@@ -34,8 +34,8 @@ import {
 import { isCategoryPlan, isRename, planCategories } from './category-plan.ts'
 import { type Line, type LineCategory, type LineReview, problem } from './line.ts'
 
-/** Developers by name, and whether search knows them by that alone: one that is being renamed has two. */
-type Owners = Map<string, { id: number; hasOneName: boolean }>
+/** Developers by name. */
+type Owners = Map<string, { id: number }>
 
 type ApplyOptions = { actor: Actor; onlyNew: boolean; now: string }
 
@@ -237,8 +237,8 @@ export const importStore = (connection: Connection) => {
     const missing = [...new Set(names)].filter((name) => !developers.has(name))
     if (missing.length === 0) return developers
     // Shared, so that none is given another name before what is written of it is there.
-    const rows = await sql('developers').whereIn('name', missing).forShare().select('id', 'name', 'next_name')
-    for (const { id, name, next_name } of rows) developers.set(name, { id, hasOneName: next_name === null })
+    const rows = await sql('developers').whereIn('name', missing).forShare().select('id', 'name')
+    for (const { id, name } of rows) developers.set(name, { id })
     return developers
   }
 
@@ -255,7 +255,7 @@ export const importStore = (connection: Connection) => {
     const changed_at = new Date().toISOString()
     const rows = added.map((name, index) => ({ id: ids[index] ?? 0, name, created_at: now, changed_at }))
     await prepareInsert('developers', rows)()
-    for (const { name, id } of rows) owners.set(name, { id, hasOneName: true })
+    for (const { name, id } of rows) owners.set(name, { id })
     return owners
   }
 
@@ -297,7 +297,7 @@ export const importStore = (connection: Connection) => {
         ),
         at: now,
         // It was cut by the one name that the line has.
-        document: ownerOf(plan)?.hasOneName ? plan.document : undefined,
+        document: plan.document,
       })),
       actor,
       (inserted) =>

@@ -2,7 +2,6 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { accountStore } from '../../src/accounts/store.ts'
 import { appStore } from '../../src/catalogue/store.ts'
 import { type Database, openDatabase, openEngine } from '../../src/db/database.ts'
 import { importLines } from '../support/catalogue-file.ts'
@@ -61,9 +60,6 @@ async function livelyWorld(): Promise<string> {
 
 test('a copy has every row, goes on behind every id and slug, and finds what it found; and back again', async () => {
   const first = await livelyWorld()
-  await using(first, (database) =>
-    database.write((connection) => accountStore(connection).beginRename('Ada', 'Ada & Sons')),
-  )
   const second = await migrated(`sqlite:${temporaryFolder()}/second.sqlite`)
   const third = await migrated(await emptyDatabaseUrl())
   const { code, stdout, stderr } = await commandLine(first).run('copy', '--to', second)
