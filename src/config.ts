@@ -5,34 +5,34 @@ import { defaultPoolSize, type ServerOptions } from './db/dialect.ts'
 export type Config = Readonly<{
   host: string
   port: number
-  /** Public address, without a slash at the end. */
+  /** Public URL, without a slash at the end. */
   baseUrl: string
-  /** Path of `baseUrl`, under which everything but the health checks lives: empty, or `/` and more. */
+  /** Path of `baseUrl`, which all routes but the health checks start with: empty, or begins with `/`. */
   prefix: string
-  /** Which db/ reads; it may hold a password. */
+  /** May hold a password. */
   databaseUrl: string
   databaseOptions: ServerOptions
   logLevel: string
-  /** Bytes that cached responses may take; 0 for none. */
+  /** Maximum size of the response cache in bytes; 0 for no cache. */
   cacheSize: number
-  /** Proxies that stand before the server, or their networks: whose word is taken for where a request comes from. */
+  /** The number of proxies before the server, or their networks, whose `X-Forwarded-For` is trusted. */
   trustProxy: number | readonly string[]
-  /** Requests within a minute, 0 for no limit: writes of a developer, refused keys and reads of an address. */
+  /** Requests a minute, 0 for no limit: writes per developer, refused keys and reads per address. */
   writeLimit: number
   refusedKeyLimit: number
   readLimit: number
-  /** Where Prometheus is answered; 0 for nowhere. */
+  /** Port of the Prometheus metrics; 0 for none. */
   metricsPort: number
-  /** How the operators are reached, as OpenAPI names it: there keys are asked for. */
+  /** Where to request a key, as an OpenAPI contact. */
   contact: { url?: string; email?: string }
 }>
 
-/** Thrown with one line that names every bad variable. */
+/** Its message names every bad variable on one line. */
 export class ConfigError extends Error {}
 
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
 
-/** Reads the environment; an empty variable counts as not set. All that is wrong is reported at once. */
+/** Reads the environment variables; an empty one counts as not set. Throws a ConfigError that reports all errors together. */
 export function readConfig(environment: NodeJS.ProcessEnv): Config {
   const problems: string[] = []
   const readVariable = <T>(
@@ -43,7 +43,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
   ) => {
     const text = environment[name] || fallback
     const value = parse(text)
-    // A database's address may hold a password.
+    // A database URL may hold a password.
     const shown = /^DATABASE_.*URL$/.test(name) ? '' : `, not ${JSON.stringify(text)}`
     if (value === undefined) problems.push(`${name} must be ${expected}${shown}`)
     return value
@@ -159,7 +159,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
 
 const parsePort = (text: string) => (/^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : undefined)
 
-/** A number alone is an address to proxy-addr, which by itself refuses the network of all, /0. */
+/** proxy-addr would accept a number as an address. It refuses a network of all addresses, /0. */
 function parseTrustProxy(text: string): number | string[] | undefined {
   if (/^\d$/.test(text)) return Number(text)
   const networks = text.split(',').map((network) => network.trim())
@@ -172,7 +172,7 @@ function parseTrustProxy(text: string): number | string[] | undefined {
   }
 }
 
-/** White space alone is none. */
+/** Only white space means no contact. */
 function parseContact(text: string): Config['contact'] | undefined {
   if (text.trim() === '') return {}
   const email = /^(?:mailto:)?([^\s@/:?%]+@[^\s@/:?%]+)$/i.exec(text)?.[1]
