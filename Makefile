@@ -49,7 +49,7 @@ generate: $(installed) ## generate generated/ from openapi/
 	npm run --silent generate
 
 .PHONY: lint
-lint: $(installed) ## lint the code (Biome) and the document (Redocly)
+lint: $(installed) ## lint the code (Biome), the document (Redocly) and the patterns of both (recheck)
 	npm run --silent lint
 
 .PHONY: test

@@ -47,11 +47,11 @@ const unauthorized = (message: string) => new ServiceError('unauthorized', messa
  * An API key is `apps_` + id + `_` + 32 random bytes in base62 + a checksum. The prefix lets scanners recognise a leaked
  * key; the checksum finds a mistyped key without a query.
  */
-const keyPattern = /apps_(?<id>[0-9a-z]{12})_(?<secret>[0-9A-Za-z]{43})(?<checksum>[0-9A-Za-z]{6})/
+const keyPattern = /^apps_(?<id>[0-9a-z]{12})_(?<secret>[0-9A-Za-z]{43})(?<checksum>[0-9A-Za-z]{6})$/
 
 /** Returns the id of a well-formed key, or undefined. */
 export function parseKeyId(text: string): string | undefined {
-  const match = new RegExp(`^${keyPattern.source}$`).exec(text)
+  const match = keyPattern.exec(text)
   return match && checksumOf(text.slice(0, -6)) === text.slice(-6) ? match.groups?.id : undefined
 }
 

@@ -1,5 +1,5 @@
 import type { Caller } from '../contract/contract.ts'
-import type { Connection, Statement } from '../db/dialect.ts'
+import type { Connection } from '../db/dialect.ts'
 
 /** Who changes something: a developer by a key, or an operator by the name of their account on the machine. */
 export type Actor = Caller | Readonly<{ operator: string }>
@@ -45,14 +45,11 @@ export type AuditEntry = {
 
 export type AuditFilter = { appId?: number | undefined; developerId?: number | undefined; since?: string | undefined }
 
-export const auditStore = ({ sql, prepareInsert }: Connection) => ({
+export const auditStore = ({ sql, insertRows }: Connection) => ({
   /** Writes entries, in the transaction of the change. */
   async record(entries: NewAuditEntry[], actor: Actor) {
-    await prepareInsert('audit', toRows(entries, actor))()
+    await insertRows('audit', toRows(entries, actor))
   },
-
-  /** The same as a prepared statement. */
-  prepareInsert: (entries: NewAuditEntry[], actor: Actor): Statement => prepareInsert('audit', toRows(entries, actor)),
 
   /** The newest matching entries, oldest first, and whether there are older ones. */
   async list(

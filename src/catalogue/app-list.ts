@@ -5,7 +5,6 @@ import { nearestSlice, orderBy } from '../db/page-slice.ts'
 import { listed } from '../db/tables.ts'
 import { nameKey, queryTerms, type Term } from '../search/terms.ts'
 import { isCorrectable, similarWords } from '../search/typos.ts'
-import type { SerializedJson } from '../util/json.ts'
 
 /** The public list: pages of the listed apps, in an order or by what a search finds. */
 
@@ -19,12 +18,7 @@ export type AppListQuery = Readonly<{
 }>
 
 /** A page of the listed apps, and how many the filter lets through in all. */
-export type AppPage<Apps = AppSummary[] | SerializedJson<AppSummary[]>> = {
-  apps: Apps
-  total: number
-  correction?: Correction
-}
-type AppSummaryPage = AppPage<AppSummary[]>
+export type AppPage = { apps: AppSummary[]; total: number; correction?: Correction }
 
 /** A word of the search that no listed app has, and what was taken for it, in the order of code points. */
 export type Correction = { word: string; replacements: string[] }
@@ -39,13 +33,7 @@ const orders: Record<Sort, SortOrder> = {
 /** Up to here a page is reached from the front, whatever there is behind it: passing so few ids costs less than a statement. */
 const maxShallowOffset = 1000
 
-/** All of a page is of one moment. */
-export function findApps(
-  database: Database,
-  filter: AppListQuery & { search: string },
-  signal?: AbortSignal,
-): Promise<AppSummaryPage>
-export function findApps(database: Database, filter: AppListQuery, signal?: AbortSignal): Promise<AppPage>
+/** A page of the list. Its apps and its total are of one moment. */
 export function findApps(
   database: Database,
   { page, limit, category, search, sort }: AppListQuery,
@@ -57,7 +45,7 @@ export function findApps(
     return database.snapshot((connection) => searchPage(connection, search, category, sort, limit, offset), expensive)
   const order = orders[sort ?? 'latest']
   return offset <= maxShallowOffset
-    ? database.read((connection) => shallowPage(connection, category, order, limit, offset), { isBatched: true })
+    ? database.read((connection) => shallowPage(connection, category, order, limit, offset), { signal })
     : database.snapshot((connection) => deepPage(connection, category, order, limit, offset), expensive)
 }
 
@@ -67,11 +55,11 @@ const scopeQuery = (category: string | undefined) =>
     ? 'select id, listed_apps as listed from categories where slug = ?'
     : 'select null as id, coalesce(sum(listed_apps), 0) as listed from categories'
 
-type Scope = { id: number | null; listed: unknown }
+type Scope = { id: number | null; listed: number }
 
 async function findScope({ select }: Connection, category: string | undefined) {
   const [scope] = await select<Scope>(scopeQuery(category), category ? [category] : [])
-  return scope && { categoryId: scope.id ?? undefined, listed: Number(scope.listed) }
+  return scope && { categoryId: scope.id ?? undefined, listed: scope.listed }
 }
 
 /** What the list shows of an app, and where it comes from. */
@@ -93,9 +81,9 @@ const nameJoins = `
   join categories on categories.id = apps.category_id`
 const pageRows = (ids: string) => `(${ids}) as page join apps on apps.id = page.id ${nameJoins}`
 
-/** The page and the total by one statement. */
+/** The page and the total by one statement. A page past the end is one row that has the total alone. */
 async function shallowPage(
-  { select, jsonSubquery, rawJsonRows }: Connection,
+  { select }: Connection,
   category: string | undefined,
   order: SortOrder,
   limit: number,
@@ -103,12 +91,18 @@ async function shallowPage(
 ): Promise<AppPage> {
   const inCategory = category ? 'and apps.category_id = (select id from categories where slug = ?)' : ''
   const ids = `select apps.id from apps where ${listed} ${inCategory} ${orderBy(order, 'desc')} limit ? offset ?`
-  const apps = jsonSubquery(pageRows(ids), summaryColumns, orderBy(order, 'desc'))
-  const [found] = await select<{ listed: unknown; apps: unknown }>(
-    `select ${apps} as apps, scope.listed from (${scopeQuery(category)}) as scope`,
-    category ? [category, limit, offset, category] : [limit, offset],
+  const rows = await select<(AppSummary | { id: null }) & { listed: number }>(
+    `select scope.listed, ${columns}
+     from (${scopeQuery(category)}) as scope
+     left join (${ids}) as page on true
+     left join apps on apps.id = page.id
+     left join developers on developers.id = apps.developer_id
+     left join categories on categories.id = apps.category_id
+     ${orderBy(order, 'desc')}`,
+    category ? [category, category, limit, offset] : [limit, offset],
   )
-  return found ? { apps: rawJsonRows(found.apps), total: Number(found.listed) } : { apps: [], total: 0 }
+  const apps = rows.flatMap(({ listed, ...app }) => (app.id === null ? [] : [app]))
+  return { apps, total: rows[0]?.listed ?? 0 }
 }
 
 async function deepPage(
@@ -117,7 +111,7 @@ async function deepPage(
   order: SortOrder,
   limit: number,
   offset: number,
-): Promise<AppSummaryPage> {
+): Promise<AppPage> {
   const scope = await findScope(connection, category)
   if (!scope || offset >= scope.listed) return { apps: [], total: scope?.listed ?? 0 }
   const { categoryId, listed: total } = scope
@@ -162,7 +156,7 @@ async function searchPage(
   sort: Sort | undefined,
   limit: number,
   offset: number,
-): Promise<AppSummaryPage> {
+): Promise<AppPage> {
   const { terms, keys } = parseSearch(text)
   const { ids, total } = await findIds(connection, text, category, sort, limit, offset, { terms, keys })
   if (total > 0) return { apps: await findSummaries(connection, ids), total }

@@ -4,6 +4,7 @@ import { OperatorError } from '../contract/errors.ts'
 import { assertSlug, maxCategories, parseCategoryName } from '../contract/field-rules.ts'
 import type { Connection } from '../db/dialect.ts'
 import type { CategoryRow } from '../db/tables.ts'
+import { required } from '../util/required.ts'
 
 export const categoryStore = (connection: Connection) => ({
   /** By name. */
@@ -49,10 +50,12 @@ export const categoryStore = (connection: Connection) => ({
       )
     }
     const now = new Date().toISOString()
-    const [newId = 0] = await connection.allocateIds('categories', [id])
-    const row = { id: newId, slug, name, created_at: created_at ?? now, changed_at: now }
-    await connection.mapUniqueViolation(connection.prepareInsert('categories', [row]), uniqueViolationErrors(row))
-    const category = { id: newId, slug, name }
+    const row = { id, slug, name, created_at: created_at ?? now, changed_at: now }
+    const [inserted] = await connection.mapUniqueViolation(
+      () => connection.insertRows('categories', [row]),
+      uniqueViolationErrors(row),
+    )
+    const category = { id: required(inserted, 'the inserted category').id, slug, name }
     await auditStore(connection).record(
       [
         {

@@ -30,11 +30,9 @@ export const appHandlers = (database: Database, baseUrl: string): Handlers => ({
     return { status: 200, headers, body: { success: true, message, data } }
   },
 
-  async getApp({ caller, path }) {
+  async getApp({ caller, path, signal }) {
     const visibleTo = caller ?? 'anyone'
-    const app = await database.read((connection) => appStore(connection).find(path.id, { visibleTo }), {
-      isBatched: true,
-    })
+    const app = await database.read((connection) => appStore(connection).find(path.id, { visibleTo }), { signal })
     if (!app || !canSee(caller, app)) throw notFound()
     const data = { app: appDetail(app) }
     return { status: 200, headers: { ETag: etagOf(data) }, body: { success: true, message: 'App found.', data } }

@@ -1,8 +1,7 @@
 import { type Action, type Actor, auditStore } from '../audit/store.ts'
 import type { Caller } from '../contract/contract.ts'
 import { ServiceError } from '../contract/errors.ts'
-import type { Connection, Statement } from '../db/dialect.ts'
-import { runPipelined } from '../db/pipeline.ts'
+import type { Connection } from '../db/dialect.ts'
 import {
   type AppRow,
   type AppStatus,
@@ -15,34 +14,28 @@ import {
 } from '../db/tables.ts'
 import { type SearchDocument, toSearchDocument } from '../search/document.ts'
 import { chunk } from '../util/chunk.ts'
+import { required } from '../util/required.ts'
 import { addRatings, ratingColumns, ratingsOf } from './ratings.ts'
 import { uniqueSlugs } from './unique-slugs.ts'
 
-/** With the names that its ids stand for. */
+/** An app with the names of its developer and category. */
 export type NamedAppRow = AppRow & { developer_name: string; category_name: string; category_slug: string }
-/** With its newest reviews. */
 export type AppWithReviews = NamedAppRow & { reviews: AppReview[] }
 export type AppReview = Omit<ReviewRow, 'app_id'>
 
-export const reviewColumns: Record<keyof AppReview, string> = {
-  id: 'id',
-  reviewer_name: 'reviewer_name',
-  rating: 'rating',
-  comment: 'comment',
-  created_at: 'created_at',
-}
-const newestFirst = 'order by created_at desc, id desc'
-const newestReviews = `(select * from reviews where app_id = apps.id ${newestFirst} limit 100) as newest`
+export const reviewColumns = ['id', 'reviewer_name', 'rating', 'comment', 'created_at'] as const
+const newestFirst = 'created_at desc, id desc'
+const newestReviews = `(select * from reviews where app_id = apps.id order by ${newestFirst} limit 100) as newest`
 
 /** How many apps there are in each state; a deleted one counts as that alone. */
 export type StateCounts = Readonly<Record<AppStatus | 'deleted', number>>
 export const noApps: StateCounts = { pending: 0, approved: 0, rejected: 0, deleted: 0 }
 
-/** A row before it is in its table. What may be left out is made: an id and slug that are free, and what the table has by default. */
+/** An app to insert. Missing columns get a free id, a free slug or their default. */
 export type NewAppRow = Omit<AppRow, 'package_key' | GeneratedColumn> & Partial<Pick<AppRow, GeneratedColumn>>
 type GeneratedColumn = 'id' | 'slug' | 'changed_at' | keyof typeof appDefaults
 
-/** What can change of an app once it is there; the rest follows from it. */
+/** The columns that `save` may change; it sets the others. */
 export type AppRowChanges = Partial<Omit<AppRow, 'id' | 'slug' | 'package_key' | 'changed_at'>>
 
 export type NewReviewRow = Omit<ReviewRow, 'id'> & { id?: number }
@@ -51,23 +44,95 @@ type AppChange = {
   before?: AppRow
   after: AppRow
   at: string
-  /** Where the caller has it already. */
+  /** Made from `after` if missing. */
   document?: SearchDocument | undefined
 }
 
 type NewApp = { app: NewAppRow; at: string; document?: SearchDocument | undefined }
 
-/** Apps that are indexed by one statement. */
+/** Apps that are indexed at a time. */
 const reindexBatchSize = 100
 
 type FindOptions = { includeDeleted?: boolean; forUpdate?: boolean; visibleTo?: Caller | 'anyone' }
 
-/** What `canSee` of policy.ts says. */
+/** The same as `canSee` in policy.ts. */
 const visibleToAnyone = "apps.status = 'approved'"
 const visibleToOwner = `(${visibleToAnyone} or apps.developer_id = ?)`
 
 export const appStore = (connection: Connection) => {
   const { sql, search } = connection
+
+  /** Inserts apps and returns their rows. Throws `package_name_taken`. */
+  async function insertAll(action: Action, apps: NewApp[], actor: Actor): Promise<AppRow[]> {
+    const rows = await insertWithFreeSlugs(apps.map(({ app }) => app))
+    const changes = apps.map(({ at, document }, index) => ({ after: required(rows[index], 'the row'), at, document }))
+    await applySideEffects(action, changes, actor)
+    return rows
+  }
+
+  /** Tries again if another transaction takes a slug that was free when this one looked. */
+  async function insertWithFreeSlugs(apps: NewAppRow[]): Promise<AppRow[]> {
+    const errors = { ...packageNameTaken(apps[0]?.package_name), 'apps.slug': () => new SlugTaken() }
+    for (let attempts = 1; ; attempts++) {
+      const rows = await withSlugs(apps)
+      try {
+        return await connection.mapUniqueViolation(() => connection.insertRows('apps', rows), errors)
+      } catch (error) {
+        if (!(error instanceof SlugTaken) || attempts === maxAttempts) throw error
+      }
+    }
+  }
+
+  /** Complete rows, but for the ids that the table gives. */
+  async function withSlugs(apps: NewAppRow[]) {
+    const unnamed = apps.filter(({ slug }) => slug === undefined).map(({ name }) => name)
+    const reserved = apps.flatMap(({ slug }) => slug ?? [])
+    const slugs = (await uniqueSlugs(connection, unnamed, reserved)).values()
+    const changed_at = new Date().toISOString()
+    return apps.map((app) => ({
+      ...appDefaults,
+      ...app,
+      slug: app.slug ?? required(slugs.next().value, 'a slug'),
+      package_key: packageKey(app.package_name),
+      changed_at,
+    }))
+  }
+
+  /** Keeps the search index, the categories' counts and the audit in step with changes of apps. */
+  async function applySideEffects(action: Action, changes: AppChange[], actor: Actor) {
+    await updateIndex(changes)
+    await updateCounts(changes)
+    const entries = changes.map(({ before, after, at }) => ({
+      action,
+      at,
+      subject: { app_id: after.id, developer_id: after.developer_id },
+      ...auditedDifference(before, after),
+    }))
+    await auditStore(connection).record(entries, actor)
+  }
+
+  async function updateIndex(changes: AppChange[]) {
+    const unlisted = changes.filter(({ before, after }) => before && isListed(before) && !isListed(after))
+    await search.remove(unlisted.map(({ after }) => after.id))
+    const stale = changes.filter(
+      ({ before, after }) => isListed(after) && !(before && isListed(before) && hasSameSearchText(before, after)),
+    )
+    const names = await developerNames(stale.filter(({ document }) => !document).map(({ after }) => after.developer_id))
+    await search.index(
+      stale.map(({ after, document }) => ({
+        id: after.id,
+        categoryId: after.category_id,
+        ...(document ?? toSearchDocument(after, required(names.get(after.developer_id), 'the developer'))),
+      })),
+    )
+  }
+
+  async function developerNames(ids: number[]): Promise<Map<number, string>> {
+    if (ids.length === 0) return new Map()
+    // Locked, so that no name changes until this transaction has indexed it.
+    const rows = await sql('developers').whereIn('id', ids).forShare().select('id', 'name')
+    return new Map(rows.map(({ id, name }) => [id, name]))
+  }
 
   async function updateCounts(changes: AppChange[]) {
     const differences = new Map<number, number>()
@@ -80,107 +145,10 @@ export const appStore = (connection: Connection) => {
       count(after, 1)
     }
     const changed = [...differences].filter(([, difference]) => difference !== 0)
-    const categories = sql('categories').whereIn(
-      'id',
-      changed.map(([id]) => id),
-    )
-    // In one order, so that of two who count in the same categories none waits for the other in a circle.
-    if (changed.length > 1) await categories.clone().orderBy('id').forUpdate().select('id')
-    const cases = changed.map(() => 'when ? then cast(? as bigint)').join(' ')
-    if (changed.length > 0)
-      await categories.update('listed_apps', sql.raw(`listed_apps + case id ${cases} end`, changed.flat()))
-  }
-
-  /** Tells search of what it does not know yet. */
-  async function indexUpdates(changes: AppChange[]): Promise<(() => Statement)[]> {
-    const unlisted = changes.filter(({ before, after }) => before && isListed(before) && !isListed(after))
-    const stale = changes.filter(
-      ({ before, after }) => isListed(after) && !(before && isListed(before) && hasSameSearchText(before, after)),
-    )
-    const names = await developerNames(stale.filter(({ document }) => !document).map(({ after }) => after.developer_id))
-    return [
-      () => () => search.remove(unlisted.map(({ after }) => after.id)),
-      () =>
-        search.prepareUpsert(
-          stale.map(({ after, document }) => ({
-            id: after.id,
-            categoryId: after.category_id,
-            ...(document ?? toSearchDocument(after, names.get(after.developer_id) ?? '')),
-          })),
-        ),
-    ]
-  }
-
-  async function developerNames(ids: number[]): Promise<Map<number, string>> {
-    if (ids.length === 0) return new Map()
-    // Shared, so that a name that is found here does not change before what is made of it is there.
-    const rows = await sql('developers').whereIn('id', ids).forShare().select('id', 'name')
-    return new Map(rows.map(({ id, name }) => [id, name]))
-  }
-
-  /** What follows from changes of apps, in the same transaction. */
-  async function sideEffects(action: Action, changes: AppChange[], actor: Actor): Promise<(() => Statement)[]> {
-    return [
-      ...(await indexUpdates(changes)),
-      () => () => updateCounts(changes),
-      () =>
-        auditStore(connection).prepareInsert(
-          changes.map(({ before, after, at }) => ({
-            action,
-            at,
-            subject: { app_id: after.id, developer_id: after.developer_id },
-            ...auditedDifference(before, after),
-          })),
-          actor,
-        ),
-    ]
-  }
-
-  /**
-   * Puts apps into their table, and what `insertRelated` makes of them behind them. Throws `package_name_taken`, and writes none then.
-   * Where another transaction has meanwhile taken a slug that was found free, it is not free any more when it is looked for again.
-   */
-  async function insertAll(
-    action: Action,
-    apps: NewApp[],
-    actor: Actor,
-    insertRelated: (inserted: AppRow[]) => Statement = () => async () => {},
-  ): Promise<AppRow[]> {
-    const uniqueViolationErrors = { ...packageNameTaken(apps[0]?.app.package_name), 'apps.slug': () => new SlugTaken() }
-    for (let attempts = 1; ; attempts++) {
-      const rows = await newRows(apps.map(({ app }) => app))
-      const changes = rows.map((after, index) => ({ at: after.created_at, ...apps[index], after }))
-      const insertApps = () => {
-        const insert = connection.prepareInsert('apps', rows)
-        return () => connection.mapUniqueViolation(insert, uniqueViolationErrors)
-      }
-      try {
-        await runPipelined([insertApps, ...(await sideEffects(action, changes, actor)), () => insertRelated(rows)])
-        return rows
-      } catch (error) {
-        if (!(error instanceof SlugTaken) || attempts === maxAttempts) throw error
-      }
+    // In the order of their ids, so that two transactions cannot deadlock.
+    for (const [id, difference] of changed.toSorted(([a], [b]) => a - b)) {
+      await sql('categories').where({ id }).increment('listed_apps', difference)
     }
-  }
-
-  /** As they are to be in their table, each with an id and a slug that are free. */
-  async function newRows(apps: NewAppRow[]): Promise<AppRow[]> {
-    const unnamed = apps.filter(({ slug }) => slug === undefined).map(({ name }) => name)
-    const given = apps.flatMap(({ slug }) => slug ?? [])
-    const slugs = await uniqueSlugs(connection, unnamed, given)
-    const ids = await connection.allocateIds(
-      'apps',
-      apps.map(({ id }) => id),
-    )
-    const changed_at = new Date().toISOString()
-    return apps.map((app, index) => ({
-      ...appDefaults,
-      ...app,
-      id: ids[index] ?? 0,
-      slug: app.slug ?? slugs.shift() ?? '',
-      package_key: packageKey(app.package_name),
-      changed_at,
-    }))
   }
 
   return {
@@ -190,20 +158,18 @@ export const appStore = (connection: Connection) => {
     },
 
     /**
-     * An app that is not deleted, unless told otherwise, whatever its status; with its newest 100 reviews. One that is to be
-     * changed is kept from others until the transaction ends. One that `visibleTo` may not see is not read: that would take
-     * longer than there being none, and so tell of it.
+     * An app with its newest 100 reviews; undefined if it is deleted, unless `includeDeleted`. `forUpdate` locks it until the
+     * transaction ends. With `visibleTo`, a hidden app is not read: reading it takes longer and so would reveal that it exists.
      */
     async find(
       id: number,
       { includeDeleted = false, forUpdate = false, visibleTo }: FindOptions = {},
     ): Promise<AppWithReviews | undefined> {
-      const { select, lock, jsonSubquery, parseJsonRows } = connection
-      if (forUpdate) await lock('apps', 'id', [id])
+      if (forUpdate) await connection.lock('apps', 'id', [id])
       const owner = visibleTo === undefined || visibleTo === 'anyone' ? [] : [visibleTo.developerId]
-      const [row] = await select<NamedAppRow & { reviews: unknown }>(
+      const [row] = await connection.select<NamedAppRow & { reviews: string }>(
         `select apps.*, developers.name as developer_name, categories.name as category_name,
-           categories.slug as category_slug, ${jsonSubquery(newestReviews, reviewColumns, newestFirst)} as reviews
+           categories.slug as category_slug, ${connection.jsonRows(newestReviews, reviewColumns, newestFirst)} as reviews
          from apps
          join developers on developers.id = apps.developer_id
          join categories on categories.id = apps.category_id
@@ -211,10 +177,10 @@ export const appStore = (connection: Connection) => {
          ${visibleTo === undefined ? '' : `and ${visibleTo === 'anyone' ? visibleToAnyone : visibleToOwner}`}`,
         [id, ...owner],
       )
-      return row && { ...row, reviews: parseJsonRows(row.reviews) }
+      return row && { ...row, reviews: JSON.parse(row.reviews) }
     },
 
-    /** How many apps each of the developers has in each state; nothing of those who have none. */
+    /** How many apps each developer has in each state. A developer without apps is missing. */
     async countStates(developerIds: number[]): Promise<Map<number, StateCounts>> {
       const rows: { developer_id: number; state: keyof StateCounts; count: unknown }[] = await sql('apps')
         .whereIn('developer_id', developerIds)
@@ -236,61 +202,57 @@ export const appStore = (connection: Connection) => {
         const apps = await sql('apps')
           .whereIn('id', batch)
           .select('id', ...searchedColumns)
-        await search.prepareUpsert(
-          apps.map((app) => ({
-            id: app.id,
-            categoryId: app.category_id,
-            ...toSearchDocument(app, developerName),
-          })),
-        )()
+        await search.index(
+          apps.map((app) => ({ id: app.id, categoryId: app.category_id, ...toSearchDocument(app, developerName) })),
+        )
         done += batch.length
         onProgress(done, ids.length)
       }
       return ids.length
     },
 
-    /** Puts an app into its table. Throws `package_name_taken`. */
+    /** Inserts an app. Throws `package_name_taken`. */
     async insert(app: NewAppRow, actor: Actor): Promise<AppRow> {
       const [inserted] = await insertAll('app create', [{ app, at: app.created_at }], actor)
-      if (!inserted) throw new Error('the insert returned no app')
-      return inserted
+      return required(inserted, 'the inserted app')
     },
 
     insertAll,
 
-    /** Writes what really changes; nothing where nothing does. Throws `package_name_taken`. */
+    /** Writes the columns that differ, if any. Throws `package_name_taken`. */
     async save(action: Action, before: AppRow, changes: AppRowChanges, actor: Actor) {
       if (!hasChanges(before, changes)) return
       const at = timestampAfter(before.updated_at)
       const after: AppRow = { ...before, updated_at: at, ...changes, changed_at: new Date().toISOString() }
       after.package_key = packageKey(after.package_name)
       const { package_key, updated_at, changed_at } = after
-      const update = () =>
-        sql('apps')
-          .where({ id: after.id })
-          .update({ ...changes, package_key, updated_at, changed_at })
-      const attempt = () => connection.mapUniqueViolation(update, packageNameTaken(after.package_name))
-      await runPipelined([() => attempt, ...(await sideEffects(action, [{ before, after, at }], actor))])
+      await connection.mapUniqueViolation(
+        () =>
+          sql('apps')
+            .where({ id: after.id })
+            .update({ ...changes, package_key, updated_at, changed_at }),
+        packageNameTaken(after.package_name),
+      )
+      await applySideEffects(action, [{ before, after, at }], actor)
     },
 
-    /** Adds reviews, and to the ratings of their apps. */
+    /** Inserts reviews and updates the ratings of their apps. */
     async addReviews(reviews: NewReviewRow[]) {
-      const added = Map.groupBy(reviews, ({ app_id }) => app_id)
-      // In one order, so that of two who add to the same apps none waits for the other in a circle.
-      const rows = await sql('apps')
-        .whereIn('id', [...added.keys()])
+      const reviewsByApp = Map.groupBy(reviews, ({ app_id }) => app_id)
+      // In the order of their ids, so that two transactions cannot deadlock.
+      const apps = await sql('apps')
+        .whereIn('id', [...reviewsByApp.keys()])
         .orderBy('id')
         .forUpdate()
         .select('id', 'review_count', 'rating_sum', 'rating_count')
-      await connection.prepareInsert('reviews', reviews)()
-      for (const { id, review_count, rating_sum, rating_count } of rows) {
-        const more = ratingsOf(added.get(id) ?? [])
-        const all = addRatings({ sum: rating_sum, count: rating_count }, more)
+      await connection.insertRows('reviews', reviews)
+      for (const { id, review_count, rating_sum, rating_count } of apps) {
+        const added = ratingsOf(reviewsByApp.get(id) ?? [])
         await sql('apps')
           .where({ id })
           .update({
-            review_count: review_count + more.count,
-            ...ratingColumns(all),
+            review_count: review_count + added.count,
+            ...ratingColumns(addRatings({ sum: rating_sum, count: rating_count }, added)),
             changed_at: new Date().toISOString(),
           })
       }
@@ -300,7 +262,7 @@ export const appStore = (connection: Connection) => {
 
 export type AppStore = ReturnType<typeof appStore>
 
-/** Whether a row would be another with the changes. */
+/** Whether the changes differ from the row. */
 export const hasChanges = (row: AppRow, changes: AppRowChanges) =>
   Object.entries(changes).some(([column, value]) => row[column as keyof AppRow] !== value)
 
@@ -323,10 +285,10 @@ const packageNameTaken = (name: string | null | undefined) => ({
 
 class SlugTaken extends Error {}
 
-/** How often a free slug is looked for: each time but the last another transaction was quicker. */
+/** How often to look for a free slug when other transactions take it first. */
 const maxAttempts = 100
 
 const packageKey = (name: string | null) => name?.toLowerCase() ?? null
 
-/** Now, or a millisecond after the time given where that is not past: each change of an app has a time, and so an ETag, of its own. */
+/** Now, or a millisecond after `time` if that is later: each change gets a new time, and so a new ETag. */
 export const timestampAfter = (time: string) => new Date(Math.max(Date.now(), Date.parse(time) + 1)).toISOString()

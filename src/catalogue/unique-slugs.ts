@@ -1,7 +1,8 @@
 import type { Connection } from '../db/dialect.ts'
+import { required } from '../util/required.ts'
 import { numberedSlug, toSlug } from './slug.ts'
 
-/** A slug for each name, shared by no app, not even a deleted one, nor by one of `reserved` or another of the names. */
+/** A slug for each name that no app has, not even a deleted one, and that is not among `reserved`. No two are equal. */
 export async function uniqueSlugs(
   connection: Connection,
   names: string[],
@@ -15,8 +16,8 @@ export async function uniqueSlugs(
     return slug
   })
   const conflicting = wanted.filter((_, index) => slugs[index] === undefined)
-  const free = await numberedSlugs(connection, conflicting, taken)
-  return slugs.map((slug) => slug ?? free.shift() ?? '')
+  const numbered = (await numberedSlugs(connection, conflicting, taken)).values()
+  return slugs.map((slug) => slug ?? required(numbered.next().value, 'a numbered slug'))
 }
 
 async function existingSlugs({ sql }: Connection, slugs: string[]): Promise<string[]> {
@@ -25,32 +26,41 @@ async function existingSlugs({ sql }: Connection, slugs: string[]): Promise<stri
 
 async function numberedSlugs(connection: Connection, conflicting: string[], taken: Set<string>): Promise<string[]> {
   if (conflicting.length === 0) return []
-  const next = await reserveNumbers(connection, conflicting)
-  const candidates = conflicting.map((slug) => {
-    const number = next.get(slug) ?? 0
-    next.set(slug, number + 1)
-    return numberedSlug(slug, number)
-  })
-  // A name may itself end in a number, so one that is next may be an app's.
-  const used = new Set([...taken, ...(await existingSlugs(connection, candidates))])
+  const numbers = await reserveNumbers(connection, conflicting)
+  const candidates = conflicting.map((slug) => ({
+    slug,
+    candidate: numberedSlug(slug, required(numbers.get(slug)?.shift(), 'a number')),
+  }))
+  // A name may itself end in a number, so a candidate may be taken.
+  const existing = await existingSlugs(
+    connection,
+    candidates.map(({ candidate }) => candidate),
+  )
+  const used = new Set([...taken, ...existing])
   const slugs: string[] = []
-  for (const [index, candidate] of candidates.entries()) {
-    const [free] = used.has(candidate) ? await numberedSlugs(connection, [conflicting[index] ?? ''], used) : [candidate]
-    used.add(free ?? '')
-    slugs.push(free ?? '')
+  for (const { slug, candidate } of candidates) {
+    const [free] = used.has(candidate) ? await numberedSlugs(connection, [slug], used) : [candidate]
+    const found = required(free, 'a numbered slug')
+    used.add(found)
+    slugs.push(found)
   }
   return slugs
 }
 
-/** The first of the numbers, one for each time that a slug is there, which are given to nobody else from now on. */
-async function reserveNumbers({ sql }: Connection, slugs: string[]): Promise<Map<string, number>> {
-  // In one order, so that of two who reserve the same none waits for the other in a circle.
-  const groups = [...Map.groupBy(slugs.toSorted(), (slug) => slug)]
+/** As many numbers for each slug as it occurs. No later call gets them again. */
+async function reserveNumbers({ sql }: Connection, slugs: string[]): Promise<Map<string, number[]>> {
+  // In one order, so that two transactions cannot deadlock.
+  const counts = [...Map.groupBy(slugs.toSorted(), (slug) => slug)].map(([slug, all]) => ({ slug, count: all.length }))
   const rows: { slug: string; last: number }[] = await sql('slug_numbers')
-    .insert(groups.map(([slug, all]) => ({ slug, last: 1 + all.length })))
+    .insert(counts.map(({ slug, count }) => ({ slug, last: 1 + count })))
     .onConflict('slug')
     .merge({ last: sql.raw('slug_numbers.last + excluded.last - 1') })
     .returning(['slug', 'last'])
   const last = new Map(rows.map((row) => [row.slug, row.last]))
-  return new Map(groups.map(([slug, all]) => [slug, (last.get(slug) ?? 0) - all.length + 1]))
+  return new Map(
+    counts.map(({ slug, count }) => {
+      const first = required(last.get(slug), 'the last number') - count + 1
+      return [slug, Array.from({ length: count }, (_, index) => first + index)]
+    }),
+  )
 }

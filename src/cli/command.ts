@@ -2,7 +2,7 @@ import { userInfo } from 'node:os'
 import { type Command, InvalidArgumentError } from 'commander'
 import { readConfig } from '../config.ts'
 import { type Database, openMigratedDatabase } from '../db/database.ts'
-import type { Connection } from '../db/dialect.ts'
+import type { Connection, ServerOptions } from '../db/dialect.ts'
 import { sanitize, tableLines, terminalWidth } from './terminal-text.ts'
 
 /** How every command is built: it gets the database and checked arguments, and prints its result for people or as JSON. */
@@ -90,9 +90,9 @@ export const withFilterOptions = (command: Command) =>
     .option('--search <text>', 'only apps with each word in the name, slug or package name')
 
 /** Opens the database of `DATABASE_URL`, and closes it even if the work fails. */
-export async function withDatabase<T>(work: (database: Database) => Promise<T>): Promise<T> {
+export async function withDatabase<T>(work: (database: Database) => Promise<T>, options?: ServerOptions): Promise<T> {
   const { databaseUrl, databaseOptions } = readConfig(process.env)
-  const database = await openMigratedDatabase(databaseUrl, databaseOptions)
+  const database = await openMigratedDatabase(databaseUrl, { ...databaseOptions, ...options })
   try {
     return await work(database)
   } finally {

@@ -3,7 +3,7 @@ import { setFlagsFromString } from 'node:v8'
 import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
 import { ServiceError } from '../contract/errors.ts'
-import { newestMigration } from '../db/database.ts'
+import { newestMigration } from '../db/migrations.ts'
 import type { ServiceBackend } from '../http/api.ts'
 
 /** Listens where the environment says, announces it, and returns after SIGTERM or SIGINT with the requests in flight answered. */

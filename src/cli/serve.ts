@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { Command } from 'commander'
 import { authenticator } from '../accounts/keys.ts'
 import { appHandlers } from '../catalogue/handlers.ts'
@@ -17,8 +18,11 @@ export const serveCommand = () =>
 
 async function serve() {
   const config = readConfig(process.env)
-  await withDatabase((database) =>
-    serveUntilSignal(config, catalogueBackend(database, config.baseUrl), `serving ${config.baseUrl}/apps`),
+  await withDatabase(
+    (database) =>
+      serveUntilSignal(config, catalogueBackend(database, config.baseUrl), `serving ${config.baseUrl}/apps`),
+    // Far more than a request's statements take: the network to the database hangs.
+    { writeTimeout: 25_000 },
   )
 }
 
@@ -29,10 +33,25 @@ export const catalogueBackend = (database: Database, baseUrl: string): ServiceBa
   dataVersion: database.dataVersion,
   usage: database.usage,
   maintain: database.maintain,
-  async assertReady() {
+  assertReady: readinessCheck(database),
+})
+
+/** All callers share one check. It fails after 5 s, and the next one starts only when it has ended. */
+function readinessCheck(database: Database): () => Promise<void> {
+  let running: Promise<void> | undefined
+
+  async function check() {
     const healthError = await database.checkHealth()
     if (healthError !== undefined) throw new ServiceError('unavailable', `The database ${healthError}.`)
     const age = await database.schemaAge().catch(() => undefined)
     if (age !== 'current') throw new ServiceError('unavailable', 'The database does not answer or is not migrated.')
-  },
-})
+  }
+  async function timeOut() {
+    await delay(5000, undefined, { ref: false })
+    throw new ServiceError('unavailable', 'The database does not answer.')
+  }
+  return async () => {
+    running ??= Promise.race([check().finally(() => (running = undefined)), timeOut()])
+    await running
+  }
+}

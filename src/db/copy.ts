@@ -1,11 +1,13 @@
 import type { Knex } from 'knex'
 import { OperatorError } from '../contract/errors.ts'
 import { toSearchDocument } from '../search/document.ts'
-import { assertCanOpen, assertSchemaCurrent, openEngine, openMigrated, readSchemaAge } from './database.ts'
-import type { Connection, NewRow, Statement } from './dialect.ts'
+import { required } from '../util/required.ts'
+import { assertCanOpen, assertSchemaCurrent, openEngine, openMigrated } from './database.ts'
+import type { Connection, NewRow } from './dialect.ts'
+import { readSchemaAge } from './migrations.ts'
 import { type AppRow, isListed } from './tables.ts'
 
-/** All that there is, each table after those that it refers to, and the column by which it is walked through. */
+/** The primary key of each table. A table follows those that it refers to. */
 const keyColumns = {
   developers: 'id',
   api_keys: 'id',
@@ -19,21 +21,20 @@ const keyColumns = {
 type Table = keyof typeof keyColumns
 const tableNames = Object.keys(keyColumns) as Table[]
 
-/** Those whose ids the engine gives. */
+/** Tables whose ids are numbers that the engine gives. */
 const tablesWithIds: readonly Table[] = ['developers', 'categories', 'apps', 'reviews', 'audit']
 
-/** How many rows there are of each table. */
+/** The number of rows in each table. */
 export type RowCounts = Record<Table, number>
 
 type Row = Record<string, string | number | null>
 
-/** How many rows are read and written at a time: some megabytes. */
+/** Rows that are read and written at a time: some megabytes. */
 const batchSize = 500
 
 /**
- * Copies all of a database, ids, keys and audit too, into another one, of whatever engine, that is migrated and empty. Nobody
- * writes to the first meanwhile; all that goes into the other does so in one transaction, so that a copy which is stopped
- * leaves nothing there, and can be begun again. Throws where either of them is not so.
+ * Copies all rows of a database, with their ids, into another one that is migrated and empty, on any engine. The source is
+ * locked meanwhile. The target is written in one transaction, so an interrupted copy leaves it empty. Throws OperatorErrors.
  */
 export async function copyDatabase(
   from: string,
@@ -58,41 +59,28 @@ export async function copyDatabase(
 }
 
 async function copyRows(source: Connection, target: Connection, onProgress: (done: number, total: number) => void) {
-  const counts = await countsOf(source.sql)
-  const existing = await countsOf(target.sql)
+  const counts = await countRows(source.sql)
+  const existing = await countRows(target.sql)
   const nonEmpty = tableNames.filter((table) => existing[table] > 0)
   if (nonEmpty.length > 0) throw new OperatorError(`what it is copied to is not empty: it has ${nonEmpty.join(', ')}`)
-  const total = sumOf(counts)
+  const total = Object.values(counts).reduce((sum, count) => sum + count, 0)
   let done = 0
-  await target.bulkLoad(async () => {
-    for (const table of tableNames) {
-      // Each batch is read, and made ready, while the one before it is written.
-      let written = Promise.resolve()
-      for await (const rows of batchesOf(source.sql, table)) {
-        const statements = [prepareRows(target, table, rows)]
-        if (table === 'apps') statements.push(await prepareIndexing(source, target, rows as AppRow[]))
-        await written
-        written = write(statements, rows.length)
-        // Awaited above and below: until then a failure is nobody's.
-        written.catch(() => {})
-      }
-      await written
-      if (tablesWithIds.includes(table)) await target.advanceIdsTo(table, await source.lastId(table))
+  for (const table of tableNames) {
+    for await (const rows of readBatches(source.sql, table)) {
+      await insertAll(target, table, rows)
+      if (table === 'apps') await indexApps(target, rows as AppRow[])
+      done += rows.length
+      onProgress(done, total)
     }
-  })
-  const arrived = await countsOf(target.sql)
-  const incomplete = tableNames.filter((table) => arrived[table] !== counts[table])
+    if (tablesWithIds.includes(table)) await target.advanceIdsTo(table, await source.lastId(table))
+  }
+  const copied = await countRows(target.sql)
+  const incomplete = tableNames.filter((table) => copied[table] !== counts[table])
   if (incomplete.length > 0) throw new Error(`not all rows have arrived of ${incomplete.join(', ')}`)
   return counts
-
-  async function write(statements: Statement[], rows: number) {
-    for (const statement of statements) await statement()
-    done += rows
-    onProgress(done, total)
-  }
 }
 
-async function countsOf(sql: Knex): Promise<RowCounts> {
+async function countRows(sql: Knex): Promise<RowCounts> {
   const counts: Partial<RowCounts> = {}
   for (const table of tableNames) {
     const [row] = await sql(table as string).count({ count: '*' })
@@ -101,38 +89,33 @@ async function countsOf(sql: Knex): Promise<RowCounts> {
   return counts as RowCounts
 }
 
-const sumOf = (counts: RowCounts) => Object.values(counts).reduce((sum, count) => sum + count, 0)
-
-async function* batchesOf(sql: Knex, table: Table): AsyncGenerator<Row[]> {
+async function* readBatches(sql: Knex, table: Table): AsyncGenerator<Row[]> {
   const key = keyColumns[table]
   let last: string | number | undefined
   do {
     const rest = last === undefined ? sql<Row>(table) : sql<Row>(table).where(key, '>', last)
     const rows: Row[] = await rest.orderBy(key).limit(batchSize)
     if (rows.length > 0) yield rows
-    last = rows.length < batchSize ? undefined : (rows.at(-1)?.[key] ?? undefined)
+    last = rows.length < batchSize ? undefined : required(rows.at(-1)?.[key], 'the last key')
   } while (last !== undefined)
 }
 
-function prepareRows({ sql, prepareInsert }: Connection, table: Table, rows: Row[]): Statement {
-  if (tablesWithIds.includes(table)) return prepareInsert(table, rows as NewRow[])
-  return async () => {
-    for (const row of rows) await sql<Row>(table).insert(row)
-  }
+async function insertAll({ sql, insertRows }: Connection, table: Table, rows: Row[]) {
+  if (tablesWithIds.includes(table)) await insertRows(table, rows as NewRow[])
+  else for (const row of rows) await sql<Row>(table).insert(row)
 }
 
-/** As the store of apps tells search. */
-async function prepareIndexing({ sql }: Connection, { search }: Connection, apps: AppRow[]): Promise<Statement> {
+async function indexApps({ sql, search }: Connection, apps: AppRow[]) {
   const listedApps = apps.filter(isListed)
   const developers = await sql('developers')
     .whereIn('id', [...new Set(listedApps.map(({ developer_id }) => developer_id))])
     .select('id', 'name')
   const names = new Map(developers.map(({ id, name }) => [id, name]))
-  return search.prepareUpsert(
+  await search.index(
     listedApps.map((app) => ({
       id: app.id,
       categoryId: app.category_id,
-      ...toSearchDocument(app, names.get(app.developer_id) ?? ''),
+      ...toSearchDocument(app, required(names.get(app.developer_id), 'the developer')),
     })),
   )
 }

@@ -1,21 +1,11 @@
-import { readdir } from 'node:fs/promises'
-import { join } from 'node:path'
 import type { Knex } from 'knex'
 import { OperatorError, ServiceError } from '../contract/errors.ts'
-import { batchSelect } from './batch-select.ts'
 import { Bulkhead } from './bulkhead.ts'
-import {
-  type Connection,
-  type Dialect,
-  type Engine,
-  notMigrated,
-  type SchemaHelpers,
-  type ServerOptions,
-} from './dialect.ts'
+import type { Connection, Dialect, Engine, ServerOptions } from './dialect.ts'
+import { migrate, readSchemaAge, runSeeds, type SchemaAge, schemaErrors } from './migrations.ts'
 import { postgres } from './postgres/dialect.ts'
 import { sqlite } from './sqlite/dialect.ts'
 
-/** A new engine is a line here. */
 const dialects: readonly Dialect[] = [sqlite, postgres]
 
 /** How DATABASE_URL can name a database, in words. */
@@ -25,7 +15,7 @@ const dialectOf = (url: string) => dialects.find(({ acceptsUrl }) => acceptsUrl(
 
 export const isDatabaseUrl = (text: string) => dialectOf(text) !== undefined
 
-/** Whether one may lead past a pooler to what the other names. */
+/** Whether one URL may lead past a pooler to the database that the other names. */
 export function isDirectUrl(text: string, of: string): boolean {
   const dialect = dialectOf(text)
   return dialect?.supportsPooler === true && dialect === dialectOf(of)
@@ -37,87 +27,64 @@ export const directUrlFormats = dialects
   .map(({ urlFormat }) => urlFormat)
   .join(', or ')
 
-/** What may be said of work with the database. */
 export type WorkOptions = Readonly<{
-  /** It can take long: searches, and pages that are reached by passing many apps. Only so much of that is done at once. */
+  /** May take long: searches, and pages far behind the first. Fewer of these run at once. */
   isExpensive?: boolean
-  /** Aborted when nobody waits for it any more: what has not begun then does not. */
+  /** Aborted when the caller has gone: work that is still queued then never starts. */
   signal?: AbortSignal | undefined
 }>
 
-/**
- * A read that is a `select` of one row at most, and nothing else: what is asked for by the same statement in one turn of the
- * event loop goes to the database together, as nobody's in particular.
- */
-type BatchedRead = Readonly<{ isBatched: true }>
-
-/** The ways in throw `unavailable` where the database cannot be reached or is overloaded. */
+/** Methods throw `unavailable` if the database cannot be reached or is overloaded. */
 export type Database = Readonly<{
-  /** For one statement, which sees one moment of the data. Cannot write. */
-  read: <T>(work: (connection: Connection) => Promise<T>, options?: WorkOptions | BatchedRead) => Promise<T>
-  /** For several statements that must agree: all see the same moment. Cannot write. */
+  /** Runs work of one statement, which sees one moment. Cannot write. */
+  read: <T>(work: (connection: Connection) => Promise<T>, options?: WorkOptions) => Promise<T>
+  /** Runs work whose statements all see the same moment. Cannot write. */
   snapshot: <T>(work: (connection: Connection) => Promise<T>, options?: WorkOptions) => Promise<T>
   /**
-   * One transaction: all of the work happens or none. When it resolves, it survives a crash. An engine may have the work run
-   * again from its beginning, so it has no effects but through its connection. What it reads in order to change it, it locks
-   * (`lock`): another transaction may be at the same.
+   * Runs work in a transaction that survives a crash once this resolves. The work may run several times, so it must have no
+   * effects outside its connection. It locks the rows that it reads in order to change them.
    */
-  write: <T>(work: (connection: Connection) => Promise<T>, options?: Omit<WorkOptions, 'isExpensive'>) => Promise<T>
-  /** Whether it may have such work run again, so that what the work needs for it has to be kept. */
+  write: <T>(work: (connection: Connection) => Promise<T>, options?: Pick<WorkOptions, 'signal'>) => Promise<T>
+  /** Whether `write` may run its work several times. */
   retriesTransactions: boolean
   /** Brings the schema up to date; returns the names of the migrations it ran. */
   migrate: () => Promise<string[]>
-  /** How the schema compares with this program's. Rejects where the database cannot be read. */
+  /** How the schema compares with this program's. Rejects if the database cannot be read. */
   schemaAge: () => Promise<SchemaAge>
-  /** Why it cannot be worked with now, as "is damaged"; undefined where nothing is known against it. Waits for no statement. */
+  /** Why the database cannot be used now, such as "is damaged"; undefined if no reason is known. Waits for no statement. */
   checkHealth: () => Promise<string | undefined>
-  /** Runs the seeds of a folder, each in a transaction. */
+  /** Runs the seeds of a directory, each in a transaction. */
   seed: (directory: string) => Promise<void>
-  /** A time: whatever was written before it is there for all who read from now on. The clocks of others may differ. */
+  /** A time before which all writes are visible to every reader. Other machines' clocks may differ. */
   committedBefore: () => Promise<Date>
-  /** What version the data has: another text after every commit, by whatever process. */
+  /** A text that changes with every commit of any process and never comes again. */
   dataVersion: () => Promise<string>
-  /**
-   * Writes the database as it is now into a new file while others go on writing, and checks what it wrote: a database
-   * complete in itself. Where it throws, what it left under that name is the caller's to remove.
-   */
+  /** Writes a snapshot into a new file and verifies it. If it throws, the caller removes the file. */
   copyTo: (file: string) => Promise<{ apps: number }>
-  /**
-   * Gives work a database that begins as this one is now. Others go on writing to this one; nobody sees what is done in the
-   * other, and nothing of it remains.
-   */
+  /** Runs work on a copy of the database that nobody else sees and that is discarded. */
   dryRun: <T>(work: (database: Database) => Promise<T>) => Promise<T>
   usage: () => Usage
-  /** For between turns in which much is written: what a commit would else have to wait for. */
+  /** To be called between large transactions: moves the write-ahead log into the database, so that no commit has to. */
   checkpoint: () => Promise<void>
-  /** For after much was written. */
+  /** To be called after many writes. */
   optimize: () => Promise<void>
-  /** Keeps reading quick, by a process of its own where that takes long. For a server to call from time to time. */
+  /** Keeps reads fast; to be called regularly. Uses a process of its own for long work. */
   maintain: (signal?: AbortSignal) => Promise<void>
   close: () => Promise<void>
 }>
 
-/** How busy a database is. */
 export type Usage = Readonly<{
   pools: readonly Readonly<{ name: string; used: number; idle: number; waiting: number }>[]
-  /** Transactions that were written since it was opened. */
+  /** Transactions committed since the database was opened. */
   writes: number
-  /** How much was sent away since then, by bulkhead: too much waited, or it waited too long. */
+  /** Operations rejected since then, by bulkhead: its queue was full, or they waited too long. */
   shed: Readonly<Record<string, number>>
 }>
 
-export type SchemaAge = 'older' | 'current' | 'newer'
-
-/** A file of migrations/. Unlike knex's own, it is given what each engine does in words of its own. */
-type Migration = { up: (sql: Knex, schema: SchemaHelpers) => Promise<void>; down: () => Promise<void> }
-
-/** A file of a folder of seeds. */
-type Seed = { seed: (connection: Connection) => Promise<void> }
-
-/** Takes an address that `isDatabaseUrl` lets through. Touches nothing: the first read or write does. */
+/** Opens a database whose URL `isDatabaseUrl` accepts. Connects when the first statement runs. */
 export const openDatabase = (url: string, options?: ServerOptions): Database => databaseFor(openEngine(url, options))
 
-/** What is beneath a database, for work on two of them. Touches nothing, either. */
+/** The same for code that works below `Database`. */
 export function openEngine(url: string, options?: ServerOptions): Engine {
   const dialect = dialectOf(url)
   if (!dialect) throw new Error('no engine has such an address')
@@ -125,8 +92,8 @@ export function openEngine(url: string, options?: ServerOptions): Engine {
 }
 
 /**
- * How much may wait, and how long. What is cheap waits only while very much comes at once. Of what is dear much may wait,
- * but not for long: who is sent away at once comes back at once. Docs: docs/operating.md, decision 19.
+ * Cheap work queues only in bursts. Much expensive work may queue, but not for long: callers that are rejected at once retry
+ * at once. Docs: docs/operating.md, decision 19.
  */
 const queueLimits = {
   cheap: { queueLimit: 2000, queueTimeout: 2000 },
@@ -134,20 +101,22 @@ const queueLimits = {
   write: { queueLimit: 500, queueTimeout: 5000 },
 }
 
+/** Attempts of a transaction that conflicts with others. */
+const maxAttempts = 10
+
+/** For engines in which each statement of a transaction would otherwise see its own moment. */
+const snapshotMode: Knex.TransactionConfig = { isolationLevel: 'repeatable read', readOnly: true }
+
 export function databaseFor(engine: Engine): Database {
   const { name, reader, writer, connectionOf } = engine
   const cheap = new Bulkhead({ ...queueLimits.cheap, concurrency: engine.concurrency.cheap })
   const expensive = new Bulkhead({ ...queueLimits.expensive, concurrency: engine.concurrency.expensive })
   const writing = new Bulkhead({ ...queueLimits.write, concurrency: engine.concurrency.write })
+  const readConnection = connectionOf(reader)
+  let writes = 0
 
   const runRead = <T>(work: () => Promise<T>, { isExpensive = false, signal }: WorkOptions = {}) =>
     (isExpensive ? expensive : cheap).run(work, signal).catch(rethrowUnavailable)
-
-  const readConnection = connectionOf(reader)
-  const batchedConnection = {
-    ...readConnection,
-    select: batchSelect((...args) => runRead(() => readConnection.select(...args))),
-  }
 
   function rethrowUnavailable(error: unknown): never {
     if (!engine.isUnavailable(error)) throw error
@@ -160,13 +129,15 @@ export function databaseFor(engine: Engine): Database {
     throw reason ? new ServiceError('unavailable', `the database cannot be copied: ${reason}`) : error
   }
 
-  let writes = 0
+  function rethrowMigrationError(error: unknown): never {
+    const reason = error instanceof OperatorError ? error.message : engine.describeError(error)
+    throw reason ? new OperatorError(`the database ${name} cannot be migrated: ${reason}`) : error
+  }
 
   async function transaction<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
     for (let attempts = 1; ; attempts++) {
       try {
         const result = await writer.transaction((sql) => work(connectionOf(sql)))
-        engine.assertInPlace()
         writes++
         return result
       } catch (error) {
@@ -176,47 +147,24 @@ export function databaseFor(engine: Engine): Database {
   }
 
   return {
-    read: (work, options = {}) =>
-      'isBatched' in options ? work(batchedConnection) : runRead(() => work(readConnection), options),
+    read: (work, options) => runRead(() => work(readConnection), options),
     snapshot: (work, options) =>
-      runRead(() => reader.transaction((sql) => work(connectionOf(sql)), engine.snapshot), options),
+      runRead(() => reader.transaction((sql) => work(connectionOf(sql)), snapshotMode), options),
     write: (work, { signal } = {}) => writing.run(() => transaction(work), signal).catch(rethrowUnavailable),
     retriesTransactions: engine.isConflict !== undefined,
-
-    async migrate() {
-      try {
-        await engine.prepareStorage()
-        return await engine.migration(async (sql) => {
-          if ((await readSchemaAge(sql)) === 'newer') throw new OperatorError(schemaMessages.newer)
-          await releaseMigrationsLock(sql)
-          const [, names] = await sql.migrate.latest({ migrationSource: migrationsIn(engine) })
-          return names
-        })
-      } catch (error) {
-        const reason = error instanceof OperatorError ? error.message : engine.describeError(error)
-        throw reason ? new OperatorError(`the database ${name} cannot be migrated: ${reason}`) : error
-      }
-    },
-
+    migrate: () => migrate(engine).catch(rethrowMigrationError),
     schemaAge: () => cheap.run(() => readSchemaAge(reader)),
     checkHealth: engine.checkHealth,
-
-    async seed(directory) {
-      await writer.seed.run({ seedSource: seedsIn(directory, connectionOf) })
-    },
-
+    seed: (directory) => runSeeds(engine, directory),
     committedBefore: () => engine.committedBefore().catch(rethrowUnavailable),
     dataVersion: () => engine.dataVersion().catch(rethrowUnavailable),
-
     copyTo: (file) => engine.copyTo(file, inspectCopy).catch(rethrowCopyError),
     dryRun: (work) => engine.dryRun((copy) => work(databaseFor(copy))).catch(rethrowCopyError),
-
     usage: () => ({
       pools: [poolUsage('reader', reader, [cheap, expensive]), poolUsage('writer', writer, [writing])],
       writes,
       shed: { cheap: cheap.rejected, dear: expensive.rejected, write: writing.rejected },
     }),
-
     checkpoint: () => engine.checkpoint().catch(rethrowUnavailable),
     optimize: () => engine.optimize().catch(rethrowUnavailable),
     maintain: (signal) => engine.maintain(signal).catch(rethrowUnavailable),
@@ -224,52 +172,11 @@ export function databaseFor(engine: Engine): Database {
   }
 }
 
-/** knex's own pool is tarn's. What waits does so in the bulkheads before it, but for what is not of the bulkheads. */
+/** knex's pool is tarn's. Most work queues in the bulkheads before it. */
 function poolUsage(name: string, { client }: Knex, bulkheads: Bulkhead[]) {
   const pool: { numUsed: () => number; numFree: () => number; numPendingAcquires: () => number } = client.pool
   const waiting = bulkheads.reduce((sum, bulkhead) => sum + bulkhead.queued, pool.numPendingAcquires())
   return { name, used: pool.numUsed(), idle: pool.numFree(), waiting }
-}
-
-/** How often work that loses against other transactions is begun, before its caller is told to try again. */
-const maxAttempts = 10
-
-const migrationsDirectory = `${import.meta.dirname}/migrations`
-
-/** The name of the schema that this program needs. */
-export const newestMigration = async (): Promise<string> =>
-  (await readdir(migrationsDirectory)).toSorted().at(-1)?.replace(/\.ts$/, '') ?? ''
-
-/** Names hold the file's ending, as the databases that are there know them. */
-const migrationsIn = ({ schema }: Engine): Knex.MigrationSource<string> => ({
-  getMigrations: async () => (await readdir(migrationsDirectory)).toSorted(),
-  getMigrationName: (name) => name,
-  async getMigration(name) {
-    const { up, down }: Migration = await import(join(migrationsDirectory, name))
-    return { up: (sql) => up(sql, schema), down }
-  },
-})
-
-const seedsIn = (directory: string, connectionOf: Engine['connectionOf']): Knex.SeedSource<string> => ({
-  getSeeds: async () => (await readdir(directory)).filter((name) => name.endsWith('.ts')).toSorted(),
-  async getSeed(name) {
-    const { seed }: Seed = await import(join(directory, name))
-    return { seed: (writer) => writer.transaction((sql) => seed(connectionOf(sql))) }
-  },
-})
-
-/** knex's own, which outlives a process that is killed. Here it guards nothing. */
-async function releaseMigrationsLock(sql: Knex) {
-  if (!(await sql.schema.hasTable('knex_migrations_lock'))) return
-  await sql('knex_migrations_lock').where({ is_locked: 1 }).update({ is_locked: 0 })
-}
-
-export async function readSchemaAge(sql: Knex): Promise<SchemaAge> {
-  if (!(await sql.schema.hasTable('knex_migrations'))) return 'older'
-  const completed = new Set<string>(await sql('knex_migrations').pluck('name'))
-  const known = new Set(await readdir(migrationsDirectory))
-  if (!completed.isSubsetOf(known)) return 'newer'
-  return known.isSubsetOf(completed) ? 'current' : 'older'
 }
 
 async function inspectCopy(copy: Knex): Promise<{ apps: number }> {
@@ -280,11 +187,11 @@ async function inspectCopy(copy: Knex): Promise<{ apps: number }> {
   return { apps: Number(counted?.apps) }
 }
 
-/** The database as a running service needs it: there already, and migrated. Throws `unavailable` with what to do. */
+/** Opens a database that must exist and be migrated. Throws `unavailable` with what to do. */
 export const openMigratedDatabase = (url: string, options?: ServerOptions): Promise<Database> =>
   openMigrated(openEngine(url, options))
 
-/** The same of an engine, which it closes where it throws. */
+/** The same for an engine, which it closes if it throws. */
 export async function openMigrated(engine: Engine): Promise<Database> {
   const database = databaseFor(engine)
   try {
@@ -297,21 +204,16 @@ export async function openMigrated(engine: Engine): Promise<Database> {
   }
 }
 
-/** Throws `unavailable` where something is known against a database before it is touched. */
+/** Throws `unavailable` if the database cannot be opened. */
 export async function assertCanOpen(engine: Engine) {
-  const openError = await engine.findOpenError()
-  if (openError !== undefined) throw openFailure(engine, openError)
+  throwIfUnusable(engine, await engine.findOpenError())
 }
 
-/** The same where its schema is not this program's, or could not be read. */
+/** Throws `unavailable` if the schema is not this program's, or could not be read. */
 export function assertSchemaCurrent(engine: Engine, age: SchemaAge | undefined) {
-  if (age !== 'current') throw openFailure(engine, age === undefined ? engine.unreadableMessage : schemaMessages[age])
+  throwIfUnusable(engine, age === undefined ? 'cannot be read' : schemaErrors[age])
 }
 
-const openFailure = ({ name }: Engine, openError: string) =>
-  new ServiceError('unavailable', `the database ${name} ${openError}`)
-
-const schemaMessages = {
-  older: notMigrated,
-  newer: 'was migrated by a newer version of this program; run that one',
+function throwIfUnusable({ name }: Engine, reason: string | undefined) {
+  if (reason !== undefined) throw new ServiceError('unavailable', `the database ${name} ${reason}`)
 }

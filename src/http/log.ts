@@ -16,7 +16,12 @@ const secretPattern = /(?:[0-9A-Za-z]|%[0-9A-Fa-f]{2}){20,}/g
 const minSecretLength = 20
 
 /** The same where ids may stand, which are shorter, or of small letters alone. */
-const wholeSecretPattern = /(?=[0-9a-z]*[A-Z])(?=[0-9A-Z]*[a-z])[0-9A-Za-z]{40}/
+const wholeSecretPattern = /[0-9A-Za-z]{40,}/g
+
+const hasBothCases = (text: string) => /[A-Z]/.test(text) && /[a-z]/.test(text)
+
+/** Characters of a URL in the log: the longest valid search has 1,200. */
+const maxUrlLength = 2048
 
 /** Characters: `apps_` and an id alone are no secret. */
 const maxPrefixLength = keyPrefix('x'.repeat(12)).length + 1
@@ -32,12 +37,12 @@ export function redact(text: string): string {
   })
 }
 
-/** The same of an address, which callers write as they like. */
+/** The same of the beginning of a URL. */
 function redactUrl(url: string): string {
   // Nothing in it is as long as a secret that somebody could use.
   if (url.length < minSecretLength) return url
-  return redact(url).replace(secretPattern, (found) =>
-    /[A-Z].*[a-z]|[a-z].*[A-Z]/.test(percentDecode(found)) ? '[redacted]' : found,
+  return redact(url.slice(0, maxUrlLength)).replace(secretPattern, (found) =>
+    hasBothCases(percentDecode(found)) ? '[redacted]' : found,
   )
 }
 
@@ -135,9 +140,9 @@ function serializeError(error: Error) {
 
 /** `X-Request-Id`: the caller's own where it is sane, else a new one. One may be a key, by mistake, without its beginning. */
 export const requestId = (sent: string | string[] | undefined): string =>
-  typeof sent === 'string' && /^[A-Za-z0-9._-]{1,128}$/.test(sent) && !wholeSecretPattern.test(sent)
-    ? sent
-    : randomUUID()
+  typeof sent === 'string' && /^[A-Za-z0-9._-]{1,128}$/.test(sent) && !containsSecret(sent) ? sent : randomUUID()
+
+const containsSecret = (id: string) => id.match(wholeSecretPattern)?.some(hasBothCases) ?? false
 
 /** What is told of a request when it is answered, besides what its answer shows. */
 export type RequestLogContext = {

@@ -43,7 +43,7 @@ function hasSymbol(run: string): boolean {
 /** What Unicode calls RGI_Emoji, and the same without its selectors: that property itself takes thirty times as long. */
 const pictograph = '[\\p{Emoji}--[\\p{ASCII}\\p{EMod}\\p{RI}©®™]][\\uFE0E\\uFE0F\\p{EMod}\\u{E0020}-\\u{E007F}]*'
 const emoji = new RegExp(`(\\p{RI}{2}|[0-9#*]\\uFE0F?\\u20E3|${pictograph}(?:\\u200D${pictograph})*)`, 'v')
-const selectors = /[\uFE0E\uFE0F\p{EMod}]/gu
+const selectors = /[\uFE0E\uFE0F\p{Emoji_Modifier}]/gu
 
 /**
  * Marks that are left out in ordinary writing: Latin, Greek and Cyrillic accents, Hebrew points, Arabic vowels and tatweel;
@@ -224,7 +224,7 @@ const foldedPieces = (text: string): Piece[] =>
 
 function joinedPiece(run: string): { words: string[] } {
   if (!hasSymbol(run)) return { words: [run] }
-  const bare = run.replace(/[+#]+$/, '')
+  const bare = run.replace(/(?<![+#])[+#]+$/, '')
   const words = bare.split(joiners)
   return { words: [...words.slice(0, -1), `${words.at(-1)}${run.slice(bare.length)}`] }
 }

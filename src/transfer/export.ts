@@ -76,8 +76,7 @@ async function* appIdPages({ sql }: Connection, since: string | undefined): Asyn
   }
 }
 
-async function readApps({ sql, jsonSubquery, parseJsonRows }: Connection, ids: number[]): Promise<ExportedApp[]> {
-  const reviews = jsonSubquery('reviews where app_id = apps.id', reviewColumns, 'order by id')
+async function readApps({ sql }: Connection, ids: number[]): Promise<ExportedApp[]> {
   const apps = await sql('apps')
     .join('developers', 'developers.id', 'apps.developer_id')
     .join('categories', 'categories.id', 'apps.category_id')
@@ -88,9 +87,15 @@ async function readApps({ sql, jsonSubquery, parseJsonRows }: Connection, ids: n
       'developers.name as developer_name',
       'categories.name as category_name',
       'categories.slug as category_slug',
-      sql.raw(`${reviews} as reviews`),
     )
-  return apps.map((app) => ({ ...app, reviews: parseJsonRows(app.reviews) }))
+  const reviews = Map.groupBy(
+    await sql('reviews')
+      .whereIn('app_id', ids)
+      .orderBy('id')
+      .select('app_id', ...reviewColumns),
+    ({ app_id }) => app_id,
+  )
+  return apps.map((app) => ({ ...app, reviews: (reviews.get(app.id) ?? []).map(({ app_id, ...review }) => review) }))
 }
 
 /** All that a line can say: what is not set is null. */

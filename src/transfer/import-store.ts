@@ -40,7 +40,7 @@ type Owners = Map<string, { id: number }>
 type ApplyOptions = { actor: Actor; onlyNew: boolean; now: string }
 
 export const importStore = (connection: Connection) => {
-  const { sql, allocateIds, prepareInsert, lock } = connection
+  const { sql, insertRows, lock } = connection
   const apps = appStore(connection)
   // Found before in this transaction, which keeps them as they are.
   const developers: Owners = new Map()
@@ -248,13 +248,11 @@ export const importStore = (connection: Connection) => {
     const owners = await findDevelopers(names)
     const added = names.filter((name) => !owners.has(name))
     if (added.length === 0) return owners
-    const ids = await allocateIds(
-      'developers',
-      added.map(() => undefined),
-    )
     const changed_at = new Date().toISOString()
-    const rows = added.map((name, index) => ({ id: ids[index] ?? 0, name, created_at: now, changed_at }))
-    await prepareInsert('developers', rows)()
+    const rows = await insertRows(
+      'developers',
+      added.map((name) => ({ name, created_at: now, changed_at })),
+    )
     for (const { name, id } of rows) owners.set(name, { id })
     return owners
   }
@@ -288,7 +286,7 @@ export const importStore = (connection: Connection) => {
     const slugs = (await uniqueSlugs(connection, foreignSlugs, given)).values()
     const reviews = plans.map(({ line }) => line.reviews ?? [])
     const reviewIds = await unusedReviewIds(reviews.flat())
-    await apps.insertAll(
+    const inserted = await apps.insertAll(
       'app import',
       plans.map((plan, index) => ({
         app: withId(
@@ -300,13 +298,12 @@ export const importStore = (connection: Connection) => {
         document: plan.document,
       })),
       actor,
-      (inserted) =>
-        prepareInsert(
-          'reviews',
-          inserted
-            .flatMap((app, index) => (reviews[index] ?? []).map((review) => ({ ...review, app_id: app.id })))
-            .map((review, index) => ({ ...review, id: reviewIds[index] })),
-        ),
+    )
+    await insertRows(
+      'reviews',
+      inserted
+        .flatMap((app, index) => (reviews[index] ?? []).map((review) => ({ ...review, app_id: app.id })))
+        .map((review, index) => ({ ...review, id: reviewIds[index] })),
     )
   }
 
@@ -330,10 +327,10 @@ export const importStore = (connection: Connection) => {
     if (line.reviews !== undefined && !hasSameReviews(line.reviews, reviews.get(existing.id) ?? [])) {
       await sql('reviews').where({ app_id: existing.id }).delete()
       const ids = await unusedReviewIds(line.reviews)
-      await prepareInsert(
+      await insertRows(
         'reviews',
         line.reviews.map((review, index) => ({ ...review, app_id: existing.id, id: ids[index] })),
-      )()
+      )
       // The app as others see it changes, even where no column of its own does.
       changes.updated_at ??= timestampAfter(existing.updated_at)
     }

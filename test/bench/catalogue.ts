@@ -103,14 +103,12 @@ async function addCategories(connection: Connection): Promise<number[]> {
 async function addApps(connection: Connection, made: App[]) {
   const { sql, search } = connection
   const apps = made.map(({ app }) => app)
-  await connection.prepareInsert('apps', apps)()
-  await connection.prepareInsert(
+  await connection.insertRows('apps', apps)
+  await connection.insertRows(
     'reviews',
     made.flatMap(({ reviews }) => reviews),
-  )()
-  await search.prepareUpsert(
-    made.map(({ app, document }) => ({ id: app.id, categoryId: app.category_id, ...document })),
-  )()
+  )
+  await search.index(made.map(({ app, document }) => ({ id: app.id, categoryId: app.category_id, ...document })))
   for (const [id, added] of Map.groupBy(apps, (app) => app.category_id)) {
     await sql('categories').where({ id }).increment('listed_apps', added.length)
   }

@@ -102,7 +102,7 @@ async function tokensOf(imported: string, filename: string) {
       await sql.raw('create table tokens_of_apps (id integer primary key, tokens text)')
       await sql.raw('create temporary table app_search (tokens text)')
       for await (const apps of listedApps(imported)) {
-        await search.prepareUpsert(apps)()
+        await search.index(apps)
         await sql.raw('insert into tokens_of_apps select rowid, tokens from temp.app_search')
         await sql.raw('delete from temp.app_search')
       }

@@ -104,7 +104,7 @@ describe('migration 0002', () => {
   test('counts the reviews that are there as the program does, and keeps an average that none tells of', async () => {
     const engine = openEngine(await emptyDatabaseUrl())
     onTestFinished(() => engine.close())
-    await engine.prepareStorage()
+    await engine.migrate(async () => {})
     const migrate = async (name: string) => {
       const { up } = await import(`../../src/db/migrations/${name}.ts`)
       await engine.writer.transaction((sql) => up(sql, engine.schema))

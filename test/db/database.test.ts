@@ -242,7 +242,8 @@ test('rows without an id are given one that no row with an id has, before or beh
     const rows = [row('A'), row('B', 3), row('C'), row('D', 5)]
     const idsByName = async ({ sql }: Connection) =>
       new Map((await sql('developers').where('id', '>', 2).select('id', 'name')).map(({ id, name }) => [name, id]))
-    await database.write(({ prepareInsert }) => prepareInsert('developers', rows)())
+    const inserted = await database.write(({ insertRows }) => insertRows('developers', rows))
+    expect(inserted.map(({ name, id }) => `${name} ${id}`)).toEqual(['A 6', 'B 3', 'C 7', 'D 5'])
     expect(await database.read(idsByName)).toEqual(
       new Map([
         ['A', 6],
@@ -251,20 +252,20 @@ test('rows without an id are given one that no row with an id has, before or beh
         ['D', 5],
       ]),
     )
-    expect(await database.write(({ allocateIds }) => allocateIds('developers', [undefined, 9, undefined]))).toEqual([
-      10, 9, 11,
-    ])
+    const more = [row('E'), row('F', 9), row('G')]
+    const ids = (await database.write(({ insertRows }) => insertRows('developers', more))).map(({ id }) => id)
+    expect(ids).toEqual([10, 9, 11])
   })
 })
 
 test('text is ordered by code point', async () => {
   const names = ['A', 'B', 'Z', 'a', 'é', '\u{FFFD}', '\u{1F600}']
   await withDatabase(async (database) => {
-    await database.write(({ prepareInsert }) =>
-      prepareInsert(
+    await database.write(({ insertRows }) =>
+      insertRows(
         'developers',
         names.toReversed().map((name) => ({ name, created_at: '', changed_at: '' })),
-      )(),
+      ),
     )
     expect(
       await database.read(({ sql }) => sql('developers').whereIn('name', names).orderBy('name').pluck('name')),

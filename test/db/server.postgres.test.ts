@@ -4,6 +4,7 @@ import { Client } from 'pg'
 import { describe, expect, inject, onTestFinished, test } from 'vitest'
 import { findApps } from '../../src/catalogue/app-list.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
+import type { ServerOptions } from '../../src/db/dialect.ts'
 import {
   addressAt,
   administer,
@@ -13,6 +14,7 @@ import {
   startPostgres,
   worldName,
 } from '../support/postgres.ts'
+import { startProxy } from '../support/proxy.ts'
 import { startService } from '../support/service.ts'
 
 /** On a server of the test's own, which holds the world: it ends as the test wants. */
@@ -22,8 +24,8 @@ async function startWorld() {
   return { ...server, databaseUrl: addressAt(server.address, worldName) }
 }
 
-function open(address: string): Database {
-  const database = openDatabase(address)
+function open(address: string, options?: ServerOptions): Database {
+  const database = openDatabase(address, options)
   onTestFinished(() => database.close())
   return database
 }
@@ -42,6 +44,12 @@ const succeeds = (work: Promise<unknown>) =>
     () => true,
     () => false,
   )
+
+/** The same, over a network that can hang. */
+async function startDistantWorld() {
+  const proxy = await startProxy(await startWorld())
+  return { ...proxy, databaseUrl: proxy.addressOf(worldName) }
+}
 
 /** Kills a backend, which ends all others, and returns when the server is back. */
 async function crash(databaseUrl: string) {
@@ -94,6 +102,48 @@ describe.skipIf(configuredServer !== undefined)('what befalls a server', () => {
     expect((await get('/apps?search=tide')).status).toBe(200)
   })
 
+  test('/readyz is 503 while the network to the server hangs; when it has healed, it is 200 by itself and writes work', async () => {
+    const { databaseUrl, hang, heal } = await startDistantWorld()
+    const { get, request, world } = await startService({ databaseUrl, cacheSize: 0 })
+    const update = () =>
+      request('PUT', `/apps/${world.apps.approved}`, { key: world.keys.ada, json: { name: 'Star Map' } })
+    expect([(await update()).status, (await get('/readyz')).status]).toEqual([200, 200])
+    hang()
+    expect((await get('/readyz')).status).toBe(503)
+    heal()
+    await expect.poll(async () => (await get('/readyz')).status).toBe(200)
+    expect((await update()).status).toBe(200)
+  })
+
+  const moments = ['BEGIN', 'a statement', 'COMMIT', 'the answer to COMMIT', 'ROLLBACK'] as const
+  test.for(moments)(
+    'a write whose network hangs at %s fails once, and the next has another connection',
+    async (moment) => {
+      const { databaseUrl, hang, heal } = await startDistantWorld()
+      // Of these connections one writes.
+      const database = open(databaseUrl, { pool: 3, writeTimeout: 400 })
+      await add(database, 'Eve')
+      const reach = (...reached: string[]) => {
+        if (reached.includes(moment)) hang(moment === 'the answer to COMMIT' ? 'answers' : 'everything')
+      }
+      let runs = 0
+      reach('BEGIN')
+      const write = database.write(async ({ sql }) => {
+        runs++
+        reach('a statement')
+        await sql('developers').insert({ name: 'Mallory', created_at: '', changed_at: '' })
+        reach('COMMIT', 'the answer to COMMIT', 'ROLLBACK')
+        if (moment === 'ROLLBACK') throw new Error('not this time')
+      })
+      await expect(write).rejects.toThrow(/temporarily unavailable/)
+      expect(runs).toBe(moment === 'BEGIN' ? 0 : 1)
+      heal()
+      await add(database, 'Fay')
+      const written = moment === 'the answer to COMMIT' ? ['Eve', 'Mallory', 'Fay'] : ['Eve', 'Fay']
+      expect((await namesIn(database)).slice(-written.length - 1)).toEqual(['Bob', ...written])
+    },
+  )
+
   test('after a crash, which has ids of transactions used again, nothing counts that was known before', async () => {
     const { databaseUrl } = await startWorld()
     const database = open(databaseUrl)
@@ -112,7 +162,7 @@ describe.skipIf(configuredServer !== undefined)('what befalls a server', () => {
         database.write(({ search }) =>
           round % 2 === 0
             ? search.remove([inject('world').apps.approved])
-            : search.prepareUpsert([{ id: inject('world').apps.approved, categoryId: 1, ...tide }])(),
+            : search.index([{ id: inject('world').apps.approved, categoryId: 1, ...tide }]),
         )
       await expect.poll(() => succeeds(turn())).toBe(true)
       expect(seen.has(await database.dataVersion())).toBe(false)

@@ -221,11 +221,18 @@ test.for<[target: string, told: string]>([
   [`/${'A1'.repeat(10)}`, `/${'A1'.repeat(10)}`],
   [`/${'a'.repeat(19)}%42`, '/[redacted]'],
   [`/${'a'.repeat(19)}%62`, `/${'a'.repeat(19)}%62`],
+  [`/${'a'.repeat(19)}%0AB`, '/[redacted]'],
   [`/${'a'.repeat(18)}-B`, `/${'a'.repeat(18)}-B`],
 ])('of the target %s the log has %s', async ([target, told]) => {
   const service = await startService()
   await service.get(target)
   expect(linesOf(service)[0].req.url).toBe(told)
+})
+
+test('of a long target the log has the first 2,048 characters', async () => {
+  const service = await startService()
+  await service.get(`/${'A'.repeat(10_000)}`)
+  expect(linesOf(service)[0].req.url).toBe(`/${'A'.repeat(2047)}`)
 })
 
 test.for<[sent: string | string[] | undefined, isKept: boolean]>([
@@ -245,6 +252,8 @@ test.for<[sent: string | string[] | undefined, isKept: boolean]>([
   [`${'A'.repeat(39)}b`, false],
   [`${'7'.repeat(20)}a${'7'.repeat(18)}B`, false],
   [`x-${'aB'.repeat(20)}-y`, false],
+  [`${'a'.repeat(40)}-${'B'.repeat(40)}`, true],
+  [`${'a'.repeat(40)}-${'aB'.repeat(20)}`, false],
   [`${'aB'.repeat(19)}c`, true],
 ])('as the id of a request %j is kept: %s', ([sent, isKept]) => {
   const id = requestId(sent)

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import type { Database } from '../../src/db/database.ts'
 import { startService } from '../support/service.ts'
 
@@ -53,4 +53,18 @@ test.for<[what: string, database: Partial<Database>, message: string]>([
   const service = await startService({ database: (database) => ({ ...database, ...ailing }) })
   const { status, body } = await service.get('/readyz')
   expect([status, body]).toEqual([503, { success: false, message, data: { code: 'unavailable' } }])
+})
+
+test('/readyz where the database hangs is 503 in time, whoever asks, and the database is asked once', async () => {
+  const { promise, resolve } = Promise.withResolvers<undefined>()
+  const checkHealth = vi.fn(() => promise)
+  const { get } = await startService({ database: (database) => ({ ...database, checkHealth }) })
+  const answers = await Promise.all([1, 2, 3].map(() => get('/readyz')))
+  answers.push(await get('/readyz'))
+  for (const { status, body } of answers) {
+    expect([status, body.message]).toEqual([503, 'The database does not answer.'])
+  }
+  expect(checkHealth).toHaveBeenCalledOnce()
+  resolve(undefined)
+  await expect.poll(async () => (await get('/readyz')).status).toBe(200)
 })

@@ -2,21 +2,30 @@ import { expect, inject } from 'vitest'
 import { newApp } from '../contract/valid-requests.ts'
 import { copyWorld } from '../support/database.ts'
 import { commandLine, serve } from '../support/process.ts'
-import type { Connect } from './clients/contract.ts'
+import { type Connect, connectClient, operations } from './clients/calls.ts'
 
-/** The life of an app, through a client and against a running server whose base address has a path. */
+/** The life of an app, through a client and against a running server whose base address has a path. Calls every operation. */
 export async function lifeCycle(connect: Connect) {
   const { keys, categories } = inject('world')
   const address = await copyWorld()
   const { port } = await serve(address, { BASE_URL: 'http://apps.test/catalogue' })
   const baseUrl = `http://127.0.0.1:${port}/catalogue`
-  const ada = await connect(baseUrl, keys.ada)
-  const anyone = await connect(baseUrl)
+  const called = new Set<string>()
+  const recording: Connect = async (...server) => {
+    const call = await connect(...server)
+    return (operation, args) => {
+      called.add(operation.operationId)
+      return call(operation, args)
+    }
+  }
+  const ada = await connectClient(recording, baseUrl, keys.ada)
+  const anyone = await connectClient(recording, baseUrl)
   const app = { ...newApp, category_id: categories.tools, short_description: 'Stars' }
 
-  // Created: pending, and its owner's alone.
-  const created = await ada.createApp(app)
+  // Created: pending, and visible only to its owner.
+  const created = await ada.createApp({ body: app })
   const { app_id, ...rest } = dataOf(created, 201)
+  const path = { id: app_id }
   expect(rest).toEqual({ slug: 'star-map', status: 'pending' })
   expect(created.headers.get('Location')).toBe(`http://apps.test/catalogue/apps/${app_id}`)
   const time = expect.stringMatching(/^\d{4}-\d{2}-\d{2}T[\d:.]{12}Z$/)
@@ -37,17 +46,17 @@ export async function lifeCycle(connect: Connect) {
     review_count: 0,
     reviews: [],
   }
-  expect(dataOf(await ada.getApp(app_id), 200)).toEqual({ app: pending })
-  expect(errorOf(await anyone.getApp(app_id), 404)).toEqual({ code: 'not_found' })
+  expect(dataOf(await ada.getApp({ path }), 200)).toEqual({ app: pending })
+  expect(errorOf(await anyone.getApp({ path }), 404)).toEqual({ code: 'not_found' })
 
-  // Approved: everyone's.
+  // Approved: visible to everyone.
   expect((await commandLine(address).run('moderation', 'approve', String(app_id))).code).toBe(0)
-  const read = await anyone.getApp(app_id)
+  const read = await anyone.getApp({ path })
   expect(dataOf(read, 200)).toEqual({ app: { ...pending, status: 'approved', approved_at: time } })
-  const listed = dataOf(await anyone.listApps({ sort: 'latest', page: 1, limit: 2 }), 200)
+  const listed = dataOf(await anyone.listApps({ query: { sort: 'latest', page: 1, limit: 2 } }), 200)
   expect(listed.apps.map(({ name }) => name)).toEqual(['Star Map', 'Bird Song'])
   expect(listed.pagination).toEqual({ current_page: 1, total_pages: 2, per_page: 2 })
-  const found = dataOf(await anyone.listApps({ search: 'sky stars', category: 'tools' }), 200)
+  const found = dataOf(await anyone.listApps({ query: { search: 'sky stars', category: 'tools' } }), 200)
   expect(found.apps).toEqual([
     {
       id: app_id,
@@ -61,35 +70,39 @@ export async function lifeCycle(connect: Connect) {
     },
   ])
 
-  // Updated, by who has read it as it is.
-  const etag = String((await ada.getApp(app_id)).headers.get('ETag'))
-  const updated = await ada.updateApp(app_id, { name: 'Planet Map', short_description: '' }, etag)
+  // Updated on condition that it has not changed.
+  const etag = String((await ada.getApp({ path })).headers.get('ETag'))
+  const header = { 'If-Match': etag }
+  const updated = await ada.updateApp({ path, header, body: { name: 'Planet Map', short_description: '' } })
   expect(dataOf(updated, 200).app).toMatchObject({ name: 'Planet Map', slug: 'star-map', status: 'approved' })
   expect(dataOf(updated, 200).app).not.toHaveProperty('short_description')
   expect(updated.headers.get('ETag')).not.toBe(etag)
-  expect(errorOf(await ada.updateApp(app_id, { name: 'Moon Map' }, etag), 412)).toEqual({ code: 'precondition_failed' })
+  const late = await ada.updateApp({ path, header, body: { name: 'Moon Map' } })
+  expect(errorOf(late, 412)).toEqual({ code: 'precondition_failed' })
 
-  // What goes wrong is said in data.
-  expect(errorOf(await anyone.getApp(999_999), 404)).toEqual({ code: 'not_found' })
-  expect(errorOf(await anyone.createApp(app), 401)).toEqual({ code: 'unauthorized' })
-  expect(errorOf(await ada.createApp({ ...app, name: '' }), 400)).toEqual({
+  // Errors are described in data.
+  expect(errorOf(await anyone.getApp({ path: { id: 999_999 } }), 404)).toEqual({ code: 'not_found' })
+  expect(errorOf(await anyone.createApp({ body: app }), 401)).toEqual({ code: 'unauthorized' })
+  expect(errorOf(await ada.createApp({ body: { ...app, name: '' } }), 400)).toEqual({
     code: 'invalid_request',
     errors: [{ in: 'body', field: '/name', message: 'must not be empty' }],
   })
-  expect(errorOf(await anyone.listApps({ limit: 101 }), 400)).toMatchObject({
+  expect(errorOf(await anyone.listApps({ query: { limit: 101 } }), 400)).toMatchObject({
     code: 'invalid_request',
     errors: [{ in: 'query', field: 'limit' }],
   })
-  expect(errorOf(await ada.createApp({ ...app, category_id: 999 }), 422)).toMatchObject({
+  expect(errorOf(await ada.createApp({ body: { ...app, category_id: 999 } }), 422)).toMatchObject({
     code: 'unknown_category',
     errors: [{ in: 'body', field: '/category_id' }],
     categories: [{ slug: 'empty' }, { slug: 'games' }, { slug: 'tools' }],
   })
 
-  // Deleted: gone for all.
-  expect(dataOf(await ada.deleteApp(app_id), 200)).toEqual({ app_id })
-  expect(errorOf(await ada.getApp(app_id), 404)).toEqual({ code: 'not_found' })
-  expect(errorOf(await ada.deleteApp(app_id), 404)).toEqual({ code: 'not_found' })
+  // Deleted: gone for everyone.
+  expect(dataOf(await ada.deleteApp({ path }), 200)).toEqual({ app_id })
+  expect(errorOf(await ada.getApp({ path }), 404)).toEqual({ code: 'not_found' })
+  expect(errorOf(await ada.deleteApp({ path }), 404)).toEqual({ code: 'not_found' })
+
+  expect([...called].toSorted()).toEqual(operations.map(({ operationId }) => operationId).toSorted())
 }
 
 type Envelope = { success: boolean; message: string; data: unknown }

@@ -5,11 +5,12 @@ import { join } from 'node:path'
 import { afterAll, beforeEach, inject } from 'vitest'
 
 /**
- * What StrykerJS does not do by itself: processes that tests start have the mistake too, and tell what they ran; and what is
- * run once is tried by the tests that run code of the same file, rather than by all tests there are, or by the first alone.
+ * Adds two things to StrykerJS. Processes that tests start have the mutant, too, and report their coverage. Code that runs
+ * once, such as a module's constants, counts as covered by each test that runs code of the same file; StrykerJS would try
+ * all tests, or only the first.
  *
- * The setup file of its runner stands before this one: it makes the namespace, and hands on what is found there when the file of
- * tests has ended (https://github.com/stryker-mutator/stryker-js/blob/master/packages/vitest-runner/src/stryker-setup.ts).
+ * StrykerJS's own setup file runs first. It makes the namespace, and reports its content at the end of each test file
+ * (https://github.com/stryker-mutator/stryker-js/blob/master/packages/vitest-runner/src/stryker-setup.ts).
  */
 
 type Hits = Record<string, number>
@@ -33,15 +34,15 @@ declare module 'vitest' {
 
 const isTrial = inject('mode') === 'mutant'
 
-// From the first module on, for all: the runner would wait until all modules are loaded.
+// Activate the mutant before any module is loaded. StrykerJS would wait until all are.
 if (isTrial) globalThis.__stryker__.activeMutant = inject('activeMutant')
 
 const folder = mkdtempSync(join(tmpdir(), 'apps-mutants-'))
 
-/** Which test started the process that writes there. */
+/** The id of the test that started a process, by the name of the file where the process writes its coverage. */
 const startedBy = new Map<string, string>()
 
-// All that starts a process without waiting for it comes by here.
+// Every function of node:child_process that starts a process asynchronously calls this.
 const { spawn } = ChildProcess.prototype as unknown as Spawner
 Object.assign(ChildProcess.prototype, {
   spawn(this: ChildProcess, options: SpawnOptions) {
@@ -58,19 +59,19 @@ Object.assign(ChildProcess.prototype, {
 type SpawnOptions = { envPairs: string[] }
 type Spawner = { spawn: (this: ChildProcess, options: SpawnOptions) => unknown }
 
-/** Where the tests' own process runs none of the code, it is not there yet. */
+/** StrykerJS makes it when instrumented code first runs, which may happen only in child processes. */
 function coverage() {
   globalThis.__stryker__.mutantCoverage ??= { static: {}, perTest: {} }
   return globalThis.__stryker__.mutantCoverage
 }
 
-// A test that looks at constants alone runs nothing, and sees what is made once.
+// A test that only reads constants covers nothing by itself, but must be tried for code that runs once.
 beforeEach(() => {
   const { currentTestId } = globalThis.__stryker__
   if (!isTrial && currentTestId !== undefined) coverage().perTest[currentTestId] ??= {}
 })
 
-// biome-ignore lint/correctness/noEmptyPattern: vitest asks for it
+// biome-ignore lint/correctness/noEmptyPattern: vitest requires it
 afterAll(({}, { file: { filepath } }) => {
   if (!isTrial) {
     addChildren(coverage().perTest)
@@ -89,8 +90,8 @@ function addChildren(perTest: Record<string, Hits>) {
 }
 
 /**
- * What ran once for all tests, while modules were loaded or in the first test that came by, as what is remembered does, goes to
- * each test that ran code of the same file, or whose own file imports it; of a file with nothing but such code, to all.
+ * Code that ran once, at import or in the first test that needed it, counts as covered by each test that ran code of the
+ * same file or whose test file imports it. If no test did, it counts as covered by all.
  */
 function spreadOnce(coverage: { static: Hits; perTest: Record<string, Hits> }, testFile: string) {
   const fileOf = mutantFiles()
@@ -115,7 +116,7 @@ function spreadOnce(coverage: { static: Hits; perTest: Record<string, Hits> }, t
   }
 }
 
-/** In which file of src/ each mistake is, as the code tells that it was put into. */
+/** The file of src/ of each mutant's id, read from the instrumented code. */
 function mutantFiles(): Map<string, string> {
   const files = readdirSync('src', { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'))
   return new Map(

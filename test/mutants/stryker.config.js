@@ -1,32 +1,30 @@
-/** What `make mutants` hands on: ROOM is a folder or a file of src/, or several, with commas between. */
+/** Set by `make mutants`: folders or files of src/, separated by commas. */
 const rooms = (process.env.ROOM || 'src').split(',')
 
 /** @type {import('@stryker-mutator/api/core').PartialStrykerOptions} */
 export default {
   mutate: rooms.map((room) => (room.endsWith('.ts') ? room : `${room}/**/*.ts`)),
   testRunner: 'vitest',
-  plugins: [
-    '@stryker-mutator/vitest-runner',
-    ...['no-such-pattern', 'survivors'].map((name) => import.meta.resolve(`./${name}.js`)),
-  ],
+  plugins: ['@stryker-mutator/vitest-runner', import.meta.resolve('./no-such-pattern.js')],
   ignorers: ['no-such-pattern'],
-  // As `make test` has it: tests send signals to themselves, and set what a thread cannot.
+  // Processes, as in `make test`: some tests send signals to themselves, which threads cannot.
   vitest: { configFile: 'test/mutants/vitest.config.ts', related: false, pool: 'forks' },
   coverageAnalysis: 'perTest',
-  // Nothing checks types here: Node and vitest strip them.
+  // Node and vitest strip types, so a mutant's types are never checked.
   disableTypeChecks: false,
-  // What was tried is tried again where its code or its tests have changed.
+  // Later runs repeat only mutants whose code or tests have changed.
   incremental: true,
   incrementalFile: `test/mutants/report/${rooms.join('+').replaceAll('/', '-')}.json`,
   tempDirName: '.mutants',
   cleanTempDir: 'always',
-  // A second one would be one too many for Biome.
+  // Biome refuses a second configuration in a copy of the project.
   ignorePatterns: ['biome.json'],
   concurrency: 2,
-  // On a busy machine a test takes longer than it did; what hangs is seen all the same.
+  // On a busy machine tests take longer than in the dry run; endless loops are still detected.
   timeoutMS: 15_000,
   timeoutFactor: 2,
   dryRunTimeoutMinutes: 30,
-  reporters: ['survivors', 'progress-append-only', 'html'],
+  reporters: ['clear-text', 'progress-append-only', 'html'],
+  clearTextReporter: { logTests: false, reportTests: false },
   htmlReporter: { fileName: `test/mutants/report/${rooms.join('+').replaceAll('/', '-')}.html` },
 }

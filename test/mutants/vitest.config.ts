@@ -2,22 +2,22 @@ import { statSync } from 'node:fs'
 import { configDefaults, defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
-// As in the suite's own.
+// As in the suite's own configuration.
 process.env.UV_THREADPOOL_SIZE = '8'
 
-/** Files and folders that TESTS names, with commas between. */
-const told = (process.env.TESTS || 'test').split(',')
+/** Files and folders in TESTS, separated by commas. */
+const named = (process.env.TESTS || 'test').split(',')
 
-/** In the order that they are named, and the small ones first: what is tried ends with the first test that sees the mistake. */
-class SoonestSeen extends BaseSequencer {
+/** In the order of TESTS, small files first: a mutant's run ends with the first test that fails. */
+class SmallestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]) {
-    const rank = ({ moduleId }: TestSpecification) => told.findIndex((name) => moduleId.includes(`/${name}`))
+    const rank = ({ moduleId }: TestSpecification) => named.findIndex((name) => moduleId.includes(`/${name}`))
     const size = ({ moduleId }: TestSpecification) => statSync(moduleId).size
     return files.toSorted((one, other) => rank(one) - rank(other) || size(one) - size(other))
   }
 }
 
-// Chance would decide whether they see a mistake, or how long they take.
+// Random tests must give the same result for a mutant in every run, and be short.
 process.env.FUZZ_RUNS ??= '200'
 process.env.MIRROR_SEED ??= '1'
 
@@ -27,11 +27,11 @@ export default defineConfig({
       {
         test: {
           name: 'sqlite',
-          include: told.map((name) => (name.endsWith('.ts') ? name : `${name}/**/*.test.ts`)),
+          include: named.map((name) => (name.endsWith('.ts') ? name : `${name}/**/*.test.ts`)),
           exclude: [
             ...configDefaults.exclude,
             'test/**/*.postgres.test.ts',
-            // They read the code, which looks another with all the mistakes in it.
+            // These read the source code, which is instrumented here.
             'test/documentation.test.ts',
             'test/rooms.test.ts',
           ],
@@ -41,8 +41,8 @@ export default defineConfig({
       },
     ],
     globalSetup: ['test/contract/coverage.ts'],
-    sequence: { sequencer: SoonestSeen },
-    // Shorter than in the suite's own: many a mistake has its tests wait for what never comes.
+    sequence: { sequencer: SmallestFirst },
+    // Shorter than in the suite: many mutants make their tests wait until the timeout.
     testTimeout: 30_000,
     hookTimeout: 30_000,
     expect: { poll: { timeout: 8_000 } },

@@ -78,9 +78,9 @@ async function indexedAndExpected(database: Database) {
     indexed = await indexedTokens(connection)
     const ids = new Set(listed.map(({ id }) => id))
     await search.remove([...indexed.keys()].filter((id) => !ids.has(id)))
-    await search.prepareUpsert(
+    await search.index(
       listed.map((app) => ({ id: app.id, categoryId: app.category_id, ...toSearchDocument(app, app.developer_name) })),
-    )()
+    )
     due = await indexedTokens(connection)
     throw undo
   })

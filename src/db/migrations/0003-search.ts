@@ -25,13 +25,13 @@ export async function up(sql: Knex, { createSearchIndex }: SchemaHelpers) {
         'apps.package_name',
         'developers.name as developer_name',
       )
-    await search.prepareUpsert(
+    await search.index(
       apps.map(({ id, category_id, developer_name, ...app }) => ({
         id,
         categoryId: category_id,
         ...toSearchDocument(app, developer_name),
       })),
-    )()
+    )
     last = apps.at(-1)?.id ?? last
     if (apps.length < batchSize) return
   }

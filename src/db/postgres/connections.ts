@@ -2,7 +2,7 @@ import { createRequire } from 'node:module'
 import knex, { type Knex } from 'knex'
 import pg from 'pg'
 import { measure } from '../../util/timing.ts'
-import { breaksConnection } from './errors.ts'
+import { breaksConnection, isQueryTimeout } from './errors.ts'
 import { numberConnection } from './snapshots.ts'
 import type { ServerUrl } from './url.ts'
 
@@ -12,6 +12,8 @@ export type DriverConnection = pg.Client & {
   processID?: number
   /** knex replaces a connection that has it. */
   __knex__disposed?: unknown
+  /** When it last answered, by `performance.now()`. */
+  lastAnswerAt: number
 }
 
 // knex publishes no types for the dialect's own module, nor for what it calls to run and to compile what it has built.
@@ -19,7 +21,7 @@ declare class KnexPgClient extends Knex.Client {
   _query(connection: DriverConnection, query: Query): Promise<Query>
   queryCompiler(builder: unknown, formatter?: unknown): LockCompiler
 }
-type Query = { sql: string; response?: { command?: string } }
+type Query = { sql: string; options?: { query_timeout: number }; response?: { command?: string } }
 type LockCompiler = { forUpdate: () => string; forNoKeyUpdate: () => string }
 const PgClient: typeof KnexPgClient = createRequire(import.meta.url)('knex/lib/dialects/postgres/index.js')
 
@@ -33,7 +35,7 @@ export const textType = 'text collate "C"'
  * How long what goes wrong may last. Milliseconds. Readers have no limit between statements: what an export has read may be
  * slow to be written.
  */
-const timeouts = { statement: 30_000, lock: 5000, idle: 60_000 }
+const timeouts = { statement: 20_000, lock: 5000, idle: 60_000 }
 
 /** A server may be gone without a word. Somewhat longer than the server itself waits. */
 const queryTimeout = timeouts.statement + 5000
@@ -46,14 +48,15 @@ const readerSettings = `set jit = off; set statement_timeout = ${timeouts.statem
 const writerSettings = 'set jit = off;'
 
 /** Set anew in each transaction: whatever the connection has from others, it writes, and is cut short by these alone. */
-const beginWriting = [
-  'begin isolation level read committed, read write',
-  'set local statement_timeout = 0',
-  `set local lock_timeout = ${timeouts.lock}`,
-  `set local idle_in_transaction_session_timeout = ${timeouts.idle}`,
-  // The least that there is, in KiB: some thirty apps wait to be put into the index of search, and are read by each search.
-  'set local gin_pending_list_limit = 64',
-].join('; ')
+const beginWriting = (writeTimeout: number) =>
+  [
+    'begin isolation level read committed, read write',
+    `set local statement_timeout = ${writeTimeout * 0.8}`,
+    `set local lock_timeout = ${timeouts.lock}`,
+    `set local idle_in_transaction_session_timeout = ${Math.min(timeouts.idle, writeTimeout)}`,
+    // The least that there is, in KiB: some thirty apps wait to be put into the index of search, and are read by each search.
+    'set local gin_pending_list_limit = 64',
+  ].join('; ')
 
 class PostgresClient extends PgClient {
   override async acquireConnection() {
@@ -61,15 +64,17 @@ class PostgresClient extends PgClient {
   }
 
   override async _query(connection: DriverConnection, query: Query): Promise<Query> {
-    try {
-      const done = await measure('sql', () => super._query(connection, query))
-      // What failed within the transaction was caught, and then all of it is rolled back without an error.
-      if (/^commit\b/i.test(query.sql) && done.response?.command !== 'COMMIT') throw new Error('nothing was committed')
-      return done
-    } catch (error) {
-      disposeIfBroken(connection, error)
-      throw error
-    }
+    // After 5 s knex would release the connection, though its transaction may not have ended.
+    if (query.sql === 'ROLLBACK') query.options = { query_timeout: 4000 }
+    const done = await runStatement(connection, () => super._query(connection, query))
+    // What failed within the transaction was caught, and then all of it is rolled back without an error.
+    if (/^commit\b/i.test(query.sql) && done.response?.command !== 'COMMIT') throw new Error('nothing was committed')
+    return done
+  }
+
+  override async validateConnection(connection: DriverConnection) {
+    if (connection.lastAnswerAt < silentSince) connection.connection.stream.destroy()
+    return connection.lastAnswerAt >= silentSince
   }
 
   /** No row is deleted and no key changed but by `update` itself: what refers to a row that is being changed may do so meanwhile. */
@@ -83,14 +88,31 @@ class PostgresClient extends PgClient {
   }
 }
 
-export function disposeIfBroken(connection: DriverConnection, error: unknown) {
-  if (breaksConnection(error)) connection.__knex__disposed ??= error
+/** When a statement was sent that was never answered. Connections that have not answered since may hang, too. */
+let silentSince = 0
+
+/** Runs a statement. A connection that breaks is replaced; one that does not answer in time is closed as well. */
+export async function runStatement<T>(connection: DriverConnection, run: () => Promise<T>): Promise<T> {
+  const sent = performance.now()
+  try {
+    const answer = await measure('sql', run)
+    connection.lastAnswerAt = performance.now()
+    return answer
+  } catch (error) {
+    if (breaksConnection(error)) connection.__knex__disposed ??= error
+    if (isQueryTimeout(error)) {
+      silentSince = Math.max(silentSince, sent)
+      connection.connection.stream.destroy()
+    }
+    throw error
+  }
 }
 
 const clientWith = (settings: string): typeof PostgresClient =>
   class extends PostgresClient {
     override async acquireRawConnection() {
       const connection: DriverConnection = await super.acquireRawConnection()
+      connection.lastAnswerAt = performance.now()
       try {
         await connection.query(`${settings} ${numberConnection(connection.processID)}`)
       } catch (error) {
@@ -101,13 +123,14 @@ const clientWith = (settings: string): typeof PostgresClient =>
     }
   }
 
-class WriterClient extends clientWith(writerSettings) {
-  override transaction(container: unknown, config: unknown, outer: unknown) {
-    const transaction = super.transaction(container, config, outer) as Knex.Transaction & InnerTransaction
-    transaction.begin = (connection) => this.query(connection, beginWriting)
-    return transaction
+const writerClient = (writeTimeout: number) =>
+  class extends clientWith(writerSettings) {
+    override transaction(container: unknown, config: unknown, outer: unknown) {
+      const transaction = super.transaction(container, config, outer) as Knex.Transaction & InnerTransaction
+      transaction.begin = (connection) => this.query(connection, beginWriting(writeTimeout))
+      return transaction
+    }
   }
-}
 
 /** int8 and numeric, which the driver gives as text. No number here is beyond those that JavaScript has. */
 const numericTypes = new Set<number>([20, 1700])
@@ -132,10 +155,10 @@ export const clientConfig = ({ connectionString, ssl, connectTimeout }: ServerUr
 /** Milliseconds after which a connection that nobody uses is closed. */
 const idleTimeout = 5 * 60_000
 
-const open = (url: ServerUrl, client: typeof Knex.Client, max: number, overrides: pg.ClientConfig = {}) =>
+const open = (url: ServerUrl, client: typeof Knex.Client, max: number, query_timeout: number) =>
   knex({
     client,
-    connection: { ...clientConfig(url), ...overrides } as Knex.PgConnectionConfig,
+    connection: { ...clientConfig(url), query_timeout } as Knex.PgConnectionConfig,
     // Bound values, which are callers' data, stay out of error messages and so out of the log.
     compileSqlOnError: false,
     acquireConnectionTimeout: url.connectTimeout,
@@ -146,6 +169,7 @@ const open = (url: ServerUrl, client: typeof Knex.Client, max: number, overrides
 
 const ignore = () => {}
 
-export const openWriter = (url: ServerUrl, max: number) => open(url, WriterClient, max)
-export const openReader = (url: ServerUrl, max: number) =>
-  open(url, clientWith(readerSettings), max, { query_timeout: queryTimeout })
+export const openWriter = (url: ServerUrl, max: number, writeTimeout: number) =>
+  open(url, writerClient(writeTimeout), max, writeTimeout)
+export const openReader = (url: ServerUrl, max: number, readTimeout = queryTimeout) =>
+  open(url, clientWith(readerSettings), max, readTimeout)

@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { clientConfig, type DriverConnection } from './connections.ts'
+import { clientConfig } from './connections.ts'
 import { breaksConnection } from './errors.ts'
 import { statementName } from './rows.ts'
 import { snapshotsAreReliable } from './snapshots.ts'
@@ -92,8 +92,8 @@ export function dataVersionReader(direct: DedicatedConnection, usual: DedicatedC
       ),
       direct === usual ? undefined : usual.query<{ place: string }>(`select ${serverIdentity} as place`),
     ])
-    // A pooler tells a process of its own.
-    const { processID }: DriverConnection = client
+    // A pooler tells a process of its own. The driver's types lack it.
+    const { processID }: pg.Client & { processID?: number } = client
     return {
       number,
       row,

@@ -1,23 +1,11 @@
 import { OperatorError } from '../../contract/errors.ts'
-import { type Dialect, defaultPoolSize, type Engine, notMigrated } from '../dialect.ts'
-import { bulkLoad } from './bulk-load.ts'
+import { type Dialect, defaultPoolSize, type Engine, notMigrated, type ServerOptions } from '../dialect.ts'
 import { committedBefore } from './committed-before.ts'
 import { applicationName, openReader, openWriter } from './connections.ts'
 import { dataVersionReader, dedicatedConnection } from './data-version.ts'
 import { copyToTemporaryTables } from './dry-run.ts'
 import { describeError, isConflict, isUnavailable } from './errors.ts'
-import {
-  advanceIdsTo,
-  allocateIds,
-  jsonSubquery,
-  lastId,
-  lock,
-  mapUniqueViolation,
-  parseJsonRows,
-  prepareInsert,
-  rawJsonRows,
-  select,
-} from './rows.ts'
+import { advanceIdsTo, insertRows, jsonRows, lastId, lock, mapUniqueViolation, select } from './rows.ts'
 import { schema } from './schema.ts'
 import { createSearchCache, searchIndex } from './search.ts'
 import { assertDirectConnection } from './snapshots.ts'
@@ -28,8 +16,7 @@ export const postgres: Dialect = {
   urlFormat: 'postgres://USER:PASSWORD@HOST:PORT/DATABASE',
   acceptsUrl: (url) => parseServerUrl(url) !== undefined,
   supportsPooler: true,
-  open: (url, { pool = defaultPoolSize, direct } = {}) =>
-    openServer(parseAcceptedUrl(url), pool, direct === undefined ? undefined : parseAcceptedUrl(direct)),
+  open: (url, options = {}) => openServer(parseAcceptedUrl(url), options),
 }
 
 function parseAcceptedUrl(text: string): ServerUrl {
@@ -50,13 +37,18 @@ const migrationLockId = 7_203_948_116
 
 const minVersion = 140_000
 
-function openServer(url: ServerUrl, pool: number, direct: ServerUrl | undefined): Engine {
+/** Milliseconds for a statement of a long-running command, which may build an index or copy a table. */
+const longTimeout = 3_600_000
+
+function openServer(url: ServerUrl, options: ServerOptions): Engine {
+  const { pool = defaultPoolSize, writeTimeout = longTimeout } = options
+  const direct = options.direct === undefined ? undefined : parseAcceptedUrl(options.direct)
   const concurrency = shareConnections(pool)
-  const writer = openWriter(url, concurrency.write)
+  const writer = openWriter(url, concurrency.write, writeTimeout)
   const reader = openReader(url, concurrency.cheap + concurrency.expensive)
   const connection = dedicatedConnection(url)
   // Past a pooler, if one is known of.
-  const directWriter = direct ? openWriter(direct, 1) : writer
+  const directWriter = direct ? openWriter(direct, 1, writeTimeout) : writer
   const directConnection = direct ? dedicatedConnection(direct) : connection
   const versionReader = dataVersionReader(directConnection, connection)
   const searchCache = createSearchCache()
@@ -87,14 +79,10 @@ function openServer(url: ServerUrl, pool: number, direct: ServerUrl | undefined)
   const engine: Engine = {
     name: url.name,
     findOpenError,
-    unreadableMessage: 'cannot be read',
-    async prepareStorage() {
-      const found = await findOpenError()
-      if (found !== undefined && found !== notMigrated) throw new OperatorError(`it ${found}`)
-    },
-    assertInPlace() {},
     async checkHealth() {
       try {
+        // Uses the writer pool, but does not wait behind queued writes.
+        await writer.raw('select 1').options({ query_timeout: url.connectTimeout })
         await connection.query('select 1')
       } catch (error) {
         if (isUnavailable(error)) return 'does not answer'
@@ -104,30 +92,28 @@ function openServer(url: ServerUrl, pool: number, direct: ServerUrl | undefined)
     },
 
     reader,
-    snapshot: { isolationLevel: 'repeatable read', readOnly: true },
     writer,
     concurrency,
     connectionOf: (sql) => ({
       sql,
       select: select(sql),
       search: searchIndex(sql, searchCache),
-      allocateIds: allocateIds(sql),
-      prepareInsert: prepareInsert(sql),
+      jsonRows,
+      insertRows: insertRows(sql),
       lastId: lastId(sql),
       advanceIdsTo: advanceIdsTo(sql),
-      bulkLoad: bulkLoad(sql),
-      jsonSubquery,
-      parseJsonRows,
-      rawJsonRows,
       lock: lock(sql),
       mapUniqueViolation: mapUniqueViolation(sql),
     }),
-    migration: (work) =>
-      directWriter.transaction(async (sql) => {
+    async migrate(work) {
+      const found = await findOpenError()
+      if (found !== undefined && found !== notMigrated) throw new OperatorError(`it ${found}`)
+      return directWriter.transaction(async (sql) => {
         await sql.raw('set local lock_timeout = 0')
         await sql.raw('select pg_advisory_xact_lock(?)', [migrationLockId])
         return work(sql)
-      }),
+      })
+    },
     schema,
 
     isUnavailable,
@@ -143,7 +129,7 @@ function openServer(url: ServerUrl, pool: number, direct: ServerUrl | undefined)
       )
     },
     async dryRun(work) {
-      const singleConnection = openReader(direct ?? url, 1)
+      const singleConnection = openReader(direct ?? url, 1, longTimeout)
       const close = () => singleConnection.destroy()
       try {
         await copyToTemporaryTables(singleConnection)

@@ -1,4 +1,4 @@
-/** Why there is nothing to be done with the database now, as "is a standby". */
+/** The database cannot be used now. The message follows "the database", such as "is a standby". */
 export class UnusableDatabase extends Error {
   override readonly name = 'UnusableDatabase'
 }
@@ -61,12 +61,15 @@ export const isStaleStatement = (error: unknown) =>
 const isStandbyError = (error: unknown) =>
   codeOf(error) === '0A000' && textOf(error, 'routine') === 'call_bool_check_hook'
 
+/** The driver's error where a statement was not answered in time. */
+export const isQueryTimeout = (error: unknown) => error instanceof Error && error.message === 'Query read timeout'
+
 /** Whether no answer to a statement will come on a connection any more. */
 export const breaksConnection = (error: unknown) => isBroken(error) || isStaleStatement(error)
 
 /** knex puts the statement before what the driver says. No value is in either. */
 export function describeError(error: unknown): string | undefined {
-  if (error instanceof UnusableDatabase) return `it ${error.message}`
+  if (error instanceof UnusableDatabase) return `the database ${error.message}`
   if (!(error instanceof Error)) return undefined
   const code = codeOf(error)
   if (code === '' && !isUnavailable(error)) return undefined

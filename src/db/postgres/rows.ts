@@ -1,9 +1,8 @@
 import { hash } from 'node:crypto'
 import type { Knex } from 'knex'
-import { SerializedJson } from '../../util/json.ts'
-import { measure } from '../../util/timing.ts'
+import { required } from '../../util/required.ts'
 import type { Connection } from '../dialect.ts'
-import { type DriverConnection, disposeIfBroken } from './connections.ts'
+import { type DriverConnection, runStatement } from './connections.ts'
 import { findViolatedColumn, isStaleStatement } from './errors.ts'
 
 /**
@@ -51,51 +50,37 @@ export const select =
 async function selectOnce<Row>(sql: Knex, statement: Prepared, values: (string | number | null)[]): Promise<Row[]> {
   const connection: DriverConnection = await sql.client.acquireConnection()
   try {
-    const { rows } = await measure('sql', () => connection.query({ ...statement, values }))
+    const { rows } = await runStatement(connection, () => connection.query({ ...statement, values }))
     // What a statement's rows are is for its caller to know.
     return rows as Row[]
-  } catch (error) {
-    disposeIfBroken(connection, error)
-    throw error
   } finally {
     sql.client.releaseConnection(connection)
   }
 }
 
 /** Rows go in as one JSON text, whose types are the table's: one statement, however many they are. */
-export const prepareInsert =
-  (sql: Knex): Connection['prepareInsert'] =>
-  (table, rows) => {
-    const columns = Object.keys(rows[0] ?? {}).filter((column) => column !== 'id')
+export const insertRows =
+  (sql: Knex): Connection['insertRows'] =>
+  async (table, rows) => {
+    if (rows.length === 0) return []
     const greatest = rows.reduce((most, { id = 0 }) => Math.max(most, id), 0)
-    const json = JSON.stringify(rows)
-    return async () => {
-      if (rows.length === 0) return
-      await advanceIdsTo(sql)(table, greatest)
-      await sql.raw(
-        `insert into ${table} (id, ${columns.join(', ')})
-         select coalesce(id, nextval('${table}_id_seq')), ${columns.join(', ')}
-         from json_populate_recordset(null::${table}, ?::json)`,
-        [json],
-      )
-    }
+    await advanceIdsTo(sql)(table, greatest)
+    const ids = await takeIds(sql, table, rows.filter(({ id }) => id === undefined).length)
+    const inserted = rows.map((row) => ({ ...row, id: row.id ?? required(ids.shift(), 'an id') }))
+    const columns = Object.keys(required(inserted[0], 'a row'))
+    await sql.raw(
+      `insert into ${table} (${columns.join(', ')})
+       select ${columns.join(', ')} from json_populate_recordset(null::${table}, ?::json)`,
+      [JSON.stringify(inserted)],
+    )
+    return inserted
   }
 
-export const allocateIds =
-  (sql: Knex): Connection['allocateIds'] =>
-  async (table, requested) => {
-    await advanceIdsTo(sql)(
-      table,
-      requested.reduce<number>((greatest, id = 0) => Math.max(greatest, id), 0),
-    )
-    const count = requested.filter((id) => id === undefined).length
-    if (count === 0) return requested.map((id) => id ?? 0)
-    const { rows } = await sql.raw(`select nextval('${table}_id_seq') as id from generate_series(1, ?::bigint)`, [
-      count,
-    ])
-    const given: number[] = rows.map(({ id }: { id: number }) => id)
-    return requested.map((id) => id ?? given.shift() ?? 0)
-  }
+async function takeIds(sql: Knex, table: string, count: number): Promise<number[]> {
+  if (count === 0) return []
+  const { rows } = await sql.raw(`select nextval('${table}_id_seq') as id from generate_series(1, ?::bigint)`, [count])
+  return rows.map(({ id }: { id: number }) => id)
+}
 
 /** Up to here ids that are passed over are taken one by one, which stops nobody. */
 const maxSkippedIds = 100_000
@@ -128,15 +113,10 @@ export const advanceIdsTo =
     }
   }
 
-export const jsonSubquery: Connection['jsonSubquery'] = (from, columns, order) => {
-  const object = Object.entries(columns).map(([name, expression]) => `'${name}', ${expression}`)
-  return `(select coalesce(json_agg(json_build_object(${object.join(', ')}) ${order}), '[]') from ${from})`
+export const jsonRows: Connection['jsonRows'] = (from, columns, orderBy) => {
+  const fields = columns.map((column) => `'${column}', ${column}`)
+  return `(select cast(coalesce(json_agg(json_build_object(${fields}) order by ${orderBy}), '[]') as text) from ${from})`
 }
-
-/** The driver has parsed it. */
-export const parseJsonRows: Connection['parseJsonRows'] = <Row>(column: unknown) => column as Row[]
-export const rawJsonRows: Connection['rawJsonRows'] = (column) =>
-  new SerializedJson(Buffer.from(JSON.stringify(column)))
 
 /** A statement that waits for a lock has of the locked row what is there then, but of those joined to it what was there before. */
 export const lock =

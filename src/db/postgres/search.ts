@@ -119,23 +119,21 @@ export const searchIndex = (sql: Knex, before: SearchCache): SearchIndex => {
   }
 
   return {
-    prepareUpsert(documents) {
-      const rows = JSON.stringify(documents.toSorted((a, b) => a.id - b.id).map(rowOf))
-      return async () => {
-        if (documents.length === 0) return
-        const areMany = documents.length > waiting
-        if (areMany) await sql.raw(`set local gin_pending_list_limit = '64MB'`)
-        await sql.raw(
-          `insert into app_search (app_id, name, text, package, tokens)
-           select app_id, name, text, package, array_to_tsvector(string_to_array(tokens, ' '))
-           from json_to_recordset(?::json) as document (app_id bigint, name text, text text, package text, tokens text)
-           on conflict (app_id) do update set
-             name = excluded.name, text = excluded.text, package = excluded.package, tokens = excluded.tokens,
-             spaces = excluded.spaces`,
-          [rows],
-        )
-        if (areMany) await sql.raw(`select gin_clean_pending_list(to_regclass('app_search_tokens'))`)
-      }
+    async index(documents) {
+      if (documents.length === 0) return
+      const rows = documents.toSorted((a, b) => a.id - b.id).map(rowOf)
+      const areMany = documents.length > waiting
+      if (areMany) await sql.raw(`set local gin_pending_list_limit = '64MB'`)
+      await sql.raw(
+        `insert into app_search (app_id, name, text, package, tokens)
+         select app_id, name, text, package, array_to_tsvector(string_to_array(tokens, ' '))
+         from json_to_recordset(?::json) as document (app_id bigint, name text, text text, package text, tokens text)
+         on conflict (app_id) do update set
+           name = excluded.name, text = excluded.text, package = excluded.package, tokens = excluded.tokens,
+           spaces = excluded.spaces`,
+        [JSON.stringify(rows)],
+      )
+      if (areMany) await sql.raw(`select gin_clean_pending_list(to_regclass('app_search_tokens'))`)
     },
 
     async remove(ids) {

@@ -6,7 +6,7 @@ import { OperatorError } from '../../contract/errors.ts'
 import { withPrivateDirectory } from '../../util/private-directory.ts'
 import type { Engine } from '../dialect.ts'
 import { listed } from '../tables.ts'
-import { openCopy, openExclusive } from './connections.ts'
+import { openCopy, openExclusive } from './client.ts'
 import { isUnavailable } from './errors.ts'
 
 /**

@@ -1,24 +1,15 @@
-import { access, constants, mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { dirname } from 'node:path'
 import { OperatorError } from '../../contract/errors.ts'
-import { type Dialect, type Engine, notMigrated } from '../dialect.ts'
-import { openReader, openWriter } from './connections.ts'
+import type { Dialect, Engine } from '../dialect.ts'
+import { openReader, openWriter, select } from './client.ts'
 import { copyTo, dryRun, withExclusiveLock } from './copy.ts'
 import { dataVersionReader } from './data-version.ts'
-import { databaseFile, inspectFile } from './database-file.ts'
-import { describeError, healthErrorOf, isBusy, isDamage, isUnavailable, UnusableDatabase } from './errors.ts'
-import {
-  advanceIdsTo,
-  allocateIds,
-  jsonSubquery,
-  lastId,
-  mapUniqueViolation,
-  parseJsonRows,
-  prepareInsert,
-  rawJsonRows,
-  select,
-} from './rows.ts'
+import { databaseFile } from './database-file.ts'
+import { describeError, healthErrorOf, isBusy, isUnavailable, UnusableDatabase } from './errors.ts'
+import { findOpenError, foreignDatabase, inspectFile } from './inspect-file.ts'
+import { advanceIdsTo, insertRows, jsonRows, lastId, mapUniqueViolation } from './rows.ts'
 import { schema } from './schema.ts'
 import { createSearchCache, searchIndex } from './search.ts'
 import { upkeepOf } from './upkeep.ts'
@@ -43,18 +34,14 @@ function pathFromUrl(url: string): string | undefined {
 export const concurrency = { cheap: 4, expensive: Math.max(1, Math.min(3, availableParallelism() - 1)), write: 1 }
 
 function openFile(filename: string): Engine {
-  const file = databaseFile(filename, async () => {
-    await closeAll().finally(() => {
-      for (const sql of [writer, reader, versionReader.sql]) sql.initialize()
-    })
-  })
+  const file = databaseFile(filename)
   const writer = openWriter(filename, file)
   const reader = openReader(filename, file, concurrency.cheap + concurrency.expensive)
   const versionReader = dataVersionReader(filename, file)
 
-  async function closeAll() {
+  async function close() {
     await Promise.all([reader.destroy(), versionReader.sql.destroy()])
-    // Whoever closes last writes the log back into the file, which none that only reads can.
+    // The last connection to close writes the log into the file, which a read-only one cannot.
     await writer.destroy()
   }
 
@@ -69,17 +56,6 @@ function openFile(filename: string): Engine {
   return {
     name: filename,
     findOpenError: () => findOpenError(filename),
-    unreadableMessage,
-    async prepareStorage() {
-      await mkdir(dirname(filename), { recursive: true })
-      // As SQLite would make it; connections never do.
-      await writeFile(filename, '', { flag: 'wx', mode: 0o644 }).catch((error: NodeJS.ErrnoException) => {
-        if (error.code !== 'EEXIST') throw error
-      })
-      if ((await inspectFile(filename)) === 'foreign') throw new OperatorError(`it ${foreignDatabase}`)
-      file.allowEmpty()
-    },
-    assertInPlace: file.assertInPlace,
     async checkHealth() {
       try {
         const known = await file.checkHealth()
@@ -95,26 +71,22 @@ function openFile(filename: string): Engine {
     },
 
     reader,
-    snapshot: {},
     writer,
     concurrency,
     connectionOf: (sql) => ({
       sql,
       select: select(sql),
       search: searchIndex(sql, searchCache),
-      allocateIds: allocateIds(sql),
-      prepareInsert: prepareInsert(sql),
+      jsonRows,
+      insertRows: insertRows(sql),
       lastId: lastId(sql),
       advanceIdsTo: advanceIdsTo(sql),
-      bulkLoad: (work) => work(),
-      jsonSubquery,
-      parseJsonRows,
-      rawJsonRows,
       // Whoever writes is alone at it.
       lock: async () => {},
       mapUniqueViolation,
     }),
-    async migration(work) {
+    async migrate(work) {
+      await createFile(filename)
       for (const begin = performance.now(); ; ) {
         try {
           return await writer.transaction(work)
@@ -138,39 +110,18 @@ function openFile(filename: string): Engine {
     checkpoint,
     optimize: checkpoint,
     maintain: upkeepOf(filename, reader),
-    async close() {
-      await file.whenClosed()
-      await closeAll()
-    },
+    close,
   }
 }
 
-/** Milliseconds for which another process's migrations are waited for: the index of a million apps takes minutes. */
+/** Creates the file if it is missing, as SQLite would. Throws an OperatorError if it is another program's. */
+async function createFile(filename: string) {
+  await mkdir(dirname(filename), { recursive: true })
+  await writeFile(filename, '', { flag: 'wx', mode: 0o644 }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EEXIST') throw error
+  })
+  if ((await inspectFile(filename)) === 'foreign') throw new OperatorError(`it ${foreignDatabase}`)
+}
+
+/** Milliseconds to wait for another process's migrations: the index of a million apps takes minutes. */
 const migrationTimeout = 30 * 60_000
-
-const unreadableMessage = 'is no file that SQLite can read as a database'
-const staleLogAdvice = 'where another file was put in its place, move that log away, and the one with -shm'
-const foreignDatabase = 'is a database of another program; DATABASE_URL has to name another file'
-
-async function findOpenError(filename: string): Promise<string | undefined> {
-  const can = (path: string, mode: number) =>
-    access(path, mode).then(
-      () => true,
-      (error: NodeJS.ErrnoException) => error.code,
-    )
-  const canWrite = await can(filename, constants.R_OK | constants.W_OK)
-  if (canWrite === 'ENOENT') return 'does not exist; npx apps-service migrate creates it'
-  if (canWrite !== true) return 'cannot be read and written'
-  const folder = dirname(filename)
-  if ((await can(folder, constants.W_OK | constants.X_OK)) !== true) {
-    return `cannot be used: ${folder} cannot be written to, and SQLite keeps the database's log there`
-  }
-  try {
-    return { own: undefined, empty: notMigrated, foreign: foreignDatabase }[await inspectFile(filename)]
-  } catch (error) {
-    if (isBusy(error)) return 'is in use by another process, which lets no other read it'
-    const log = `${filename}-wal`
-    const hasLog = isDamage(error) && (await can(log, constants.F_OK)) === true
-    return hasLog ? `${unreadableMessage}, with ${log} beside it; ${staleLogAdvice}` : unreadableMessage
-  }
-}

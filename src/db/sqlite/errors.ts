@@ -1,4 +1,4 @@
-/** Why there is nothing to be done with the file now, as "is gone". */
+/** The file cannot be used now. The message follows "the database", such as "is gone". */
 export class UnusableDatabase extends Error {
   override readonly name = 'UnusableDatabase'
 }
@@ -41,7 +41,7 @@ export function isUnavailable(error: unknown): boolean {
 
 export const describeError = (error: unknown): string | undefined =>
   error instanceof UnusableDatabase
-    ? `it ${error.message}`
+    ? `the database ${error.message}`
     : error instanceof Error
       ? /SQLITE_[A-Z]+: (.+)/.exec(error.message)?.[1]
       : undefined

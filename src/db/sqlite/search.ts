@@ -116,14 +116,15 @@ export const searchIndex = (sql: Knex, before: SearchCache): SearchIndex => {
   }
 
   return {
-    prepareUpsert(documents) {
-      const ids = documents.map(({ id }) => id)
+    async index(documents) {
+      if (documents.length === 0) return
       const rows = jsonArrayBytes(documents.map((document) => [document.id, tokensOf(document)]))
-      return async () => {
-        if (ids.length === 0) return
-        await insert(sql, 'app_search', rows)
-        await follow(sql, ids, rows)
-      }
+      await insert(sql, 'app_search', rows)
+      await follow(
+        sql,
+        documents.map(({ id }) => id),
+        rows,
+      )
     },
 
     async remove(ids) {

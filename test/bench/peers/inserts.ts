@@ -1,5 +1,5 @@
 import { DatabaseSync } from 'node:sqlite'
-import { pragmas } from '../../../src/db/sqlite/connections.ts'
+import { pragmas } from '../../../src/db/sqlite/client.ts'
 
 /**
  * The limit of what an import can reach: its rows, which stand ready in other databases, go by INSERT … SELECT into an empty one

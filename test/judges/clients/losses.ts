@@ -7,32 +7,47 @@ type Plain<T> = IsAny<T> extends true ? T : T extends object ? { [Key in keyof T
 type At<T, Key> = Key extends keyof T ? T[Key] : never
 type Join<Path extends string, Key> = Path extends '' ? Key & string : `${Path}.${Key & (string | number)}`
 
+/** Drops members whose type is never, and makes the others required. */
+export type DropNever<T> = {
+  [Key in keyof T as [NonNullable<T[Key]>] extends [never] ? never : Key]-?: NonNullable<T[Key]>
+}
+
 /**
- * The paths at which what a client gives is not what the contract says, to the letter: something missing or too much, an
- * `any` or `unknown`, a wider type, an optional value that is required. Never where nothing is lost.
+ * The paths at which a client's types differ from the contract: a member missing or added, an `any` or `unknown`, a wider
+ * type, an optional value that is required. Never if there is no difference.
  */
-export type Losses<Given, Said, Path extends string = ''> =
-  Identical<Plain<Given>, Plain<Said>> extends true
+export type Losses<Generated, Expected, Path extends string = ''> =
+  Identical<Plain<Generated>, Plain<Expected>> extends true
     ? never
-    : IsAny<Given> extends true
+    : IsAny<Generated> extends true
       ? Path
-      : [Given] extends [readonly unknown[]]
+      : [Generated] extends [readonly unknown[]]
         ? Path
-        : [Given, Said] extends [object, object]
+        : [Generated, Expected] extends [object, object]
           ? Deeper<
-              { [Key in keyof Given | keyof Said]: Losses<At<Given, Key>, At<Said, Key>, Join<Path, Key>> }[
-                | keyof Given
-                | keyof Said],
+              {
+                [Key in keyof Generated | keyof Expected]: Losses<
+                  At<Generated, Key>,
+                  At<Expected, Key>,
+                  Join<Path, Key>
+                >
+              }[keyof Generated | keyof Expected],
               Path
             >
           : Path
 
-/** Unions have no paths of their own, and differ as a whole. */
+/** Members of a union cannot be paired, so it differs as a whole. */
 type Deeper<Paths, Path> = [Paths] extends [never] ? Path : Paths
 
-type Call<Result> = (...args: never[]) => Promise<Result>
+/** The losses of all operations, without the operations' names: a generator loses the same in each. */
+export type AllLosses<Generated, Expected> = {
+  [Id in keyof Expected]: Losses<At<Generated, Id>, Expected[Id]>
+}[keyof Expected]
 
-/** The answers of a call whose result is one of several, told apart by status. */
+type AnyCall = (...args: never[]) => unknown
+type Call<Result> = (...args: never[]) => PromiseLike<Result>
+
+/** The answers of a call whose result is a union by status. */
 export type ByStatus<Function extends Call<{ status: number }>> = {
   answers: Bodies<Awaited<ReturnType<Function>>>
 }
@@ -44,8 +59,47 @@ type Bodies<Result extends { status: number }> = {
     : undefined
 }
 
-/** The answers of a call whose result has either data or an error; a 304 has neither. */
-export type DataOrError<Function extends Call<{ data?: unknown; error?: unknown }>> = {
-  success: NonNullable<Awaited<ReturnType<Function>>['data']>
-  error: NonNullable<Awaited<ReturnType<Function>>['error']>
+/** The answers of a call whose result has either data or an error. */
+export type DataOrError<Result> = [Result] extends [{ data?: infer Data; error?: infer Failure }]
+  ? { success: NonNullable<Data>; error: NonNullable<Failure> }
+  : never
+
+/** The arguments, by place, of a function that takes them in the order of places. A path has at most one parameter. */
+export type ByPosition<Parameters, Expected, Places = ['path', 'body', 'query', 'header']> = Places extends [
+  infer Place extends string,
+  ...infer Others,
+]
+  ? Place extends keyof Expected
+    ? Parameters extends [(infer First)?, ...infer Rest]
+      ? Record<Place, Place extends 'path' ? Record<keyof Expected[Place], First> : NonNullable<First>> &
+          ByPosition<Rest, Expected, Others>
+      : never
+    : ByPosition<Parameters, Expected, Others>
+  : unknown
+
+/** The function of this name, in any group of functions. */
+export type Grouped<Groups, Name> = {
+  [Group in keyof Groups]: Name extends keyof Groups[Group] ? Extract<Groups[Group][Name], AnyCall> : never
+}[keyof Groups]
+
+/** Headers with camelCase names: ifMatch for If-Match. */
+export type CamelCased<Headers> = {
+  [Name in keyof Headers as Name extends string ? CamelCase<Name> : never]: Headers[Name]
 }
+type CamelCase<Name extends string> = Uncapitalize<WithoutDashes<Name>>
+type WithoutDashes<Name extends string> = Name extends `${infer Word}-${infer Others}`
+  ? `${Word}${WithoutDashes<Others>}`
+  : Name
+
+/** The members that the contract has, too. Some clients type the others as any. */
+export type Shared<Generated, Expected> = Pick<Generated, keyof Generated & keyof Expected>
+
+/** The members of one place; none if the operation has no such place. */
+export type Members<Arguments, Place> = Place extends keyof Arguments ? Arguments[Place] : unknown
+
+/** Replaces tuples with arrays: one client makes a tuple of maxItems optional items. */
+export type Untupled<T> = T extends readonly unknown[]
+  ? Untupled<NonNullable<T[number]>>[]
+  : T extends object
+    ? { [Key in keyof T]: Untupled<T[Key]> }
+    : T

@@ -1,7 +1,7 @@
-import type { Connect } from '../contract.ts'
+import { type Connect, camelCased, groupedFunctionOf } from '../calls.ts'
 import { ApiError, AppsApi } from './apps-api/index.ts'
 
-/** The client gives bodies alone: what else an answer has is seen beneath it. */
+/** The client returns only bodies, so read the status and headers from fetch. */
 let seen = Response.error()
 const { fetch } = globalThis
 globalThis.fetch = async (...request) => {
@@ -10,22 +10,15 @@ globalThis.fetch = async (...request) => {
 }
 
 export const connect: Connect = (baseUrl, key) => {
-  const { catalogue, publishing } = new AppsApi({ BASE: baseUrl, ...(key !== undefined && { TOKEN: key }) })
-  return {
-    listApps: (query) => answer(catalogue.listApps(query)),
-    createApp: (requestBody) => answer(publishing.createApp({ requestBody })),
-    getApp: (id) => answer(catalogue.getApp({ id })),
-    updateApp: (id, requestBody, ifMatch) => answer(publishing.updateApp({ id, requestBody, ifMatch })),
-    deleteApp: (id) => answer(publishing.deleteApp({ id })),
+  const api = new AppsApi({ BASE: baseUrl, ...(key !== undefined && { TOKEN: key }) })
+  return async ({ operationId }, { path, query, header, body }) => {
+    const options = { ...path, ...query, ...camelCased(header), requestBody: body }
+    const received = await groupedFunctionOf(api, operationId)(options).catch(bodyOf)
+    return { status: seen.status, headers: seen.headers, body: received }
   }
 }
 
-async function answer<Body extends { success: boolean }>(call: PromiseLike<Body>) {
-  const body = await Promise.resolve(call).catch((error: unknown) => {
-    if (!(error instanceof ApiError)) throw error
-    // The client types it as any.
-    return error.body as Body
-  })
-  // Of true and false alone it makes a boolean.
-  return { status: seen.status, headers: seen.headers, body: body as Body & { success: true } }
+function bodyOf(error: unknown) {
+  if (error instanceof ApiError) return error.body
+  throw error
 }

@@ -1,64 +1,37 @@
-import type { TwoWay } from '../contract.ts'
-import type { Losses } from '../losses.ts'
+import type { Contract, OperationId, TwoWay } from '../contract.ts'
+import type { AllLosses, CamelCased, Grouped, Members } from '../losses.ts'
 import type { AppsApi } from './apps-api/index.ts'
 
-/** Never run: tsc reads it. */
-declare const api: AppsApi
-const { catalogue, publishing } = api
-
-type Service = typeof catalogue & typeof publishing
-type Arguments<Id extends keyof TwoWay> = NonNullable<Parameters<Service[Id]>[0]>
-type Success<Id extends keyof TwoWay> = { success: Awaited<ReturnType<Service[Id]>> }
-/** A header's parameter by the header's own name. */
-type IfNoneMatch<T extends { ifNoneMatch?: string }> = { 'If-None-Match'?: NonNullable<T['ifNoneMatch']> }
-type IfMatch<T extends { ifMatch?: string }> = { 'If-Match'?: NonNullable<T['ifMatch']> }
-
-type Given = {
-  listApps: {
-    query: Omit<Arguments<'listApps'>, 'ifNoneMatch'>
-    header: IfNoneMatch<Arguments<'listApps'>>
-  } & Success<'listApps'>
-  createApp: { body: Arguments<'createApp'>['requestBody'] } & Success<'createApp'>
-  getApp: {
-    path: Pick<Arguments<'getApp'>, 'id'>
-    header: IfNoneMatch<Arguments<'getApp'>>
-  } & Success<'getApp'>
-  updateApp: {
-    path: Pick<Arguments<'updateApp'>, 'id'>
-    header: IfMatch<Arguments<'updateApp'>>
-    body: Arguments<'updateApp'>['requestBody']
-  } & Success<'updateApp'>
-  deleteApp: {
-    path: Pick<Arguments<'deleteApp'>, 'id'>
-    header: IfMatch<Arguments<'deleteApp'>>
-  } & Success<'deleteApp'>
+/** Compiled, never run. */
+type Call<Id> = Grouped<AppsApi, Id>
+type Generated = {
+  [Id in OperationId]: { options: NonNullable<Parameters<Call<Id>>[0]>; success: Awaited<ReturnType<Call<Id>>> }
 }
+/** Arguments of all places are members of one object. */
+type Expected = {
+  [Id in OperationId]: Pick<TwoWay[Id], 'answers' | 'success' | 'error'> & { options: Options<Contract[Id]> }
+}
+type Options<Arguments> = Members<Arguments, 'path'> &
+  Members<Arguments, 'query'> &
+  CamelCased<Members<Arguments, 'header'>> &
+  (Arguments extends { body: infer Body } ? { requestBody: Body } : unknown)
+
 const thrown = 'Errors are thrown, and their bodies are any.'
-const eitherWay = 'Of true alone it makes a boolean.'
-export const losses: Record<Losses<Given, TwoWay>, string> = {
-  'listApps.answers': thrown,
-  'listApps.error': thrown,
-  'listApps.success.success': eitherWay,
-  'createApp.answers': thrown,
-  'createApp.error': thrown,
-  'createApp.success.success': eitherWay,
-  'getApp.answers': thrown,
-  'getApp.error': thrown,
-  'getApp.success.success': eitherWay,
-  'updateApp.answers': thrown,
-  'updateApp.error': thrown,
-  'updateApp.success.success': eitherWay,
-  'deleteApp.answers': thrown,
-  'deleteApp.error': thrown,
-  'deleteApp.success.success': eitherWay,
+export const losses: Record<AllLosses<Generated, Expected>, string> = {
+  answers: thrown,
+  error: thrown,
+  'success.success': 'Of true alone it makes a boolean.',
 }
 
+declare const api: AppsApi
 const app = { name: 'Star Map', description: 'The sky above you.', category_id: 1 }
-// @ts-expect-error there is no such order
-catalogue.listApps({ sort: 'newest' })
+api.catalogue.listApps({ sort: 'popular' })
+// @ts-expect-error no such order
+api.catalogue.listApps({ sort: 'newest' })
 // @ts-expect-error the id is missing
-catalogue.getApp({})
+api.catalogue.getApp({})
+api.publishing.updateApp({ id: 1, ifMatch: '"x"', requestBody: app })
 // @ts-expect-error the description is missing
-publishing.createApp({ requestBody: { name: app.name, category_id: 1 } })
-// @ts-expect-error there is no such field
-publishing.createApp({ requestBody: { ...app, colour: 'red' } })
+api.publishing.createApp({ requestBody: { name: app.name, category_id: 1 } })
+// @ts-expect-error no such field
+api.publishing.createApp({ requestBody: { ...app, colour: 'red' } })

@@ -1,23 +1,11 @@
-import type { Connect } from '../contract.ts'
-import { Api, type Apps, type HttpResponse } from './apps-api.ts'
+import { authorization, type Connect, groupedFunctionOf, inOrder } from '../calls.ts'
+import { Api } from './apps-api.ts'
 
 export const connect: Connect = (baseUrl, key) => {
-  const { apps } = new Api({
-    baseUrl,
-    baseApiParams: { headers: key === undefined ? {} : { Authorization: `Bearer ${key}` } },
-  })
-  return {
-    listApps: async (query) => answer(await apps.listApps(query)),
-    createApp: async (app) => answer(await apps.createApp(app)),
-    getApp: async (id) => answer(await apps.getApp(id)),
-    updateApp: async (id, changes, etag) => {
-      const headers = { 'If-Match': etag } satisfies Apps.UpdateApp.RequestHeaders
-      return answer(await apps.updateApp(id, changes, { headers }))
-    },
-    deleteApp: async (id) => answer(await apps.deleteApp(id)),
+  const api = new Api({ baseUrl, baseApiParams: { headers: authorization(key) } })
+  return async ({ operationId }, { header, ...args }) => {
+    const options = { headers: header }
+    const { ok, status, headers, data, error } = await groupedFunctionOf(api, operationId)(...inOrder(args), options)
+    return { status, headers, body: ok ? data : error }
   }
-}
-
-function answer<Data, Failure>({ ok, status, headers, data, error }: HttpResponse<Data, Failure>) {
-  return { status, headers, body: ok ? data : error }
 }

@@ -1,54 +1,37 @@
-import type { Contract, TwoWay } from '../contract.ts'
-import type { DataOrError, Losses } from '../losses.ts'
+import type { Contract, OperationId, TwoWay } from '../contract.ts'
+import type { AllLosses, ByPosition, DataOrError, Grouped, Shared } from '../losses.ts'
+import type { Lookups } from './apps-api.lookups.ts'
 import { Api, type Apps } from './apps-api.ts'
 
-/** Never run: tsc reads it. */
-const { apps } = new Api()
-
-type Given = {
-  listApps: { query: NonNullable<Parameters<typeof apps.listApps>[0]> } & DataOrError<typeof apps.listApps>
-  createApp: { body: Parameters<typeof apps.createApp>[0] } & DataOrError<typeof apps.createApp>
-  getApp: { path: { id: Parameters<typeof apps.getApp>[0] } } & DataOrError<typeof apps.getApp>
-  updateApp: {
-    path: { id: Parameters<typeof apps.updateApp>[0] }
-    body: Parameters<typeof apps.updateApp>[1]
-  } & DataOrError<typeof apps.updateApp>
-  deleteApp: { path: { id: Parameters<typeof apps.deleteApp>[0] } } & DataOrError<typeof apps.deleteApp>
+/** Compiled, never run. */
+type Call<Id> = Grouped<Api<unknown>, Id>
+type Generated = {
+  [Id in OperationId]: ByPosition<Parameters<Call<Id>>, Omit<TwoWay[Id], 'header'>> &
+    DataOrError<Awaited<ReturnType<Call<Id>>>>
 }
-const header = 'A call takes any headers, as fetch does; see Headers for the types of the declared ones.'
-const answers = 'Errors are one union; no status has a type of its own.'
-export const losses: Record<Losses<Given, TwoWay>, string> = {
-  'listApps.header': header,
-  'getApp.header': header,
-  'updateApp.header': header,
-  'deleteApp.header': header,
-  'listApps.answers': answers,
-  'createApp.answers': answers,
-  'getApp.answers': answers,
-  'updateApp.answers': answers,
-  'deleteApp.answers': answers,
+export const losses: Record<AllLosses<Generated, TwoWay>, string> = {
+  header: 'A call takes any headers, as fetch does; see Headers for the types of the declared ones.',
+  answers: 'Errors are one union; no status has a type of its own.',
 }
 
 /** What --route-types writes, for a caller's `satisfies`. */
-type Headers = {
-  listApps: { header: Apps.ListApps.RequestHeaders }
-  getApp: { header: Apps.GetApp.RequestHeaders }
-  updateApp: { header: Apps.UpdateApp.RequestHeaders }
-  deleteApp: { header: Apps.DeleteApp.RequestHeaders }
-}
-type Said = { [Id in keyof Headers]: Pick<Contract[Id], 'header'> }
-export const lossesOfHeaders: Record<Losses<Headers, Said>, string> = {}
+type Headers = { [Id in OperationId]: Shared<{ header: Lookups[Id] }, Contract[Id]> }
+type ExpectedHeaders = { [Id in OperationId]: Pick<Contract[Id], keyof Contract[Id] & 'header'> }
+export const lossesOfHeaders: Record<AllLosses<Headers, ExpectedHeaders>, string> = {}
 
 const app = { name: 'Star Map', description: 'The sky above you.', category_id: 1 }
-// @ts-expect-error there is no such order
+const { apps } = new Api()
+apps.listApps({ sort: 'popular' })
+// @ts-expect-error no such order
 apps.listApps({ sort: 'newest' })
-// @ts-expect-error there is no such parameter
+// @ts-expect-error no such parameter
 apps.listApps({ page: 1, colour: 'red' })
 // @ts-expect-error the id is missing
 apps.getApp()
-// @ts-expect-error there is no such header
+apps.updateApp(1, app, { headers: { 'If-Match': '"x"' } satisfies Apps.UpdateApp.RequestHeaders })
+// @ts-expect-error no such header
 apps.updateApp(1, app, { headers: { 'If-None-Match': '"x"' } satisfies Apps.UpdateApp.RequestHeaders })
 // @ts-expect-error the description is missing
 apps.createApp({ name: app.name, category_id: 1 })
-// @ts-expect-error there is no such field
+// @ts-expect-error no such field
 apps.createApp({ ...app, colour: 'red' })

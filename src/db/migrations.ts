@@ -1,0 +1,71 @@
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Knex } from 'knex'
+import { OperatorError } from '../contract/errors.ts'
+import { required } from '../util/required.ts'
+import { type Connection, type Engine, notMigrated, type SchemaHelpers } from './dialect.ts'
+
+export type SchemaAge = 'older' | 'current' | 'newer'
+
+/** A file of migrations/. */
+type Migration = { up: (sql: Knex, schema: SchemaHelpers) => Promise<void>; down: () => Promise<void> }
+
+/** A file of a directory of seeds. */
+type Seed = { seed: (connection: Connection) => Promise<void> }
+
+const migrationsDirectory = `${import.meta.dirname}/migrations`
+
+/** Why a database of this age cannot be used, such as "is not migrated to this version; …". */
+export const schemaErrors = {
+  older: notMigrated,
+  newer: 'was migrated by a newer version of this program; run that one',
+  current: undefined,
+}
+
+/** The name of the schema that this program needs. */
+export async function newestMigration(): Promise<string> {
+  const files = (await readdir(migrationsDirectory)).toSorted()
+  return required(files.at(-1), 'a migration').replace(/\.ts$/, '')
+}
+
+/** Brings the schema up to date; returns the names of the migrations it ran. */
+export const migrate = (engine: Engine): Promise<string[]> =>
+  engine.migrate(async (sql) => {
+    if ((await readSchemaAge(sql)) === 'newer') throw new OperatorError(schemaErrors.newer)
+    await releaseMigrationsLock(sql)
+    const [, names] = await sql.migrate.latest({ migrationSource: migrationSource(engine.schema) })
+    return names
+  })
+
+/** Migration names include `.ts`, as existing databases have them. */
+const migrationSource = (schema: SchemaHelpers): Knex.MigrationSource<string> => ({
+  getMigrations: async () => (await readdir(migrationsDirectory)).toSorted(),
+  getMigrationName: (name) => name,
+  async getMigration(name) {
+    const { up, down }: Migration = await import(join(migrationsDirectory, name))
+    return { up: (sql) => up(sql, schema), down }
+  },
+})
+
+/** knex's lock outlives a killed process. The engine's own lock makes it unnecessary. */
+async function releaseMigrationsLock(sql: Knex) {
+  if (!(await sql.schema.hasTable('knex_migrations_lock'))) return
+  await sql('knex_migrations_lock').where({ is_locked: 1 }).update({ is_locked: 0 })
+}
+
+/** How the schema compares with the one that this program needs. */
+export async function readSchemaAge(sql: Knex): Promise<SchemaAge> {
+  if (!(await sql.schema.hasTable('knex_migrations'))) return 'older'
+  const completed = new Set<string>(await sql('knex_migrations').pluck('name'))
+  const known = new Set(await readdir(migrationsDirectory))
+  if (!completed.isSubsetOf(known)) return 'newer'
+  return known.isSubsetOf(completed) ? 'current' : 'older'
+}
+
+/** Runs the seeds of a directory in the order of their names, each in a transaction. */
+export async function runSeeds(engine: Engine, directory: string) {
+  for (const name of (await readdir(directory)).filter((file) => file.endsWith('.ts')).toSorted()) {
+    const { seed }: Seed = await import(join(directory, name))
+    await engine.writer.transaction((sql) => seed(engine.connectionOf(sql)))
+  }
+}

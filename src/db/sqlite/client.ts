@@ -1,0 +1,285 @@
+import { createRequire } from 'node:module'
+import { pathToFileURL } from 'node:url'
+import knex, { type Knex } from 'knex'
+import { LRUCache } from 'lru-cache'
+import { measure } from '../../util/timing.ts'
+import type { Connection } from '../dialect.ts'
+import type { DatabaseFile } from './database-file.ts'
+
+/** What this file uses of the driver's connections and statements. */
+type DriverConnection = {
+  exec: (sql: string, done: (error: Error | null) => void) => void
+  prepare: (sql: string, done: (error: Error | null) => void) => Statement
+  /** Prepared statements by their SQL. */
+  statements: LRUCache<string, Promise<Statement>>
+  /** How often the file had been found damaged when this connection last dropped its cached pages. */
+  damageCount?: number
+  file?: DatabaseFile
+}
+type Done = (this: object, error: Error | null, rows?: unknown[]) => void
+type Statement = {
+  all: (values: readonly unknown[], done: Done) => void
+  run: (values: readonly unknown[], done: Done) => void
+  finalize: (done?: () => void) => void
+}
+
+// knex publishes no types for its SQLite client, nor for the methods that are overridden here.
+declare class KnexSqliteClient extends Knex.Client {
+  _query(connection: DriverConnection, query: Query): Promise<Query>
+}
+type Query = { sql: string; bindings: readonly unknown[]; method: string; returning?: unknown }
+type InnerTransaction = { begin: (connection: DriverConnection) => Promise<void> }
+const SqliteClient: typeof KnexSqliteClient = createRequire(import.meta.url)('knex/lib/dialects/sqlite3/index.js')
+
+/** Statements that each connection caches: more than a running service has. */
+const maxCached = 200
+/** Characters. A longer statement holds values of many rows and is unlikely to come again. */
+const maxCachedLength = 10_000
+
+/** A prepared statement. The driver itself would prepare it again for each execution, in a thread. */
+function prepareCached(connection: DriverConnection, sql: string): Promise<Statement> {
+  const cached = connection.statements.get(sql)
+  if (cached) return cached
+  const preparing = prepare(connection, sql)
+  connection.statements.set(sql, preparing)
+  preparing.catch(() => connection.statements.delete(sql))
+  return preparing
+}
+
+const prepare = (connection: DriverConnection, sql: string) =>
+  new Promise<Statement>((resolve, reject) => {
+    const statement = connection.prepare(withoutReplanning(sql), (error) =>
+      error ? reject(error) : resolve(statement),
+    )
+  })
+
+/**
+ * If LIMIT is a parameter alone, SQLite plans the statement again for each value, which takes as long as finding a page of
+ * the list (computeLimitRegisters in https://sqlite.org/src/file/src/select.c).
+ */
+const withoutReplanning = (sql: string) => sql.replaceAll(/\blimit \?/gi, 'limit ?+0')
+
+const finalize = (preparing: Promise<Statement>) =>
+  preparing.then(
+    (statement) => new Promise<void>((resolve) => statement.finalize(resolve)),
+    () => {},
+  )
+
+const execute = (connection: DriverConnection, statements: string) =>
+  new Promise<void>((resolve, reject) => {
+    connection.exec(statements, (error) => (error ? reject(error) : resolve()))
+  })
+
+/** The rows of a cached statement. */
+export async function selectRows<Row>(
+  connection: DriverConnection,
+  sql: string,
+  values: readonly unknown[] = [],
+): Promise<Row[]> {
+  const statement = await prepareCached(connection, sql)
+  return new Promise((resolve, reject) => {
+    // The caller knows the type of the statement's rows.
+    statement.all(values, (error, rows = []) => (error ? reject(error) : resolve(rows as Row[])))
+  })
+}
+
+/** Runs a statement without knex, which would parse it and copy its values for each request. */
+export const select =
+  (sql: Knex): Connection['select'] =>
+  async <Row>(statement: string, values: (string | number)[]) => {
+    const connection: DriverConnection = await sql.client.acquireConnection()
+    try {
+      return await measure('sql', () => selectRows<Row>(connection, statement, values))
+    } catch (error) {
+      connection.file?.recordError(error)
+      throw error
+    } finally {
+      sql.client.releaseConnection(connection)
+    }
+  }
+
+type Settings = Record<string, string | number>
+
+/** A client that sets these PRAGMAs on each new connection and caches its prepared statements. */
+const clientWith = (settings: Settings): typeof KnexSqliteClient =>
+  class extends SqliteClient {
+    override async acquireRawConnection() {
+      const connection: DriverConnection = Object.assign(await super.acquireRawConnection(), {
+        statements: new LRUCache<string, Promise<Statement>>({ max: maxCached, dispose: finalize }),
+      })
+      const statements = Object.entries(settings).map(([name, value]) => `PRAGMA ${name} = ${value};`)
+      try {
+        await execute(connection, statements.join('\n'))
+      } catch (error) {
+        await super.destroyRawConnection(connection)
+        throw error
+      }
+      return connection
+    }
+
+    override async _query(connection: DriverConnection, query: Query): Promise<Query> {
+      if (query.sql.length > maxCachedLength) return super._query(connection, query)
+      const statement = await prepareCached(connection, query.sql)
+      // As in knex: `run` is for statements that return the number of changed rows.
+      const isChange = ['insert', 'update', 'del', 'counter'].includes(query.method) && !query.returning
+      return new Promise((resolve, reject) => {
+        statement[isChange ? 'run' : 'all'](query.bindings, function (error, rows) {
+          if (error) reject(error)
+          else resolve(Object.assign(query, { response: rows, context: this }))
+        })
+      })
+    }
+
+    override async destroyRawConnection(connection: DriverConnection) {
+      // A connection with a statement that is not finalized cannot be closed.
+      await Promise.all([...connection.statements.values()].map(finalize))
+      await super.destroyRawConnection(connection)
+    }
+  }
+
+/**
+ * A client that works only while the file that it has open is the one at the path, and reports errors to `file`. `begin`
+ * starts its transactions; knex has no option for that, and its own way takes three times as long.
+ */
+const clientOf = (file: DatabaseFile, begin: string, settings: Settings): typeof Knex.Client =>
+  class extends clientWith(settings) {
+    override async acquireConnection() {
+      file.assertInPlace()
+      try {
+        return await measure('waiting', () => super.acquireConnection())
+      } catch (error) {
+        file.recordError(error)
+        throw error
+      }
+    }
+
+    override acquireRawConnection() {
+      return file.openConnection(
+        async () =>
+          Object.assign(await super.acquireRawConnection(), {
+            file,
+            damageCount: file.damageCount(),
+          }),
+        (connection) => super.destroyRawConnection(connection),
+      )
+    }
+
+    override destroyRawConnection(connection: DriverConnection) {
+      file.forgetConnection()
+      return super.destroyRawConnection(connection)
+    }
+
+    /** After damage, drops the pages that were read before. Closing the connection could write the log into a damaged file. */
+    override async validateConnection(connection: DriverConnection) {
+      if (connection.damageCount !== file.damageCount()) {
+        connection.damageCount = file.damageCount()
+        await execute(connection, 'PRAGMA shrink_memory')
+      }
+      return true
+    }
+
+    override async _query(connection: DriverConnection, query: Query) {
+      try {
+        const done = await measure('sql', () => super._query(connection, query))
+        // A write is only acknowledged if it is in the file at the path.
+        if (query.sql.startsWith('COMMIT')) file.assertInPlace()
+        return done
+      } catch (error) {
+        file.recordError(error)
+        throw error
+      }
+    }
+
+    override transaction(container: unknown, config: unknown, outer: unknown) {
+      const transaction = super.transaction(container, config, outer) as Knex.Transaction & InnerTransaction
+      // Waits for other writers, also those of other processes.
+      transaction.begin = (connection) =>
+        measure('waiting', () => execute(connection, begin)).catch((error) => {
+          file.recordError(error)
+          throw error
+        })
+      return transaction
+    }
+  }
+
+/** Sees the moment of its first statement until it ends (https://sqlite.org/isolation.html). */
+const beginReading = 'BEGIN'
+
+/**
+ * A plain BEGIN takes the write lock at the first write, and SQLite then refuses a transaction that has read
+ * before, whatever busy_timeout says (https://sqlite.org/lang_transaction.html, section 2.2).
+ */
+const beginWriting = 'BEGIN IMMEDIATE'
+
+/** Set on each new connection, in this order; a test reads them back. */
+export const pragmas = {
+  busy_timeout: 5000,
+  journal_mode: 'wal',
+  // FULL: what was acknowledged survives a power cut. NORMAL loses the last writes (https://sqlite.org/wal.html).
+  synchronous: 2,
+  foreign_keys: 1,
+  // Negative: KiB. An import goes back to the pages that it has changed.
+  cache_size: -24_576,
+  temp_store: 2,
+  // Pages, 64 MiB. The default of 1000 makes an import write its pages to the database with every commit.
+  wal_autocheckpoint: 16_000,
+  // After a checkpoint a larger WAL is truncated to this size.
+  journal_size_limit: 64 * 1024 * 1024,
+} as const
+
+/** Negative: KiB. There are several readers, and the system caches the file too. */
+const readerCacheSize = -6144
+
+/** Milliseconds that a query waits for a free connection. */
+const acquireTimeout = 5000
+
+/** How SQLite opens a file (https://sqlite.org/uri.html). No mode creates a missing one. */
+type OpenMode = 'mode=rw' | 'mode=ro' | 'mode=ro&immutable=1'
+
+const open = (filename: string, mode: OpenMode, client: typeof Knex.Client, max: number) =>
+  knex({
+    client,
+    connection: { filename: `${pathToFileURL(filename)}?${mode}`, flags: ['OPEN_URI'] },
+    useNullAsDefault: true,
+    // Keeps bound values, which are callers' data, out of error messages and so out of the log.
+    compileSqlOnError: false,
+    acquireConnectionTimeout: acquireTimeout,
+    // knex would print errors that it also throws.
+    log: { warn: ignore, error: ignore, debug: ignore },
+    // Opening a connection costs more than keeping it.
+    pool: { min: 0, max, idleTimeoutMillis: 2 ** 31 - 1 },
+  })
+
+const ignore = () => {}
+
+/** One connection, since SQLite has one writer at a time. */
+export const openWriter = (filename: string, file: DatabaseFile) =>
+  open(filename, 'mode=rw', clientOf(file, beginWriting, { ...pragmas, query_only: 0 }), 1)
+/** Connections that cannot write. */
+export const openReader = (filename: string, file: DatabaseFile, max: number) =>
+  open(
+    filename,
+    'mode=rw',
+    clientOf(file, beginReading, { ...pragmas, cache_size: readerCacheSize, query_only: 1 }),
+    max,
+  )
+
+/** A file that nobody writes. `immutable` ignores a log or journal beside it, and creates none. */
+export const openCopy = (filename: string) =>
+  open(
+    filename,
+    'mode=ro&immutable=1',
+    clientWith({ cache_size: pragmas.cache_size, temp_store: pragmas.temp_store }),
+    1,
+  )
+
+/** A file that no other process may have open. The lock must be requested before the first read. */
+export const openExclusive = (filename: string) =>
+  open(filename, 'mode=rw', clientWith({ busy_timeout: 1000, locking_mode: 'exclusive', query_only: 1 }), 1)
+
+/**
+ * A file that may be another program's: no byte of it is changed. The last connection to close writes the log into the
+ * file, unless it is read-only; a read-only one leaves an empty log where there was none.
+ */
+export const openForInspection = (filename: string, hasLog: boolean) =>
+  open(filename, hasLog ? 'mode=ro' : 'mode=rw', clientWith({ busy_timeout: pragmas.busy_timeout }), 1)

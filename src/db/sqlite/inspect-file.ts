@@ -1,0 +1,53 @@
+import { access, constants } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { notMigrated } from '../dialect.ts'
+import { openForInspection } from './client.ts'
+import { isBusy, isDamage } from './errors.ts'
+
+/** What a file contains: nothing yet, a database of this program, or another program's. Does not change a byte of it. */
+export async function inspectFile(filename: string): Promise<'empty' | 'own' | 'foreign'> {
+  const sql = openForInspection(filename, (await canAccess(`${filename}-wal`)) === true)
+  try {
+    const rows: { name: string }[] = await sql.raw("select name from sqlite_schema where type = 'table'")
+    const tables = new Set(rows.map(({ name }) => name).filter((name) => !name.startsWith('sqlite_')))
+    if (tables.isSupersetOf(ownTables)) return 'own'
+    return tables.isSubsetOf(migrationTables) ? 'empty' : 'foreign'
+  } finally {
+    await sql.destroy()
+  }
+}
+
+/** Other programs use knex for their migrations, too. */
+const ownTables = new Set(['knex_migrations', 'apps', 'audit'])
+/** knex creates these before the first migration, which may have been interrupted. */
+const migrationTables = new Set(['knex_migrations', 'knex_migrations_lock'])
+
+export const foreignDatabase = 'is a database of another program; DATABASE_URL has to name another file'
+const unreadable = 'is no file that SQLite can read as a database'
+const staleLogAdvice = 'where another file was put in its place, move that log away, and the one with -shm'
+
+/** Why the file cannot be opened as the service's database, such as "does not exist"; undefined if it can. */
+export async function findOpenError(filename: string): Promise<string | undefined> {
+  const canWrite = await canAccess(filename, constants.R_OK | constants.W_OK)
+  if (canWrite === 'ENOENT') return 'does not exist; npx apps-service migrate creates it'
+  if (canWrite !== true) return 'cannot be read and written'
+  const folder = dirname(filename)
+  if ((await canAccess(folder, constants.W_OK | constants.X_OK)) !== true) {
+    return `cannot be used: ${folder} cannot be written to, and SQLite keeps the database's log there`
+  }
+  try {
+    return { own: undefined, empty: notMigrated, foreign: foreignDatabase }[await inspectFile(filename)]
+  } catch (error) {
+    if (isBusy(error)) return 'is in use by another process, which lets no other read it'
+    const log = `${filename}-wal`
+    const hasLog = isDamage(error) && (await canAccess(log)) === true
+    return hasLog ? `${unreadable}, with ${log} beside it; ${staleLogAdvice}` : unreadable
+  }
+}
+
+/** True, or the code of the error. */
+const canAccess = (path: string, mode: number = constants.F_OK) =>
+  access(path, mode).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => error.code,
+  )

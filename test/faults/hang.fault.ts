@@ -1,0 +1,117 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { expect, onTestFinished, test } from 'vitest'
+import { addressAt, administer, ask, isInstalled, type PostgresServer, startPostgres } from '../support/postgres.ts'
+import { serve } from '../support/process.ts'
+import { startProxy } from '../support/proxy.ts'
+import { createWorld } from '../support/world.ts'
+import { isCut } from './short-run.ts'
+
+/** Side by side, each with a database of its own. */
+const servers = isCut ? 2 : 5
+const hangsOfEach = isCut ? 1 : 4
+
+/** Seconds. */
+const hang = 12
+const mostUntilWritten = 40
+const longestWait = 90
+
+/** Who asks while it hangs: clients who write and a load balancer, nobody, or the balancer alone. */
+const traffics = ['writes', 'none', 'probes'] as const
+type Traffic = (typeof traffics)[number]
+
+type Hang = {
+  traffic: Traffic
+  /** Seconds from healing to the first 201, and to the first 200 of /readyz. */
+  written: number
+  ready: number
+  /** Whether the next create after that was a 201. */
+  canWrite: boolean
+  /** What /readyz said during the hang: how often by status. */
+  probes: Record<string, number>
+}
+
+const secondsSince = (begin: number) => Number(((performance.now() - begin) / 1000).toFixed(1))
+
+/** Hangs the network before a server again and again, while clients write or wait until it has healed. */
+async function hangBefore(postgres: PostgresServer, number: number): Promise<Hang[]> {
+  const name = `apps${number}`
+  await administer(postgres.address, `create database ${name}`)
+  const { keys } = await createWorld(addressAt(postgres.address, name))
+  const proxy = await startProxy(postgres)
+  const server = await serve(proxy.addressOf(name), { WRITE_LIMIT: '0' })
+  const statuses = new Map<string, number>()
+
+  async function create(): Promise<boolean> {
+    const app = `App ${statuses.size}`
+    statuses.set(app, 0)
+    const json = { name: app, description: 'Written once.', category_id: 1 }
+    const { status } = await server.request('POST', '/apps', { key: keys.ada, json })
+    statuses.set(app, status)
+    expect([201, 503]).toContain(status)
+    return status === 201
+  }
+  const readiness = async () => (await server.request('GET', '/readyz')).status
+  const createAtOnce = (count: number) => Promise.all(Array.from({ length: count }, create))
+
+  async function round(traffic: Traffic): Promise<Hang> {
+    // As many connections as there can be, so that all of them hang.
+    expect(await createAtOnce(20)).not.toContain(false)
+    expect(await readiness()).toBe(200)
+    const probes: Record<string, number> = {}
+    const asked: Promise<unknown>[] = []
+    proxy.hang()
+    for (let second = 0; second < hang; second++) {
+      if (traffic === 'writes') asked.push(createAtOnce(2))
+      if (traffic !== 'none') asked.push(readiness().then((status) => (probes[status] = (probes[status] ?? 0) + 1)))
+      await delay(1000)
+    }
+    proxy.heal()
+    const begin = performance.now()
+    const isOver = () => secondsSince(begin) > longestWait
+    const until = async (isDone: () => Promise<boolean>) => {
+      while (!(await isDone())) {
+        if (isOver()) return Number.POSITIVE_INFINITY
+        await delay(200)
+      }
+      return secondsSince(begin)
+    }
+    const never = delay(longestWait * 1000, Number.POSITIVE_INFINITY)
+    const first = Promise.race([never, ...[1, 2, 3].map(() => until(create))])
+    const ready = Promise.race([never, until(async () => (await readiness()) === 200)])
+    const isReady = Number.isFinite(await ready)
+    const canWrite = isReady && (await Promise.race([create(), never])) === true
+    if (Number.isFinite(await first)) await Promise.all(asked)
+    return { traffic, written: await first, ready: await ready, canWrite, probes }
+  }
+
+  const hangs: Hang[] = []
+  for (let count = 0; count < hangsOfEach; count++) {
+    hangs.push(await round(traffics[(number + count) % traffics.length] ?? 'none'))
+  }
+
+  const rows = await ask<{ name: string }>(
+    addressAt(postgres.address, name),
+    `select name from apps where name like 'App %'`,
+  )
+  const names = rows.map((row) => row.name)
+  expect(names).toHaveLength(new Set(names).size)
+  for (const [app, status] of statuses) if (status === 201) expect(names).toContain(app)
+  return hangs
+}
+
+test.skipIf(!isInstalled)(
+  `the network to PostgreSQL hangs for ${hang} s: /readyz says so, and ${mostUntilWritten} s after it has healed writes work, nothing lost and nothing twice`,
+  async () => {
+    const postgres = await startPostgres()
+    onTestFinished(postgres.remove)
+    const numbers = Array.from({ length: servers }, (_, index) => index)
+    const hangs = (await Promise.all(numbers.map((number) => hangBefore(postgres, number)))).flat()
+    for (const each of hangs) console.log('hung, and healed:', each)
+    console.log(`${hangs.length} hangs, seconds until the first 201:`, hangs.map(({ written }) => written).join(' '))
+    for (const { traffic, written, ready, canWrite, probes } of hangs) {
+      expect(Object.keys(probes)).toEqual(traffic === 'none' ? [] : ['503'])
+      expect(canWrite).toBe(true)
+      expect(Math.max(written, ready)).toBeLessThanOrEqual(mostUntilWritten)
+    }
+  },
+)

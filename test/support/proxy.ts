@@ -1,0 +1,59 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { join } from 'node:path'
+import { onTestFinished } from 'vitest'
+import type { PostgresServer } from './postgres.ts'
+
+/**
+ * A TCP proxy before PostgreSQL whose network can hang: nothing passes, and neither end is told. When it has healed, new
+ * connections work. Those that hung stay open and silent until the next hang, or the end of the test.
+ */
+export async function startProxy({ folder }: PostgresServer) {
+  const working = new Set<[client: Socket, upstream: Socket]>()
+  const silent = new Set<Socket>()
+  let isHanging = false
+
+  const server = createServer((client) => {
+    client.on('error', () => {})
+    if (isHanging) return void silent.add(client)
+    const upstream = connect(join(folder, '.s.PGSQL.5432'))
+    upstream.on('error', () => {})
+    const pair: [Socket, Socket] = [client, upstream]
+    working.add(pair)
+    const end = () => {
+      if (working.delete(pair)) for (const socket of pair) socket.destroy()
+    }
+    client.pipe(upstream).on('close', end)
+    upstream.pipe(client).on('close', end)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+
+  function closeSilent() {
+    for (const socket of silent) socket.destroy()
+    silent.clear()
+  }
+  onTestFinished(() => {
+    server.close()
+    for (const socket of [...working].flat()) socket.destroy()
+    closeSilent()
+  })
+
+  return {
+    addressOf: (database: string) => `postgres://apps@127.0.0.1:${(server.address() as AddressInfo).port}/${database}`,
+    /** Statements still arrive where only the answers are lost. */
+    hang(lost: 'everything' | 'answers' = 'everything') {
+      closeSilent()
+      isHanging = true
+      for (const [client, upstream] of working) {
+        upstream.unpipe().pause()
+        if (lost === 'everything') client.unpipe().pause()
+        silent.add(client).add(upstream)
+      }
+      working.clear()
+    },
+    heal() {
+      isHanging = false
+    },
+  }
+}
