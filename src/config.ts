@@ -1,165 +1,137 @@
 import proxyaddr from 'proxy-addr'
 import { directUrlFormats, isDatabaseUrl, isDirectUrl, urlFormats } from './db/database.ts'
 import { defaultPoolSize, type ServerOptions } from './db/dialect.ts'
+import { required } from './util/required.ts'
 
 export type Config = Readonly<{
   host: string
   port: number
-  /** Public address, without a slash at the end. */
+  /** Public URL, without a slash at the end. */
   baseUrl: string
-  /** Path of `baseUrl`, under which everything but the health checks lives: empty, or `/` and more. */
+  /** Path of `baseUrl`, which all routes but the health checks start with: empty, or begins with `/`. */
   prefix: string
-  /** Which db/ reads; it may hold a password. */
+  /** May hold a password. */
   databaseUrl: string
   databaseOptions: ServerOptions
   logLevel: string
-  /** Bytes that cached responses may take; 0 for none. */
+  /** Maximum size of the response cache in bytes; 0 for no cache. */
   cacheSize: number
-  /** Proxies that stand before the server, or their networks: whose word is taken for where a request comes from. */
+  /** The number of proxies before the server, or their networks, whose `X-Forwarded-For` is trusted. */
   trustProxy: number | readonly string[]
-  /** Requests within a minute, 0 for no limit: writes of a developer, refused keys and reads of an address. */
+  /** Requests a minute, 0 for no limit: writes per developer, refused keys and reads per address. */
   writeLimit: number
   refusedKeyLimit: number
   readLimit: number
-  /** Where Prometheus is answered; 0 for nowhere. */
+  /** Port of the Prometheus metrics; 0 for none. */
   metricsPort: number
-  /** How the operators are reached, as OpenAPI names it: there keys are asked for. */
+  /** Where to request a key, as an OpenAPI contact. */
   contact: { url?: string; email?: string }
 }>
 
-/** Thrown with one line that names every bad variable. */
+/** Its message names every bad variable on one line. */
 export class ConfigError extends Error {}
 
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
 
-/** Reads the environment; an empty variable counts as not set. All that is wrong is reported at once. */
+/** Reads the environment variables; an empty one counts as not set. Throws a ConfigError that reports all errors together. */
 export function readConfig(environment: NodeJS.ProcessEnv): Config {
   const problems: string[] = []
-  const readVariable = <T>(
+  /** An invalid value is reported, and replaced by the default so that the rest can be checked. */
+  function readVariable<T>(
     name: string,
     fallback: string,
     parse: (text: string) => T | undefined,
     expected: string,
-  ) => {
+  ): T {
     const text = environment[name] || fallback
     const value = parse(text)
-    // A database's address may hold a password.
+    if (value !== undefined) return value
+    // A database URL may hold a password.
     const shown = /^DATABASE_.*URL$/.test(name) ? '' : `, not ${JSON.stringify(text)}`
-    if (value === undefined) problems.push(`${name} must be ${expected}${shown}`)
-    return value
+    problems.push(`${name} must be ${expected}${shown}`)
+    return required(parse(fallback), `a valid default of ${name}`)
   }
-
-  const host = readVariable(
-    'HOST',
-    '127.0.0.1',
-    (text) => (/\s/.test(text) ? undefined : text),
-    'a host name or address',
-  )
-  const port = readVariable('PORT', '3000', parsePort, 'a whole number from 0 to 65535')
-  const baseUrl = readVariable(
-    'BASE_URL',
-    `http://localhost:${port ?? 3000}`,
-    parseBaseUrl,
-    'an http or https address whose path, if any, is made of letters, digits, ".", "_", "~" and "-", without query and fragment',
-  )
-  const databaseUrl = readVariable(
-    'DATABASE_URL',
-    'sqlite:data/apps.sqlite',
-    (text) => (isDatabaseUrl(text) ? text : undefined),
-    urlFormats,
-  )
-  const direct = readVariable(
-    'DATABASE_DIRECT_URL',
-    ' ',
-    (text) => {
-      if (text.trim() === '') return {}
-      return isDirectUrl(text, databaseUrl ?? text) ? { direct: text } : undefined
-    },
-    `${directUrlFormats}, and DATABASE_URL such an address, too`,
-  )
-  const pool = readVariable(
-    'DATABASE_POOL',
-    String(defaultPoolSize),
-    (text) => (/^\d{1,4}$/.test(text) && Number(text) >= 4 ? Number(text) : undefined),
-    'a whole number of connections from 4 to 9999',
-  )
-  const logLevel = readVariable(
-    'LOG_LEVEL',
-    'info',
-    (text) => logLevels.find((level) => level === text),
-    `one of ${logLevels.join(', ')}`,
-  )
-
-  const cacheSize = readVariable(
-    'CACHE_SIZE',
-    '64',
-    (text) => (/^\d{1,5}$/.test(text) ? Number(text) * 2 ** 20 : undefined),
-    'a whole number of mebibytes from 0 to 99999',
-  )
-
-  const trustProxy = readVariable(
-    'TRUST_PROXY',
-    '0',
-    parseTrustProxy,
-    'how many proxies stand before the server, 0 to 9, or their networks, as 10.0.0.0/8,fd00::/8; never all there are',
-  )
-  const limit = (name: string, fallback: string) =>
+  const readLimit = (name: string, fallback: string) =>
     readVariable(
       name,
       fallback,
       (text) => (/^\d{1,9}$/.test(text) ? Number(text) : undefined),
       'a whole number of requests a minute from 0 to 999999999',
     )
-  const writeLimit = limit('WRITE_LIMIT', '6000')
-  const refusedKeyLimit = limit('REFUSED_KEY_LIMIT', '600')
-  const readLimit = limit('READ_LIMIT', '0')
-  const metricsPort = readVariable(
-    'METRICS_PORT',
-    '0',
-    (text) => {
-      const number = parsePort(text)
-      return number !== 0 && number === port ? undefined : number
-    },
-    'a whole number from 0 to 65535 that PORT is not',
-  )
-  const contact = readVariable('CONTACT_URL', ' ', parseContact, 'an http or https address, or an e-mail address')
 
-  if (
-    host === undefined ||
-    port === undefined ||
-    !baseUrl ||
-    databaseUrl === undefined ||
-    direct === undefined ||
-    pool === undefined ||
-    logLevel === undefined ||
-    cacheSize === undefined ||
-    trustProxy === undefined ||
-    writeLimit === undefined ||
-    refusedKeyLimit === undefined ||
-    readLimit === undefined ||
-    metricsPort === undefined ||
-    contact === undefined
-  ) {
-    throw new ConfigError(`bad environment: ${problems.join('; ')}`)
-  }
-  const limits = { trustProxy, writeLimit, refusedKeyLimit, readLimit }
-  return Object.freeze({
-    host,
+  const port = readVariable('PORT', '3000', parsePort, 'a whole number from 0 to 65535')
+  const databaseUrl = readVariable(
+    'DATABASE_URL',
+    'sqlite:data/apps.sqlite',
+    (text) => (isDatabaseUrl(text) ? text : undefined),
+    urlFormats,
+  )
+  const config: Config = {
+    host: readVariable('HOST', '127.0.0.1', (text) => (/\s/.test(text) ? undefined : text), 'a host name or address'),
     port,
-    ...baseUrl,
+    ...readVariable(
+      'BASE_URL',
+      `http://localhost:${port}`,
+      parseBaseUrl,
+      'an http or https URL without query and fragment; its path, if any, has letters, digits, ".", "_", "~" and "-"',
+    ),
     databaseUrl,
-    databaseOptions: { pool, ...direct },
-    logLevel,
-    cacheSize,
-    ...limits,
-    metricsPort,
-    contact,
-  })
+    databaseOptions: {
+      pool: readVariable(
+        'DATABASE_POOL',
+        String(defaultPoolSize),
+        (text) => (/^\d{1,4}$/.test(text) && Number(text) >= 4 ? Number(text) : undefined),
+        'a whole number of connections from 4 to 9999',
+      ),
+      ...readVariable(
+        'DATABASE_DIRECT_URL',
+        '',
+        (text) => {
+          if (text.trim() === '') return {}
+          return isDirectUrl(text, databaseUrl) ? { direct: text } : undefined
+        },
+        `${directUrlFormats}, and DATABASE_URL such an address, too`,
+      ),
+    },
+    logLevel: readVariable(
+      'LOG_LEVEL',
+      'info',
+      (text) => logLevels.find((level) => level === text),
+      `one of ${logLevels.join(', ')}`,
+    ),
+    cacheSize: readVariable(
+      'CACHE_SIZE',
+      '64',
+      (text) => (/^\d{1,5}$/.test(text) ? Number(text) * 2 ** 20 : undefined),
+      'a whole number of mebibytes from 0 to 99999',
+    ),
+    trustProxy: readVariable(
+      'TRUST_PROXY',
+      '0',
+      parseTrustProxy,
+      'how many proxies stand before the server, 0 to 9, or their networks, as 10.0.0.0/8,fd00::/8; never all there are',
+    ),
+    writeLimit: readLimit('WRITE_LIMIT', '6000'),
+    refusedKeyLimit: readLimit('REFUSED_KEY_LIMIT', '600'),
+    readLimit: readLimit('READ_LIMIT', '0'),
+    metricsPort: readVariable(
+      'METRICS_PORT',
+      '0',
+      (text) => {
+        const number = parsePort(text)
+        return number !== 0 && number === port ? undefined : number
+      },
+      'a whole number from 0 to 65535 that PORT is not',
+    ),
+    contact: readVariable('CONTACT_URL', '', parseContact, 'an http or https address, or an e-mail address'),
+  }
+  if (problems.length > 0) throw new ConfigError(`bad environment: ${problems.join('; ')}`)
+  return Object.freeze(config)
 }
 
 const parsePort = (text: string) => (/^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : undefined)
 
-/** A number alone is an address to proxy-addr, which by itself refuses the network of all, /0. */
+/** proxy-addr would accept a number as an address. It refuses a network of all addresses, /0. */
 function parseTrustProxy(text: string): number | string[] | undefined {
   if (/^\d$/.test(text)) return Number(text)
   const networks = text.split(',').map((network) => network.trim())
@@ -172,7 +144,7 @@ function parseTrustProxy(text: string): number | string[] | undefined {
   }
 }
 
-/** White space alone is none. */
+/** Only white space means no contact. */
 function parseContact(text: string): Config['contact'] | undefined {
   if (text.trim() === '') return {}
   const email = /^(?:mailto:)?([^\s@/:?%]+@[^\s@/:?%]+)$/i.exec(text)?.[1]

@@ -1,12 +1,76 @@
 import { hash, randomBytes, randomInt, timingSafeEqual } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import base from 'base-x'
+import type { Caller } from '../contract/contract.ts'
+import { ServiceError } from '../contract/errors.ts'
+import type { Database } from '../db/database.ts'
+import { withTiming } from '../util/timing.ts'
+
+const hour = 60 * 60 * 1000
+
+/** Returns a function that finds the caller of an API key, and throws `unauthorized` with the reason if there is none. */
+export function authenticator(database: Database): (key: string) => Promise<Caller> {
+  const recording = new Set<string>()
+
+  return async (key) => {
+    const id = parseKeyId(key)
+    if (!id) throw unauthorized('This is not an API key; check that it was copied completely.')
+    const row = await database.read(({ sql }) => sql('api_keys').where({ id }).first())
+    if (!row || !isSameKey(key, row.sha256)) throw unauthorized('This API key is not known.')
+    const now = Date.now()
+    const state = keyState(row, now)
+    if (state === 'revoked') throw unauthorized('This API key was revoked.')
+    if (state === 'expired') throw unauthorized(`This API key expired at ${row.expires_at}.`)
+    // At most once an hour, and the request does not wait for it.
+    if (!row.last_used_at || Date.parse(row.last_used_at) <= now - hour)
+      void withTiming(undefined, () => recordUse(id, now))
+    return { developerId: row.developer_id, keyId: id }
+  }
+
+  async function recordUse(id: string, now: number) {
+    if (recording.has(id)) return
+    recording.add(id)
+    try {
+      const last_used_at = new Date(now).toISOString()
+      await database.write(({ sql }) => sql('api_keys').where({ id }).update({ last_used_at }))
+    } catch {
+      // The request must not fail because of this; the next one tries again.
+    } finally {
+      recording.delete(id)
+    }
+  }
+}
+
+const unauthorized = (message: string) => new ServiceError('unauthorized', message, { refusedKey: true })
 
 /**
- * An API key is `apps_` + key id + `_` + 32 random bytes in base62 + a checksum, so that a key is known for one wherever
- * it turns up, and a mistyped one is told without asking the database.
+ * An API key is `apps_` + id + `_` + 32 random bytes in base62 + a checksum. The prefix lets scanners recognise a leaked
+ * key; the checksum finds a mistyped key without a query.
  */
 const keyPattern = /^apps_(?<id>[0-9a-z]{12})_(?<secret>[0-9A-Za-z]{43})(?<checksum>[0-9A-Za-z]{6})$/
+
+/** Returns the id of a well-formed key, or undefined. */
+export function parseKeyId(text: string): string | undefined {
+  const match = keyPattern.exec(text)
+  return match && checksumOf(text.slice(0, -6)) === text.slice(-6) ? match.groups?.id : undefined
+}
+
+/** Returns the id from an id, an id with `apps_` before it, or a whole key. */
+export const parseKeyIdOrPrefix = (text: string) => parseKeyId(text) ?? /^(?:apps_)?([0-9a-z]{12})$/.exec(text)?.[1]
+
+/** The beginning of a key, which is not secret. */
+export const keyPrefix = (id: string) => `apps_${id}`
+
+/** Takes the same time wherever the keys differ. */
+export const isSameKey = (key: string, sha256: string) =>
+  timingSafeEqual(Buffer.from(hash('sha256', key)), Buffer.from(sha256))
+
+export type KeyState = 'active' | 'expired' | 'revoked'
+
+export function keyState(key: { revoked_at: string | null; expires_at: string }, now: number): KeyState {
+  if (key.revoked_at) return 'revoked'
+  return Date.parse(key.expires_at) <= now ? 'expired' : 'active'
+}
 
 export type NewKey = { id: string; key: string; sha256: string }
 
@@ -16,29 +80,6 @@ export function generateKey(): NewKey {
   const key = body + checksumOf(body)
   return { id, key, sha256: hash('sha256', key) }
 }
-
-/** The id within a well-formed key; undefined for any other text. */
-export function parseKeyId(text: string): string | undefined {
-  const match = keyPattern.exec(text)
-  return match && checksumOf(text.slice(0, -6)) === text.slice(-6) ? match.groups?.id : undefined
-}
-
-/** The id that an operator means by it alone, by it with `apps_` before, or by the whole key. */
-export const parseKeyIdOrPrefix = (text: string) => parseKeyId(text) ?? /^(?:apps_)?([0-9a-z]{12})$/.exec(text)?.[1]
-
-/** The key as it is spoken of: its beginning, which is no secret. */
-export const keyPrefix = (id: string) => `apps_${id}`
-
-export type KeyState = 'active' | 'expired' | 'revoked'
-
-export function keyState(key: { revoked_at: string | null; expires_at: string }, now: number): KeyState {
-  if (key.revoked_at) return 'revoked'
-  return Date.parse(key.expires_at) <= now ? 'expired' : 'active'
-}
-
-/** In time that does not depend on where they differ. */
-export const isSameKey = (key: string, sha256: string) =>
-  timingSafeEqual(Buffer.from(hash('sha256', key)), Buffer.from(sha256))
 
 const alphabet = '0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ'
 const base62 = base(alphabet)

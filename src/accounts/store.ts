@@ -1,23 +1,18 @@
 import { type Actor, auditStore } from '../audit/store.ts'
 import { appStore, noApps, type StateCounts } from '../catalogue/store.ts'
-import type { Caller } from '../contract/contract.ts'
-import { OperatorError, ServiceError } from '../contract/errors.ts'
+import { OperatorError } from '../contract/errors.ts'
 import { parseDeveloperName, parseKeyName } from '../contract/field-rules.ts'
-import type { Database } from '../db/database.ts'
 import type { Connection } from '../db/dialect.ts'
-import { withTiming } from '../util/timing.ts'
-import { generateKey, isSameKey, type KeyState, keyPrefix, keyState, parseKeyId } from './keys.ts'
+import { required } from '../util/required.ts'
+import { generateKey, type KeyState, keyPrefix, keyState } from './keys.ts'
 
 export type Developer = { id: number; name: string; isNew: boolean }
 export type IssuedKey = { id: string; key: string; name: string | null; developer_name: string; expires_at: string }
 
-/** What search is to forget now, and why the name is not the developer's. */
-export type CompletedRename = { obsoleteName: string; error?: OperatorError }
-
-/** A developer with what is theirs. */
+/** A developer with the numbers of their active keys and their apps. */
 export type Account = { id: number; name: string; created_at: string; active_keys: number; apps: StateCounts }
 
-/** What may be told of a key. */
+/** A key without its secret. */
 export type KeySummary = {
   id: string
   name: string | null
@@ -29,47 +24,8 @@ export type KeySummary = {
   state: KeyState
 }
 
-const hour = 60 * 60 * 1000
-const day = 24 * hour
-/** How long a key lives unless told otherwise. */
-const defaultKeyLifetime = 365 * day
-
-/**
- * Tells the caller that a key stands for, or throws `unauthorized` with the reason. Keeps the time of last use, at most once
- * an hour and without making the caller wait for it.
- */
-export function authenticator(database: Database): (key: string) => Promise<Caller> {
-  const recording = new Set<string>()
-
-  async function recordUse(id: string, now: number) {
-    if (recording.has(id)) return
-    recording.add(id)
-    try {
-      const last_used_at = new Date(now).toISOString()
-      await database.write(({ sql }) => sql('api_keys').where({ id }).update({ last_used_at }))
-    } catch {
-      // A request must not fail because the note of it could not be written; the next one tries again.
-    } finally {
-      recording.delete(id)
-    }
-  }
-
-  return async (key) => {
-    const id = parseKeyId(key)
-    if (!id) throw unauthorized('This is not an API key; check that it was copied completely.')
-    const row = await database.read(({ sql }) => sql('api_keys').where({ id }).first())
-    if (!row || !isSameKey(key, row.sha256)) throw unauthorized('This API key is not known.')
-    const now = Date.now()
-    const state = keyState(row, now)
-    if (state === 'revoked') throw unauthorized('This API key was revoked.')
-    if (state === 'expired') throw unauthorized(`This API key expired at ${row.expires_at}.`)
-    if (!row.last_used_at || Date.parse(row.last_used_at) <= now - hour)
-      void withTiming(undefined, () => recordUse(id, now))
-    return { developerId: row.developer_id, keyId: id }
-  }
-}
-
-const unauthorized = (message: string) => new ServiceError('unauthorized', message, { refusedKey: true })
+/** Milliseconds. */
+const defaultKeyLifetime = 365 * 24 * 60 * 60 * 1000
 
 const operatorError = (message: string) => new OperatorError(message)
 const developerNotFound = (name: string) => operatorError(`there is no developer ${JSON.stringify(name.trim())}`)
@@ -78,17 +34,17 @@ const nameTaken = (name: string) => operatorError(`there is already a developer 
 export const accountStore = (connection: Connection) => {
   const { sql } = connection
 
-  const findDeveloper = (name: string): Promise<{ id: number; name: string; former_name: string | null } | undefined> =>
-    sql('developers').where({ name: name.trim() }).first('id', 'name', 'former_name')
+  const findDeveloper = (name: string): Promise<{ id: number; name: string } | undefined> =>
+    sql('developers').where({ name: name.trim() }).first('id', 'name')
 
-  /** Refuses where there is none of exactly this name. */
+  /** Throws an OperatorError if no developer has exactly this name. */
   async function requireDeveloper(name: string): Promise<{ id: number; name: string }> {
     const developer = await findDeveloper(name)
     if (!developer) throw developerNotFound(name)
     return developer
   }
 
-  /** Developers with what is theirs, by name. */
+  /** In the order of the names. */
   async function accounts(ids: number[]): Promise<Account[]> {
     const activeKeys = sql('api_keys')
       .whereRaw('api_keys.developer_id = developers.id')
@@ -108,7 +64,7 @@ export const accountStore = (connection: Connection) => {
     requireDeveloper,
     accounts,
 
-    /** The developer of exactly this name, made where there is none. Refuses to make one of a name that cannot be one. */
+    /** The developer of exactly this name, added if there is none. Throws an OperatorError if the name is invalid. */
     async findOrAddDeveloper(text: string): Promise<Developer> {
       const known = await findDeveloper(text)
       if (known) return { id: known.id, name: known.name, isNew: false }
@@ -122,63 +78,42 @@ export const accountStore = (connection: Connection) => {
       return { ...(await requireDeveloper(name)), isNew: added.length > 0 }
     },
 
-    /** A page of the developers by name, and how many there are. */
+    /** A page of the developers by name, and the total. */
     async developers(limit: number, offset: number): Promise<{ developers: Account[]; total: number }> {
       const [all] = await sql('developers').count({ total: '*' })
       const ids = await sql('developers').orderBy('name').limit(limit).offset(offset).pluck('id')
-      return { developers: await accounts(ids), total: Number(all?.total ?? 0) }
+      return { developers: await accounts(ids), total: Number(required(all, 'the count').total) }
     },
 
     /**
-     * Has search told of another name, too, by whoever tells it of an app. `completed` where the developer has the name already, and
-     * what is left of an earlier run is to be finished. Refuses where there is no such developer, or the name cannot be theirs.
+     * Renames a developer, and indexes their listed apps again. Throws an OperatorError if there is no such developer, or
+     * if the name is invalid or taken.
      */
-    async beginRename(from: string, text: string): Promise<{ id: number; name: string; completed?: CompletedRename }> {
+    async rename(
+      from: string,
+      text: string,
+      actor: Actor,
+      onProgress: (done: number, total: number) => void = () => {},
+    ): Promise<{ id: number; name: string; listed_apps: number }> {
       const name = parseDeveloperName(text)
-      const [developer, holder] = [await findDeveloper(from), await findDeveloper(name)]
-      if (holder && holder.former_name === from.trim()) {
-        return { id: holder.id, name, completed: { obsoleteName: holder.former_name } }
-      }
-      if (!developer) throw developerNotFound(from)
-      const { id } = developer
-      if (holder?.id === id) throw operatorError(`the developer is named ${JSON.stringify(name)} already`)
-      if (holder && developer.former_name !== name) throw nameTaken(name)
-      if (holder) return { id, name, completed: { obsoleteName: name, error: nameTaken(name) } }
-      await sql('developers').where({ id }).update({ next_name: name })
-      return { id, name }
-    },
-
-    /** From now on the developer has the name that search knows beside the old one; unless it has meanwhile become another's. */
-    async takeNextName(id: number, name: string, actor: Actor): Promise<CompletedRename> {
-      const before = await sql('developers').where({ id }).forUpdate().first('name', 'next_name', 'former_name')
-      // Another run was quicker.
-      if (before?.name === name) return { obsoleteName: before.former_name ?? name }
-      if (before?.next_name !== name) throw operatorError('the developer is meanwhile being given another name')
+      const { id } = await requireDeveloper(from)
+      // An update locks an app before its developer. Locking in the same order avoids deadlocks.
+      await connection.lock('apps', 'developer_id', [id])
+      const before = await sql('developers').where({ id }).forUpdate().first('name')
+      if (before?.name !== from.trim()) throw developerNotFound(from)
+      if (name === before.name) throw operatorError(`the developer is named ${JSON.stringify(name)} already`)
       const at = new Date().toISOString()
-      const renaming = sql('developers')
-        .where({ id })
-        .update({ name, next_name: null, former_name: before.name, changed_at: at })
-      try {
-        await connection.mapUniqueViolation(() => renaming, { 'developers.name': () => nameTaken(name) })
-      } catch (error) {
-        if (!(error instanceof OperatorError)) throw error
-        await sql('developers').where({ id }).update({ next_name: null, former_name: name })
-        return { obsoleteName: name, error }
-      }
+      const update = () => sql('developers').where({ id }).update({ name, changed_at: at })
+      await connection.mapUniqueViolation(update, { 'developers.name': () => nameTaken(name) })
       const change = { before: { name: before.name }, after: { name } }
       await auditStore(connection).record(
         [{ action: 'developer rename', at, subject: { developer_id: id }, ...change }],
         actor,
       )
-      return { obsoleteName: before.name }
+      return { id, name, listed_apps: await appStore(connection).reindexAppsOf(id, name, onProgress) }
     },
 
-    /** When search has forgotten a name. */
-    async endRename(id: number, obsoleteName: string) {
-      await sql('developers').where({ id, former_name: obsoleteName }).update({ former_name: null })
-    },
-
-    /** The key itself is in the result and nowhere else. */
+    /** The key is only in the result; the database has its hash. */
     async issueKey(
       developer: Developer,
       actor: Actor,
@@ -204,7 +139,7 @@ export const accountStore = (connection: Connection) => {
       return { id, key, name, developer_name: developer.name, expires_at }
     },
 
-    /** A page of the keys, by developer and then the oldest first, and how many there are. */
+    /** A page of the keys by developer, oldest first, and the total. */
     async keys(
       developerId: number | undefined,
       limit: number,
@@ -228,10 +163,13 @@ export const accountStore = (connection: Connection) => {
           'revoked_at',
         )
       const now = Date.now()
-      return { keys: rows.map((row) => ({ ...row, state: keyState(row, now) })), total: Number(all?.total ?? 0) }
+      return {
+        keys: rows.map((row) => ({ ...row, state: keyState(row, now) })),
+        total: Number(required(all, 'the count').total),
+      }
     },
 
-    /** Holds from the next request on. Refuses where there is no such key, or it is revoked already. */
+    /** Takes effect at the next request. Throws an OperatorError if the key does not exist or is revoked already. */
     async revoke(id: string, actor: Actor): Promise<{ id: string; developer_name: string; revoked_at: string }> {
       const key = await sql('api_keys')
         .join('developers', 'developers.id', 'api_keys.developer_id')

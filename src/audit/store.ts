@@ -1,10 +1,10 @@
 import type { Caller } from '../contract/contract.ts'
 import type { Connection } from '../db/dialect.ts'
 
-/** Who changes something: a developer, or an operator by the name of their account on the machine. */
+/** Who changes something: a developer by a key, or an operator by the name of their account on the machine. */
 export type Actor = Caller | Readonly<{ operator: string }>
 
-/** What was done, in the words of the command or operation that did it. */
+/** What was done, named after the command or operation. */
 export type Action =
   | 'app create'
   | 'app update'
@@ -20,13 +20,13 @@ export type Action =
   | 'category add'
   | 'category rename'
 
-/** What an entry is about: an app and its owner, a developer, or a category. */
+/** An entry is about an app and its owner, a developer, or a category. */
 export type Subject = { app_id: number; developer_id: number } | { developer_id: number } | { category_id: number }
 
 /** `before` and `after` hold the columns that differ. */
 export type NewAuditEntry = { action: Action; at: string; subject: Subject; before?: object; after: object }
 
-/** An entry as it is read: who is an operator or a key, and names are those of now. */
+/** An entry as it is read. Either `operator` or `key_id` is set. Slugs and names are the current ones. */
 export type AuditEntry = {
   id: number
   at: string
@@ -46,12 +46,12 @@ export type AuditEntry = {
 export type AuditFilter = { appId?: number | undefined; developerId?: number | undefined; since?: string | undefined }
 
 export const auditStore = ({ sql, insertRows }: Connection) => ({
-  /** Says what changed, in the transaction that changes it. */
+  /** Writes entries, in the transaction of the change. */
   async record(entries: NewAuditEntry[], actor: Actor) {
     await insertRows('audit', toRows(entries, actor))
   },
 
-  /** The newest entries, oldest first, and whether there are older ones. */
+  /** The newest matching entries, oldest first, and whether there are older ones. */
   async list(
     { appId, developerId, since }: AuditFilter,
     limit: number,

@@ -12,7 +12,8 @@ import {
   type ReviewRow,
   searchedColumns,
 } from '../db/tables.ts'
-import { type SearchDocument, searchableName, toSearchDocument } from '../search/document.ts'
+import { type SearchDocument, toSearchDocument } from '../search/document.ts'
+import { chunk } from '../util/chunk.ts'
 import { required } from '../util/required.ts'
 import { addRatings, ratingColumns, ratingsOf } from './ratings.ts'
 import { uniqueSlugs } from './unique-slugs.ts'
@@ -48,9 +49,6 @@ type AppChange = {
 }
 
 type NewApp = { app: NewAppRow; at: string; document?: SearchDocument | undefined }
-
-/** The position of an app in the index of a developer's apps. */
-export type AppPosition = Pick<AppRow, 'name' | 'id'>
 
 /** Apps that are indexed at a time. */
 const reindexBatchSize = 100
@@ -129,12 +127,11 @@ export const appStore = (connection: Connection) => {
     )
   }
 
-  /** The names by which search finds developers. */
   async function developerNames(ids: number[]): Promise<Map<number, string>> {
     if (ids.length === 0) return new Map()
     // Locked, so that no name changes until this transaction has indexed it.
-    const rows = await sql('developers').whereIn('id', ids).forShare().select('id', 'name', 'next_name')
-    return new Map(rows.map((developer) => [developer.id, searchableName(developer)]))
+    const rows = await sql('developers').whereIn('id', ids).forShare().select('id', 'name')
+    return new Map(rows.map(({ id, name }) => [id, name]))
   }
 
   async function updateCounts(changes: AppChange[]) {
@@ -197,26 +194,21 @@ export const appStore = (connection: Connection) => {
       return counts
     },
 
-    /**
-     * Indexes the next batch of a developer's listed apps again, for a new name of the developer. Returns how many apps that
-     * was, and the last of them; undefined after the last batch.
-     */
-    async reindexBatch(developerId: number, after: AppPosition = { name: '', id: 0 }) {
-      const name = required((await developerNames([developerId])).get(developerId), 'the developer')
-      // In the order of the index by developer, so that finding a batch does not read the ones before it.
-      const apps = await sql('apps')
-        .where({ developer_id: developerId })
-        .whereRaw(listed)
-        .whereRaw('(apps.name, apps.id) > (?, ?)', [after.name, after.id])
-        .orderBy(['apps.name', 'apps.id'])
-        .limit(reindexBatchSize)
-        .forUpdate()
-        .select('id', ...searchedColumns)
-      await search.index(
-        apps.map((app) => ({ id: app.id, categoryId: app.category_id, ...toSearchDocument(app, name) })),
-      )
-      const last: AppPosition | undefined = apps.length < reindexBatchSize ? undefined : apps.at(-1)
-      return { count: apps.length, last: last && { name: last.name, id: last.id } }
+    /** Indexes a developer's listed apps again, after the developer was renamed. Returns their number. */
+    async reindexAppsOf(developerId: number, developerName: string, onProgress: (done: number, total: number) => void) {
+      const ids: number[] = await sql('apps').where({ developer_id: developerId }).whereRaw(listed).pluck('id')
+      let done = 0
+      for (const batch of chunk(ids, reindexBatchSize)) {
+        const apps = await sql('apps')
+          .whereIn('id', batch)
+          .select('id', ...searchedColumns)
+        await search.index(
+          apps.map((app) => ({ id: app.id, categoryId: app.category_id, ...toSearchDocument(app, developerName) })),
+        )
+        done += batch.length
+        onProgress(done, ids.length)
+      }
+      return ids.length
     },
 
     /** Inserts an app. Throws `package_name_taken`. */

@@ -3,86 +3,76 @@ import { keyPrefix } from '../accounts/keys.ts'
 import { accountStore } from '../accounts/store.ts'
 import { type AuditEntry, auditStore } from '../audit/store.ts'
 import { moderationStore } from '../moderation/store.ts'
-import { detailWidth, parsePositiveInteger, printDetailedTable, printInfo, printJson, withDatabase } from './command.ts'
+import { required } from '../util/required.ts'
+import { addDatabaseAction, detailWidth, parsePositiveInteger, printInfo, printTable } from './command.ts'
 import { formatDifference, toSingleLine, truncate } from './terminal-text.ts'
 import { formatMinute, parsePastTime } from './time.ts'
 
 export const auditCommand = () =>
-  new Command('audit')
-    .description(
-      'what was done, by whom, to apps, developers, keys and categories: the newest entries, in the order they were made',
-    )
-    .option('--app <id>', 'of this app', parsePositiveInteger)
-    .option('--developer <name>', 'of this developer, their keys and their apps')
-    .option('--since <time>', 'from this time on: 30d, 12h, 2026-01-31, 2026-01-31T09:30:00Z', parsePastTime)
-    .option('--limit <number>', 'how many at most, the newest', parsePositiveInteger, 50)
-    .option('--json', 'print a JSON array')
-    .addHelpText(
-      'after',
-      `
+  addDatabaseAction(
+    new Command('audit')
+      .description('list who changed which apps, developers, keys and categories: the newest entries, oldest first')
+      .option('--app <id>', 'only entries about this app', parsePositiveInteger)
+      .option('--developer <name>', 'only entries about this developer, their keys and their apps')
+      .option('--since <time>', 'only from this time on: 30d, 12h, 2026-01-31, 2026-01-31T09:30:00Z', parsePastTime)
+      .option('--limit <number>', 'maximum number of entries', parsePositiveInteger, 50),
+    {
+      help: `
 Examples:
   npx apps-service audit --app 42
   npx apps-service audit --developer "Harbour Software" --since 30d
 
 JSON: an array of {id, at, action, operator, key_id, app_id, app_slug,
 developer_id, developer_name, category_id, category_slug, before, after}. Either
-operator or key_id is null; so is what an entry is not about, and before where
-something was made. before and after hold the columns that differ.`,
-    )
-    .action(audit)
+operator or key_id is null. Fields of other subjects are null, and before is
+null where something was added. before and after hold the columns that differ.`,
+      json: 'a JSON array',
+      run: (database, { app: appId, developer: name, since, limit }: Options) =>
+        database.snapshot(async (connection) => {
+          if (appId !== undefined) await moderationStore(connection).requireApp(appId)
+          const developer = name === undefined ? undefined : await accountStore(connection).requireDeveloper(name)
+          return auditStore(connection).list({ appId, developerId: developer?.id, since }, limit)
+        }),
+      toJson: ({ entries }) => entries,
+      print({ entries, hasOlder }, [{ limit }]) {
+        if (entries.length === 0) return printInfo('No entries.')
+        printEntries(entries, true)
+        if (hasOlder) printInfo(`The newest ${limit}; there are older ones (--limit).`)
+      },
+    },
+  )
 
-type Options = { app?: number; developer?: string; since?: string; limit: number; json?: true }
+type Options = { app?: number; developer?: string; since?: string; limit: number }
 
-async function audit(options: Options) {
-  const { entries, hasOlder } = await withDatabase((database) =>
-    database.snapshot(async (connection) => {
-      const { app: appId, developer: name, since, limit } = options
-      if (appId !== undefined) await moderationStore(connection).requireApp(appId)
-      const developer = name === undefined ? undefined : await accountStore(connection).requireDeveloper(name)
-      return auditStore(connection).list({ appId, developerId: developer?.id, since }, limit)
+/** Prints entries as a table, each with its changes below. */
+export function printEntries(entries: AuditEntry[], withSubject: boolean) {
+  printTable(
+    ['WHEN (UTC)', 'WHO', 'WHAT', ...(withSubject ? ['ON'] : [])],
+    entries.map((entry) => {
+      const { at, operator, key_id, action } = entry
+      const who = operator ?? keyPrefix(required(key_id, `the key of audit entry ${entry.id}`))
+      return [formatMinute(at), who, action, ...(withSubject ? [subjectOf(entry)] : [])]
     }),
-  )
-  if (options.json) return printJson(entries)
-  if (entries.length === 0) return printInfo('No entries.')
-  printDetailedTable(
-    ['WHEN (UTC)', 'WHO', 'WHAT', 'ON'],
-    entries.map((entry) => ({ cells: [...leadingCells(entry), subjectOf(entry)], details: changeLines(entry) })),
-    ['ON', 'WHO'],
-  )
-  if (hasOlder) printInfo(`The newest ${options.limit}; there are older ones (--limit).`)
-}
-
-export function printHistory(entries: AuditEntry[]) {
-  printDetailedTable(
-    ['WHEN (UTC)', 'WHO', 'WHAT'],
-    entries.map((entry) => ({ cells: leadingCells(entry), details: changeLines(entry) })),
-    ['WHO'],
+    { shrinkable: ['ON', 'WHO'], details: entries.map(changeLines) },
   )
 }
-
-/** An operator by name, a developer by key. */
-const leadingCells = ({ at, operator, key_id, action }: AuditEntry) => [
-  formatMinute(at),
-  operator ?? keyPrefix(key_id ?? ''),
-  action,
-]
 
 function subjectOf({ app_id, app_slug, developer_name, category_slug }: AuditEntry): string {
   if (app_id !== null) return `app ${app_id} ${app_slug}`
   return category_slug === null ? `developer ${developer_name}` : `category ${category_slug}`
 }
 
-/** How wide a value is shown, beside the others that changed. */
-const valueWidth = 24
+/** Columns. Several changes share a line. */
+const maxValueWidth = 24
 
-/** One line; none where no column of the audit changed. */
+/** The changes on one line; no line where the audit has no changed column. */
 function changeLines({ before, after }: AuditEntry): string[] {
   const changes = Object.entries(after)
     .filter(([, value]) => value !== null || before !== null)
     .map(([column, value]) => {
       const now = formatValue(value)
       const isNew = before === null || before[column] === value
-      return `${column}: ${isNew ? truncate(toSingleLine(now), valueWidth) : formatDifference(formatValue(before[column]), now, valueWidth)}`
+      return `${column}: ${isNew ? truncate(toSingleLine(now), maxValueWidth) : formatDifference(formatValue(before[column]), now, maxValueWidth)}`
     })
   return changes.length === 0 ? [] : [truncate(changes.join('; '), detailWidth())]
 }

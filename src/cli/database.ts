@@ -9,12 +9,12 @@ import { currentOperator, print, withDatabase } from './command.ts'
 
 export const migrateCommand = () =>
   new Command('migrate')
-    .description('make the database, or bring its schema up to date; run it before serve, in one process')
+    .description('create the database or upgrade its schema; run it before serve, in only one process')
     .action(migrate)
 
 export const seedCommand = () =>
   new Command('seed')
-    .description('fill a database that has no apps or categories with the demo catalogue, and print a key to try it')
+    .description('fill a database without apps and categories with the demo catalogue, and print a key to try it')
     .action(seed)
 
 async function migrate() {
@@ -28,20 +28,21 @@ async function migrate() {
   }
 }
 
-/** Deleted apps count, too. */
+/** Whether there are no apps, not even deleted ones, and no categories. */
 const isEmpty = async (connection: Connection) =>
   (await appStore(connection).isEmpty()) && (await categoryStore(connection).all()).length === 0
 
 async function seed() {
   const { baseUrl } = readConfig(process.env)
   await withDatabase(async (database) => {
-    if (!(await database.read(isEmpty))) return print('The database has apps or categories already; it stays as it is.')
+    if (!(await database.read(isEmpty)))
+      return print('The database has apps or categories already; nothing was changed.')
     await database.seed(`${import.meta.dirname}/../../seeds`)
     const { key } = await database.write(async (connection) => {
       const accounts = accountStore(connection)
       return accounts.issueKey(await accounts.findOrAddDeveloper('Demo Developer'), currentOperator())
     })
-    print(`The demo catalogue is in. A key of Demo Developer, not shown again:
+    print(`Added the demo catalogue. The key of Demo Developer, which is not shown again:
 
   ${key}
 

@@ -1,85 +1,60 @@
 import { Command } from 'commander'
-import { renameDeveloper } from '../accounts/rename-developer.ts'
 import { accountStore } from '../accounts/store.ts'
-import type { StateCounts } from '../catalogue/store.ts'
-import {
-  currentOperator,
-  type PageOptions,
-  pageOffset,
-  print,
-  printJson,
-  printPage,
-  printTable,
-  withDatabase,
-  withPageOptions,
-} from './command.ts'
+import { addDatabaseAction, addListAction, currentOperator, print, printTable } from './command.ts'
+import { showProgress } from './progress.ts'
 
 export const developerCommand = () =>
   new Command('developer')
-    .description('developers, to whom apps and keys belong')
-    .addCommand(
-      withPageOptions(new Command('list'))
-        .description('list developers by name, with how many apps they have in each state')
-        .option('--json', 'print one JSON object')
-        .addHelpText(
-          'after',
-          `
+    .description('list and rename developers, who own apps and keys')
+    .addCommand(list())
+    .addCommand(rename())
+
+const list = () =>
+  addListAction(
+    new Command('list').description('list developers by name, with the number of their apps in each state'),
+    'developers',
+    {
+      help: `
 Example:
   npx apps-service developer list --page 2
 
 JSON: {developers, pagination: {current_page, total_pages, per_page, total}}.
 A developer: {id, name, created_at, active_keys, apps: {pending, approved,
-rejected, deleted}}. A deleted app counts as deleted alone.`,
-        )
-        .action(list),
-    )
-    .addCommand(
-      new Command('rename')
-        .description('give a developer another name, in the catalogue and in search')
-        .argument('<name>', 'name that the developer has')
-        .requiredOption('--to <name>', 'name that the developer is given; no other may have it')
-        .option('--json', 'print one JSON object')
-        .addHelpText(
-          'after',
-          `
-All apps show the new name at one moment, and search finds them by it from then
-on. Others may write meanwhile: of a developer with very many apps it takes a
-while. Stopped half-way and started again, it finishes.
+rejected, deleted}}. A deleted app counts only as deleted.`,
+      find: (connection, _options: object, limit, offset) => accountStore(connection).developers(limit, offset),
+      print: ({ developers }) =>
+        printTable(
+          ['ID', 'NAME', 'PENDING', 'APPROVED', 'REJECTED', 'DELETED', 'ACTIVE KEYS'],
+          developers.map(({ id, name, apps: { pending, approved, rejected, deleted }, active_keys }) => {
+            return [id, name, pending, approved, rejected, deleted, active_keys]
+          }),
+          { shrinkable: ['NAME'] },
+        ),
+    },
+  )
+
+const rename = () =>
+  addDatabaseAction(
+    new Command('rename')
+      .description('rename a developer, in the catalogue and in search')
+      .argument('<name>', 'current name')
+      .requiredOption('--to <name>', 'new name, which no other developer may have'),
+    {
+      help: `
+All apps show the new name, and are found by it, from the same moment. With very
+many apps this takes some seconds, for which other writes wait. A rename that is
+stopped changes nothing.
 
 Example:
   npx apps-service developer rename "Harbour Software" --to "Harbour & Sons"
 
 JSON: {id, name, listed_apps}.`,
-        )
-        .action(rename),
-    )
-
-async function list(options: PageOptions) {
-  const { developers, total } = await withDatabase((database) =>
-    database.snapshot((connection) => accountStore(connection).developers(options.limit, pageOffset(options))),
+      async run(database, name: string, { to }: { to: string }) {
+        const { update, stop } = showProgress('apps')
+        return await database
+          .write((connection) => accountStore(connection).rename(name, to, currentOperator(), update))
+          .finally(stop)
+      },
+      print: ({ name, listed_apps }) => print(`The developer is ${name} now, with ${listed_apps} listed apps.`),
+    },
   )
-  printPage('developers', { rows: developers, total }, options, (rows) =>
-    printTable(
-      ['ID', 'NAME', 'PENDING', 'APPROVED', 'REJECTED', 'DELETED', 'ACTIVE KEYS'],
-      rows.map(({ id, name, apps, active_keys }) => [
-        id,
-        name,
-        apps.pending,
-        apps.approved,
-        apps.rejected,
-        apps.deleted,
-        active_keys,
-      ]),
-      ['NAME'],
-    ),
-  )
-}
-
-async function rename(name: string, options: { to: string; json?: true }) {
-  const renamed = await withDatabase((database) => renameDeveloper(database, name, options.to, currentOperator()))
-  if (options.json) return printJson(renamed)
-  print(`The developer is ${renamed.name} now, with ${renamed.listed_apps} listed apps.`)
-}
-
-export const countsText = ({ pending, approved, rejected, deleted }: StateCounts) =>
-  `${pending} pending, ${approved} approved, ${rejected} rejected, ${deleted} deleted`

@@ -4,7 +4,7 @@ import { ConfigError } from '../config.ts'
 import { OperatorError, ServiceError } from '../contract/errors.ts'
 import { printError } from './command.ts'
 
-/** Each loads what it needs alone: most of the time that a command takes is loading. In the order in which help names them. */
+/** In the order of the help. Each is loaded only when needed, since most of a command's time is spent loading modules. */
 const commands: Record<string, () => Promise<Command>> = {
   serve: async () => (await import('./serve.ts')).serveCommand(),
   mock: async () => (await import('./mock.ts')).mockCommand(),
@@ -22,15 +22,15 @@ const commands: Record<string, () => Promise<Command>> = {
   copy: async () => (await import('./copy.ts')).copyCommand(),
 }
 
-/** Runs the command that the arguments name. Exit codes: 0 done, 1 failed, 2 misused. */
+/** Runs the command of the arguments. Exit codes: 0 success, 1 failure, 2 usage error. */
 export async function run(argv: string[]) {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    // A reader that has seen enough, as head has, needs no word about it.
+    // A reader such as head closes the pipe early; that is no error.
     if (error.code !== 'EPIPE') printError(messageOf(error))
     process.exit(1)
   })
   const program = await programFor(argv[2] ?? '')
-  // commander's own help of a command has no more to say of one that is below another.
+  // commander's help command ignores the names of subcommands.
   const isOfSubcommand = argv[2] === 'help' && Object.hasOwn(commands, argv[3] ?? '') && argv.length > 4
   const args = isOfSubcommand ? [...argv.slice(0, 2), ...argv.slice(3), '--help'] : argv
   for (const command of [program, ...program.commands.flatMap((group) => [group, ...group.commands])]) {
@@ -39,16 +39,16 @@ export async function run(argv: string[]) {
   try {
     await program.parseAsync(args)
   } catch (error) {
-    // commander has printed its own message, or the help that was asked for.
+    // commander has already printed its message or the help.
     if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2
     else printError(messageOf(error))
   }
 }
 
-/** With what the named command needs; help, and a command that there is not, need all. */
+/** The program with the named command only; with all commands for help or an unknown name. */
 export async function programFor(name: string): Promise<Command> {
   const program = new Command('apps-service')
-    .description('A catalogue of applications: its server, and what its operators do.')
+    .description('A catalogue of applications: its server, and the commands of its operators.')
     .version(service.version)
   const loaders = Object.hasOwn(commands, name) ? [commands[name]] : Object.values(commands)
   for (const load of loaders) if (load) program.addCommand(await load())

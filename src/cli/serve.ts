@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Command } from 'commander'
-import { authenticator } from '../accounts/store.ts'
+import { authenticator } from '../accounts/keys.ts'
 import { appHandlers } from '../catalogue/handlers.ts'
 import { readConfig } from '../config.ts'
 import { ServiceError } from '../contract/errors.ts'

@@ -1,16 +1,16 @@
 import stringWidth from 'string-width'
 
-/** Text as a terminal shows it: safe, and no wider than there is room. */
+/** Makes text safe to print on a terminal, and fits it to the width. */
 
-/** What a pipe or a file is taken for. */
+/** Columns, if standard output is not a terminal. */
 const defaultWidth = 80
 
 export const terminalWidth = () => process.stdout.columns ?? defaultWidth
 
-/** What moves the cursor or turns the direction of reading: in it, what a terminal shows could differ from what is there. */
+/** Characters that move the cursor or reverse the reading direction, and so could disguise text. */
 const unsafeCharacters = /[\p{Cc}\u202A-\u202E\u2066-\u2069]/gu
 
-/** Text of several lines, with nothing in it that could deceive the reader. */
+/** Keeps line breaks. */
 export const sanitize = (text: string) =>
   text
     .split(/\r\n?|\n/)
@@ -21,7 +21,7 @@ export const toSingleLine = (text: string) => sanitize(text.replace(/\s+/g, ' ')
 
 const graphemes = new Intl.Segmenter()
 
-/** No wider than so many columns; what is left out is marked. */
+/** Shortens text to a width in columns, with … at the end. */
 export function truncate(text: string, width: number): string {
   if (stringWidth(text) <= width) return text
   let result = ''
@@ -34,10 +34,10 @@ export function truncate(text: string, width: number): string {
   return `${result}…`
 }
 
-/** How much is shown of what stands before a difference. */
+/** Characters shown before the first difference. */
 const contextLength = 8
 
-/** Two texts that differ, on a line: each from shortly before where they begin to differ, and no wider than so many columns. */
+/** Both texts on one line, each from shortly before the first difference and at most `width` columns wide. */
 export function formatDifference(before: string, after: string, width: number): string {
   const [old, now] = [[...toSingleLine(before)], [...toSingleLine(after)]]
   const fits = Math.max(old.length, now.length) <= width
@@ -53,12 +53,12 @@ export function formatDifference(before: string, after: string, width: number): 
 
 const separator = '  '
 
-/** As little of a spare column as is worth showing. */
+/** Columns. A narrower optional column is left out. */
 const minOptionalWidth = 16
 
 /**
- * The lines of a table, the first of them its head. Where it is wider than the terminal, the widest of the columns that
- * may be shortened is, again and again until it fits. A spare column has what room the others leave, or is left out.
+ * The lines of a table, the head first. If it is wider than the terminal, the widest shrinkable column is narrowed until
+ * it fits. The optional column gets the width that the others leave, or is left out.
  */
 export function tableLines(
   head: string[],

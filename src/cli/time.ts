@@ -1,14 +1,14 @@
 import { InvalidArgumentError } from 'commander'
 import ms, { type StringValue } from 'ms'
 
-/** Times as operators write and read them. A time without an offset is in UTC, as all that is printed. */
+/** Parses and prints times for operators. A time without an offset is in UTC. */
 
 const expectedFormats = 'a time such as 2027-01-31 or 2027-01-31T09:30:00Z, or a duration such as 90d or 12h'
 
-/** A time, or as long ago as `12h` or `90d` say. */
+/** A time, or a duration before now. */
 export const parsePastTime = (text: string): string => parseTimeOrDuration(text, -1)
 
-/** A time still to come, or as long from now as `12h` or `90d` say. */
+/** A time in the future, or a duration from now. */
 export function parseFutureTime(text: string): string {
   const time = parseTimeOrDuration(text, 1)
   if (Date.parse(time) <= Date.now()) throw new InvalidArgumentError('It must be in the future.')
@@ -18,7 +18,7 @@ export function parseFutureTime(text: string): string {
 function parseTimeOrDuration(text: string, direction: 1 | -1): string {
   const isDuration = /^\d+(\.\d+)? ?[a-z]+$/i.test(text)
   const date = new Date(isDuration ? Date.now() + direction * ms(text as StringValue) : parseTime(text))
-  // A year of more than four digits has a sign before it, and text with one does not sort by time.
+  // ISO writes a year of more than four digits with a sign, which would not sort as text.
   if (Number.isNaN(date.getTime()) || !/^\d{4}-/.test(date.toISOString())) {
     throw new InvalidArgumentError(`It must be ${expectedFormats}.`)
   }
@@ -29,20 +29,20 @@ function parseTime(text: string): number {
   const match = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?)(Z|[+-]\d{2}:\d{2})?)?$/.exec(text)
   const [, day = '', time = '00:00', offset = 'Z'] = match ?? []
   const start = Date.parse(day)
-  // Date.parse takes the 31st of February for the 3rd of March.
+  // Date.parse reads the 31st of February as the 3rd of March.
   if (Number.isNaN(start) || !new Date(start).toISOString().startsWith(day)) return Number.NaN
   return Date.parse(`${day}T${time}${offset}`)
 }
 
-/** How long ago a time was, in its largest unit: `3d`, `5h`. */
+/** How long ago a time was, in the largest unit: `3d`, `5h`. */
 export const age = (time: string) => ms(Math.max(0, Date.now() - Date.parse(time)))
 
 export const secondsSince = (time: string) => Math.max(0, Math.floor((Date.now() - Date.parse(time)) / 1000))
 
-/** Seconds since a time by `performance.now()`, to the hundredth. */
+/** Seconds since `begin`, a `performance.now()`, rounded to hundredths. */
 export const elapsedSeconds = (begin: number) => Math.round((performance.now() - begin) / 10) / 100
 
 export const formatDate = (time: string) => time.slice(0, 10)
 
-/** To the minute, as people read it. */
+/** `2026-01-31 09:30`. */
 export const formatMinute = (time: string) => time.slice(0, 16).replace('T', ' ')

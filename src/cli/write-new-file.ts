@@ -6,22 +6,22 @@ import { withPrivateDirectory } from '../util/private-directory.ts'
 import { printInfo } from './command.ts'
 
 /**
- * Has a file written that gets its name when it is whole and safe on disk, not before: nobody takes a part of it for
- * all, however the command ends. `what` it is names the folder beside it in which it is written. Throws an OperatorError where
- * the name is taken, or the folder or the disk does not take it.
+ * Writes a file in a private directory beside it, and links it to its name when it is complete and synced to disk. So a
+ * command that is stopped leaves no partial file. `what` names the directory. Throws an OperatorError if the file exists
+ * or cannot be written.
  */
 export async function writeNewFile<T>(file: string, what: string, write: (path: string) => Promise<T>): Promise<T> {
-  if (file.endsWith(sep)) throw new OperatorError(`${file} is no name of a file`)
+  if (file.endsWith(sep)) throw new OperatorError(`${file} is not a file name: it ends with ${sep}`)
   const target = resolve(file)
   await assertMissing(target)
-  const reportStop = (signal: NodeJS.Signals) => printInfo(`apps-service: stopped by ${signal}; there is no ${what}`)
+  const reportStop = (signal: NodeJS.Signals) => printInfo(`apps-service: stopped by ${signal}; no ${what} was written`)
   return withPrivateDirectory(dirname(target), `apps-${what}`, reportStop, async (folder, commit) => {
     const path = join(folder, basename(target))
     const written = await write(path)
     await syncToDisk(path, 'r+')
     linkIntoPlace(path, target)
     commit()
-    // The name, too, has to survive a power cut: https://man7.org/linux/man-pages/man2/fsync.2.html
+    // Without this the name could be lost in a power cut: https://man7.org/linux/man-pages/man2/fsync.2.html
     await syncToDisk(dirname(target), 'r')
     return written
   }).catch((error: unknown) => {
@@ -31,20 +31,20 @@ export async function writeNewFile<T>(file: string, what: string, write: (path: 
 
 function linkIntoPlace(path: string, target: string) {
   try {
-    // Unlike a rename, a link never takes the place of what is there: https://man7.org/linux/man-pages/man2/link.2.html
+    // Unlike a rename, a link never replaces an existing file: https://man7.org/linux/man-pages/man2/link.2.html
     linkSync(path, target)
   } catch (error) {
     if (!linkUnsupportedCodes.has((error as NodeJS.ErrnoException).code ?? '')) throw error
-    // Where the file system has no links, the name is taken first.
+    // The file system has no links, as FAT: reserve the name first.
     closeSync(openSync(target, 'wx'))
     renameSync(path, target)
   }
 }
 
-/** What Linux and others say of a link on FAT, for one. */
+/** What Linux and others report if the file system has no links. */
 const linkUnsupportedCodes = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'])
 
-/** Throws an OperatorError where there is something of that name. */
+/** Throws an OperatorError if the path exists. */
 export async function assertMissing(path: string) {
   const exists = await lstat(path).then(
     () => true,
@@ -53,7 +53,7 @@ export async function assertMissing(path: string) {
   if (exists) throw alreadyExists(path)
 }
 
-const alreadyExists = (path: string) => new OperatorError(`${path} is there already, and stays as it is`)
+const alreadyExists = (path: string) => new OperatorError(`${path} already exists; not overwritten`)
 
 async function syncToDisk(path: string, flags: 'r' | 'r+') {
   const handle = await open(path, flags)
@@ -64,10 +64,10 @@ async function syncToDisk(path: string, flags: 'r' | 'r+') {
   }
 }
 
-/** What Node's errors mean here, in a line that says what to mend. */
+/** Turns an error of the file system into a message for the operator. */
 function explainFileError(error: unknown, target: string): unknown {
   if (!(error instanceof Error && 'syscall' in error && 'code' in error)) return error
-  // A database's connection can fail meanwhile, too, and that names no path.
+  // An error of a database connection has a syscall and a code, too, but no path.
   if (!('path' in error) && error.syscall !== 'write' && error.syscall !== 'fsync') return error
   const folder = dirname(target)
   switch (error.code) {
@@ -76,11 +76,11 @@ function explainFileError(error: unknown, target: string): unknown {
     case 'ENOENT':
       return new OperatorError(`${folder} does not exist`)
     case 'ENOTDIR':
-      return new OperatorError(`${folder} is no folder`)
+      return new OperatorError(`${folder} is not a directory`)
     case 'ENOSPC':
     case 'EDQUOT':
-      return new OperatorError(`no space is left in ${folder}`)
+      return new OperatorError(`no space left in ${folder}`)
     default:
-      return new OperatorError(`${folder}: it cannot be written to (${error.code})`)
+      return new OperatorError(`cannot write to ${folder} (${error.code})`)
   }
 }

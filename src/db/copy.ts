@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { OperatorError } from '../contract/errors.ts'
-import { searchableName, toSearchDocument } from '../search/document.ts'
+import { toSearchDocument } from '../search/document.ts'
 import { required } from '../util/required.ts'
 import { assertCanOpen, assertSchemaCurrent, openEngine, openMigrated } from './database.ts'
 import type { Connection, NewRow } from './dialect.ts'
@@ -109,8 +109,8 @@ async function indexApps({ sql, search }: Connection, apps: AppRow[]) {
   const listedApps = apps.filter(isListed)
   const developers = await sql('developers')
     .whereIn('id', [...new Set(listedApps.map(({ developer_id }) => developer_id))])
-    .select('id', 'name', 'next_name')
-  const names = new Map(developers.map((developer) => [developer.id, searchableName(developer)]))
+    .select('id', 'name')
+  const names = new Map(developers.map(({ id, name }) => [id, name]))
   await search.index(
     listedApps.map((app) => ({
       id: app.id,

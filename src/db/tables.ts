@@ -137,10 +137,6 @@ type DeveloperRow = {
   name: string
   created_at: string
   changed_at: string
-  /** While another name is being given: search is told of both. */
-  next_name: string | null
-  /** A name that search may know still, when it is not the developer's any more. */
-  former_name: string | null
 }
 export type CategoryRow = {
   id: number
@@ -177,7 +173,7 @@ type Table<Row, Column extends keyof Row> = import('knex').Knex.CompositeTableTy
 
 declare module 'knex/types/tables.js' {
   interface Tables {
-    developers: Table<DeveloperRow, 'id' | 'next_name' | 'former_name'>
+    developers: Table<DeveloperRow, 'id'>
     api_keys: Table<ApiKeyRow, 'name' | 'revoked_at' | 'last_used_at'>
     categories: Table<CategoryRow, 'id' | 'listed_apps'>
     apps: Table<AppRow, 'id' | 'rejection_reason' | keyof typeof appDefaults>

@@ -5,22 +5,23 @@ import type { StateCounts } from '../catalogue/store.ts'
 import type { Connection } from '../db/dialect.ts'
 import { type AppRow, listed } from '../db/tables.ts'
 import { nameKey } from '../search/terms.ts'
+import { required } from '../util/required.ts'
 
-/** How operators find apps: by who owns them, where they are and what they are called, whether anybody else sees them or not. */
+/** Finds apps for operators by state, developer, category and name. */
 
-/** What is left out lets all through. A category is told by its slug. */
+/** A field that is left out does not filter. `developer` is a name, `category` a slug. */
 export type AppFilter = {
   developer?: string | undefined
   category?: string | undefined
   search?: string | undefined
 }
 
-/** A status, or deleted, which hides it. */
+/** The status of an app, or `deleted` whatever the status. */
 export type AppState = keyof StateCounts
 
 /**
- * A set of apps in an order. Literals, so that a planner sees which index applies. The indexes of the sets without listed apps
- * are short: `hasOwnIndex` says that there is one, which a category's, as long as the category, must not take the place of.
+ * A set of apps in an order, as literal SQL so that the query planner sees which partial index applies. `hasOwnIndex`: the
+ * set has a short index, which the planner must prefer to the long index of a category.
  */
 type AppSet = Readonly<{ where: string; order: string; hasOwnIndex: boolean }>
 
@@ -35,7 +36,7 @@ export const queues = {
 
 const anyState: AppSet = { where: 'true', order: newestFirst, hasOwnIndex: false }
 const states: Record<AppState, AppSet> = {
-  // Its index is in the queue's order: without the plus the table itself would be walked, which is in this one.
+  // Its index has the order of the queue. Without the plus the planner would scan the whole table, which has this order.
   pending: { where: pending, order: `+${newestFirst}`, hasOwnIndex: true },
   approved: { where: listed, order: newestFirst, hasOwnIndex: false },
   rejected: { where: "apps.status = 'rejected' and apps.deleted_at is null", order: newestFirst, hasOwnIndex: true },
@@ -46,7 +47,7 @@ const unlisted = [states.pending, states.rejected, states.deleted]
 type Page = { ids: number[]; total: number }
 type Scope = { developerId: number | undefined; categoryId: number | undefined; words: string[] }
 
-/** A page of a set's apps, in its order, and how many there are. Refuses where there is no such developer or category. */
+/** A page of a set's apps, in its order, and the total. Throws an OperatorError if the developer or category is missing. */
 export async function findPage(
   connection: Connection,
   set: AppSet,
@@ -59,13 +60,13 @@ export async function findPage(
   const apps = appsInScope(connection, set, scope)
   const [all] = await apps.clone().count({ total: '*' })
   const ids = await apps.orderByRaw(set.order).limit(limit).offset(offset).pluck('apps.id')
-  return { ids, total: Number(all?.total ?? 0) }
+  return { ids, total: Number(required(all, 'the count').total) }
 }
 
 /**
- * The same of the apps in a state, or in any. Among the listed ones it is the catalogue's search that finds, best match first;
- * it knows no others, and these are looked through, as all of one developer's are. In any state, those that only operators
- * can find come first.
+ * A page of the apps in a state, or in any, newest first. With a search text and without a developer, listed apps are found
+ * by the catalogue's search, best match first. That index has only listed apps, so the names of the others are read; those
+ * that match come first.
  */
 export async function findPageInState(
   connection: Connection,
@@ -110,7 +111,7 @@ const appsInScope = ({ sql }: Connection, { where, hasOwnIndex }: AppSet, { deve
         categoryId !== undefined && apps.whereRaw(`${hasOwnIndex ? '+' : ''}apps.category_id = ?`, [categoryId]),
     )
 
-/** The ids of all apps of a set that have each word somewhere in their names. It reads the names of the whole set. */
+/** The ids of a set's apps that have each word in the name, slug or package name. Reads the whole set. */
 async function findIdsByName(connection: Connection, set: AppSet, scope: Scope): Promise<number[]> {
   const apps: AppNames[] = await appsInScope(connection, set, scope)
     .orderByRaw(set.order)

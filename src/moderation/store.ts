@@ -8,44 +8,31 @@ import { OperatorError } from '../contract/errors.ts'
 import { parseReason } from '../contract/field-rules.ts'
 import type { Connection } from '../db/dialect.ts'
 import { type AppRow, type AppStatus, type OwnerColumn, ownerColumns } from '../db/tables.ts'
+import { required } from '../util/required.ts'
 import { type AppFilter, type AppState, findPage, findPageInState, queues } from './app-filter.ts'
 
-/** A field that an app's owner has changed since an operator's last decision. A category is told by its slug. */
+/** A field that the owner has changed since the last decision. The value of `category` is its slug. */
 export type Change = { field: string; before: string | null; after: string | null }
 
-export type QueueEntry = {
-  id: number
-  name: string
-  slug: string
-  short_description: string | null
-  developer_name: string
-  category_slug: string
-  created_at: string
-  updated_at: string
+type NamedApp = AppRow & { developer_name: string; category_slug: string }
+type Names = 'name' | 'slug' | 'developer_name' | 'category_slug'
+
+export type QueueEntry = Pick<NamedApp, 'id' | Names | 'short_description' | 'created_at' | 'updated_at'> & {
   waiting_since: string
   changes: Change[]
 }
 
-/** An app as a list of them shows it. */
-export type AppEntry = {
-  id: number
-  name: string
-  slug: string
-  package_name: string | null
-  developer_name: string
-  category_slug: string
-  status: AppStatus
-  deleted_at: string | null
-  created_at: string
-  updated_at: string
-}
+export type AppEntry = Pick<
+  NamedApp,
+  'id' | Names | 'package_name' | 'status' | 'deleted_at' | 'created_at' | 'updated_at'
+>
 
-/** All that a decision on an app may need. */
+/** Everything that a decision on an app may need. */
 export type AppReviewDetails = {
   app: AppWithReviews
   developer: Account
   changes: Change[]
-  /** The newest entries of the audit, oldest first. */
+  /** The newest audit entries, oldest first. */
   history: AuditEntry[]
   hasOlderHistory: boolean
 }
@@ -53,9 +40,9 @@ export type AppReviewDetails = {
 export type DecisionResult = { id: number; slug: string; status: AppStatus }
 
 export type DecisionOptions = {
-  /** Required with a rejection; the owner reads it. */
+  /** Required for a rejection; the owner reads it. */
   reason?: string | undefined
-  /** The app must not have been updated after this time. */
+  /** Throws if the app was updated after this time. */
   asOf?: string | undefined
 }
 
@@ -68,7 +55,7 @@ export const moderationStore = (connection: Connection) => {
   const apps = appStore(connection)
   const audit = auditStore(connection)
 
-  /** Refuses where there is no such app, not even a deleted one. */
+  /** Throws an OperatorError if there is no such app. Finds deleted ones, too. */
   async function requireApp(id: number, { forUpdate = false } = {}): Promise<AppWithReviews> {
     const app = await apps.find(id, { includeDeleted: true, forUpdate })
     if (!app) throw operatorError(`there is no app ${id}`)
@@ -81,7 +68,7 @@ export const moderationStore = (connection: Connection) => {
     return app
   }
 
-  /** Changes that were undone meanwhile are none. */
+  /** Without changes that were undone since. */
   function ownerChanges(app: ChangingApp, categorySlugs: Map<unknown, string>): Change[] {
     const before = parseUnreviewed(app)
     return ownerColumns
@@ -93,7 +80,7 @@ export const moderationStore = (connection: Connection) => {
       })
   }
 
-  /** Apps with the names that operators know their developers and categories by, in the order of the ids. */
+  /** Apps in the order of the ids. */
   async function findNamedApps(ids: number[]): Promise<NamedApp[]> {
     const rows: NamedApp[] = await sql('apps')
       .join('developers', 'developers.id', 'apps.developer_id')
@@ -101,7 +88,8 @@ export const moderationStore = (connection: Connection) => {
       .whereIn('apps.id', ids)
       .select('apps.*', 'developers.name as developer_name', 'categories.slug as category_slug')
     const positions = new Map(ids.map((id, position) => [id, position]))
-    return rows.toSorted((a, b) => Number(positions.get(a.id)) - Number(positions.get(b.id)))
+    const positionOf = ({ id }: NamedApp) => required(positions.get(id), `the position of app ${id}`)
+    return rows.toSorted((a, b) => positionOf(a) - positionOf(b))
   }
 
   async function categorySlugs(): Promise<Map<unknown, string>> {
@@ -111,7 +99,7 @@ export const moderationStore = (connection: Connection) => {
   return {
     requireApp,
 
-    /** A page of what waits for an operator, longest first, and how much that is. */
+    /** A page of the apps that wait for a decision, longest first, and the total. */
     async queue(
       queue: Queue,
       filter: AppFilter,
@@ -131,7 +119,7 @@ export const moderationStore = (connection: Connection) => {
       return { apps: entries, total }
     },
 
-    /** A page of the apps in a state, or in any, newest first; where a text is searched for, as `findPageInState` says. */
+    /** A page of the apps in a state, or in any, in the order of `findPageInState`, and the total. */
     async list(
       state: AppState | undefined,
       filter: AppFilter,
@@ -139,32 +127,41 @@ export const moderationStore = (connection: Connection) => {
       offset: number,
     ): Promise<{ apps: AppEntry[]; total: number }> {
       const { ids, total } = await findPageInState(connection, state, filter, limit, offset)
-      const apps = (await findNamedApps(ids)).map((app) => ({
-        id: app.id,
-        name: app.name,
-        slug: app.slug,
-        package_name: app.package_name,
-        developer_name: app.developer_name,
-        category_slug: app.category_slug,
-        status: app.status,
-        deleted_at: app.deleted_at,
-        created_at: app.created_at,
-        updated_at: app.updated_at,
-      }))
+      const apps = (await findNamedApps(ids)).map((app) => {
+        const { id, name, slug, package_name, developer_name, category_slug, status, deleted_at } = app
+        const { created_at, updated_at } = app
+        return {
+          id,
+          name,
+          slug,
+          package_name,
+          developer_name,
+          category_slug,
+          status,
+          deleted_at,
+          created_at,
+          updated_at,
+        }
+      })
       return { apps, total }
     },
 
-    /** Refuses where there is no such app, not even a deleted one. */
+    /** Throws an OperatorError if there is no such app. */
     async reviewDetails(id: number, historyLimit: number): Promise<AppReviewDetails> {
       const app = await requireApp(id)
       const [developer] = await accountStore(connection).accounts([app.developer_id])
-      if (!developer) throw new Error(`app ${id} has no developer`)
       const { entries, hasOlder } = await audit.list({ appId: id }, historyLimit)
       const changes = ownerChanges(app, await categorySlugs())
-      return { app, developer, changes, history: entries, hasOlderHistory: hasOlder }
+      return {
+        app,
+        developer: required(developer, `the developer of app ${id}`),
+        changes,
+        history: entries,
+        hasOlderHistory: hasOlder,
+      }
     },
 
-    /** Refuses, with what the app is now, where that does not allow the decision. */
+    /** Throws an OperatorError if the app's status does not allow the decision. */
     async decide(
       decision: Decision,
       id: number,
@@ -183,7 +180,7 @@ export const moderationStore = (connection: Connection) => {
       return { id, slug: app.slug, status }
     },
 
-    /** A deleted app comes back in the state it had. Refuses where it is not deleted. */
+    /** Restores a deleted app in the status it had. Throws an OperatorError if it is not deleted. */
     async restore(id: number, actor: Actor): Promise<DecisionResult> {
       const app = await requireApp(id, { forUpdate: true })
       if (!app.deleted_at) throw operatorError(`app ${id} is not deleted; it is ${app.status}`)
@@ -191,7 +188,7 @@ export const moderationStore = (connection: Connection) => {
       return { id, slug: app.slug, status: app.status }
     },
 
-    /** Refuses where there is no such developer, or the app is theirs already. */
+    /** Throws an OperatorError if there is no such developer, or the app is theirs already. */
     async transfer(
       id: number,
       to: string,
@@ -206,8 +203,6 @@ export const moderationStore = (connection: Connection) => {
     },
   }
 }
-
-type NamedApp = AppRow & { developer_name: string; category_slug: string }
 
 type ChangingApp = Pick<AppWithReviews, 'unreviewed_changes' | OwnerColumn>
 

@@ -18,10 +18,6 @@ export type SearchableTexts = {
   package_name?: string | null
 }
 
-/** A developer as search knows them: one who is being given another name by both, on lines of their own. */
-export const searchableName = ({ name, next_name }: { name: string; next_name: string | null }) =>
-  next_name === null ? name : `${name}\n${next_name}`
-
 /** What the search index is told of an app. */
 export function toSearchDocument(app: SearchableTexts, developerName: string): SearchDocument {
   const packageName = app.package_name ?? ''

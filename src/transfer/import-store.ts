@@ -23,9 +23,6 @@ import {
 import { planCategories } from './category-plan.ts'
 import { type ImportLine, type Line, type LineCategory, type LineReview, problem } from './line.ts'
 
-/** `hasOneName`: false while the developer is being renamed, when search knows two names. */
-type Owner = { id: number; hasOneName: boolean }
-
 type Options = { actor: Actor; onlyNew: boolean; now: string }
 
 /** For one transaction. */
@@ -33,7 +30,8 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
   const { sql, insertRows, lock } = connection
   const apps = appStore(connection)
   const categories = categoryStore(connection)
-  const owners = new Map<string, Owner>()
+  /** Ids by name. */
+  const owners = new Map<string, number>()
 
   /**
    * Writes a batch of lines and notes the outcome in each. No two lines may claim the same app. A refused line leaves nothing
@@ -161,7 +159,7 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
     return lines.flatMap((line) => {
       const owner = owners.get(line.developer_name)
       const value = read(line)
-      return owner === undefined || value === undefined ? [] : [[owner.id, value] as const]
+      return owner === undefined || value === undefined ? [] : [[owner, value] as const]
     })
   }
 
@@ -173,8 +171,8 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
     const rows = await sql('developers')
       .whereIn('name', [...names])
       .forShare()
-      .select('id', 'name', 'next_name')
-    for (const { id, name, next_name } of rows) owners.set(name, { id, hasOneName: next_name === null })
+      .select('id', 'name')
+    for (const { id, name } of rows) owners.set(name, id)
     return [...names].filter((name) => !owners.has(name))
   }
 
@@ -186,7 +184,7 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
       'developers',
       names.map((name) => ({ name, created_at: now, changed_at })),
     )
-    for (const { name, id } of rows) owners.set(name, { id, hasOneName: true })
+    for (const { name, id } of rows) owners.set(name, id)
   }
 
   const ownerOf = ({ developer_name }: Line) => required(owners.get(developer_name), 'the owner of an app')
@@ -219,14 +217,12 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
       matches.map(({ line }) => line.id),
     )
     const rows = matches.map(({ source, line, columns, hasForeignSlug }, index) => {
-      const owner = ownerOf(line)
       const slug = hasForeignSlug ? otherSlugs.shift() : line.slug
-      const given = { id: ids[index], slug, developer_id: owner.id }
+      const given = { id: ids[index], slug, developer_id: ownerOf(line) }
       return {
         app: toNewRow(line, required(columns, 'the category of an app'), given, now),
         at: now,
-        // The document was made with the one name that the line has.
-        document: owner.hasOneName ? source.document : undefined,
+        document: source.document,
       }
     })
     const inserted = await apps.insertAll('app import', rows, actor)
@@ -246,7 +242,7 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
 
   /** Returns whether anything changed. */
   async function updateApp({ line, columns }: Match, app: ExistingApp, reviews: ReviewRow[]): Promise<boolean> {
-    const changes = lineChanges(line, required(columns, 'the category of an app'), app, ownerOf(line).id, now)
+    const changes = lineChanges(line, required(columns, 'the category of an app'), app, ownerOf(line), now)
     if (line.reviews !== undefined && !hasSameReviews(line.reviews, reviews)) {
       await sql('reviews').where({ app_id: app.id }).delete()
       await insertReviews(withAppId(line.reviews, app.id))

@@ -1,12 +1,12 @@
-/** Every field of an object, null where one that may be left out is not set. */
+/** All fields of T. An optional one may be null, but not left out. */
 type Every<T> = {
   [Field in keyof T]-?: Record<never, never> extends Pick<T, Field> ? Exclude<T[Field], undefined> | null : T[Field]
 }
 
 /**
- * An object without its fields that are not set: a database has null there, and the contract, which has no nulls, nothing. To
- * forget a field does not compile, not even one that may be left out.
+ * Removes the fields that are null: the database has nulls, the contract has optional fields. A caller that forgets an
+ * optional field does not compile.
  */
 export const omitNulls = <T extends object>(fields: Every<T>): T =>
-  // Without the nulls it is one: only what T may lack can be null.
+  // Only optional fields can be null, so the rest is a T.
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null)) as T

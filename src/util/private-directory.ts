@@ -6,9 +6,9 @@ import { join } from 'node:path'
 const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 /**
- * Works in a new folder within `parent`, closed to other accounts. SQLite puts files of its own beside a file that it writes:
- * so all of them go together, whether the work ends, fails or is told to stop by a signal. After SIGKILL or a power cut the
- * next work of the same name in the same place removes it. From `commit` on, a signal is too late.
+ * Works in a new directory in `parent`, which other accounts cannot read, and removes it when the work ends, fails or is
+ * stopped by a signal: SQLite writes further files beside a database. After SIGKILL or a power cut, the next call with the
+ * same parent and name removes it. After `commit()`, signals have their usual effect.
  */
 export async function withPrivateDirectory<T>(
   parent: string,
@@ -24,14 +24,14 @@ export async function withPrivateDirectory<T>(
     if (folder !== undefined) rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
     onStop(signal)
     ignoreSignals()
-    // Not process.exit, which waits for the thread that is copying. The caller sees what ended this.
+    // process.exit would wait for the thread that copies. The signal also becomes the exit status.
     process.kill(process.pid, signal)
   }
   const ignoreSignals = () => {
     for (const signal of signals) process.off(signal, stop)
   }
 
-  // Listened for first: what comes before the folder has its name is heard behind it.
+  // Before the directory exists, so that no signal can leave it behind.
   for (const signal of signals) process.on(signal, stop)
   try {
     folder = mkdtempSync(join(parent, `${prefix}${process.pid}-`))
@@ -43,15 +43,15 @@ export async function withPrivateDirectory<T>(
 }
 
 /**
- * Only those of this host whose process is gone: another's work may be under way. The process id alone does not tell,
- * since containers that share a folder all count from 1; in each of them the host name differs.
+ * Removes the directories of ended processes of this host. The name has the host, too, because containers that share a
+ * directory use the same process ids.
  */
 async function removeAbandoned(parent: string, prefix: string) {
-  // A folder may be written to that cannot be listed.
+  // A directory can be writable but not readable.
   for (const name of await readdir(parent).catch(() => [])) {
     const pid = name.startsWith(prefix) ? /^(\d+)-\w{6}$/.exec(name.slice(prefix.length))?.[1] : undefined
     if (pid === undefined || isInUse(Number(pid))) continue
-    // One that belongs to another account may stay: it is in nobody's way.
+    // A directory of another account may stay: its name is not used again.
     await rm(join(parent, name), { recursive: true, force: true }).catch(() => {})
   }
 }

@@ -160,9 +160,7 @@ test('two at once to one file: one of them, whole', async () => {
   const backup = join(folder, 'backup.sqlite')
   const runs = await Promise.all([1, 2].map(() => run(['backup', backup], envFor(file))))
   expect(runs.map(({ code }) => code).sort()).toEqual([0, 1])
-  expect(runs.map(({ stderr }) => stderr).join('')).toBe(
-    `apps-service: ${backup} is there already, and stays as it is\n`,
-  )
+  expect(runs.map(({ stderr }) => stderr).join('')).toBe(`apps-service: ${backup} already exists; not overwritten\n`)
   expect(readdirSync(folder)).toEqual(['backup.sqlite'])
   expect((await run(['backup', join(folder, 'of-it.sqlite')], envFor(backup))).code).toBe(0)
 })
@@ -171,10 +169,14 @@ describe('one clear line, exit 1, and nothing left behind', () => {
   type Case = [what: string, target: (folder: string) => string, line: RegExp, damage?: string]
 
   test.for<Case>([
-    ['for the name of a folder', (folder) => `${folder}/new/`, /\/new\/ is no name of a file$/],
+    ['for the name of a folder', (folder) => `${folder}/new/`, /\/new\/ is not a file name: it ends with \/$/],
     ['for a folder that is not there', (folder) => join(folder, 'none/backup.sqlite'), /\/none does not exist$/],
-    ['for a folder that is a file', (folder) => join(touch(folder, 'file'), 'backup.sqlite'), /\/file is no folder$/],
-    ['for a folder that nobody may write to', unwritable, /it cannot be written to \(E[A-Z]+\)$/],
+    [
+      'for a folder that is a file',
+      (folder) => join(touch(folder, 'file'), 'backup.sqlite'),
+      /\/file is not a directory$/,
+    ],
+    ['for a folder that nobody may write to', unwritable, /cannot write to \S+ \(E[A-Z]+\)$/],
     [
       'for a database whose search index lacks an app',
       (folder) => join(folder, 'backup.sqlite'),
@@ -238,7 +240,7 @@ describe('one clear line, exit 1, and nothing left behind', () => {
     const there = touch(folder, name)
     const { code, stdout, stderr } = await run(['backup', join(folder, 'backup.sqlite')], envFor(copyWorldFile()))
     expect([code, stdout]).toEqual([1, ''])
-    expect(stderr).toBe(`apps-service: ${there} is there already, and stays as it is\n`)
+    expect(stderr).toBe(`apps-service: ${there} already exists; not overwritten\n`)
     expect(readFileSync(there)).toEqual(readFileSync(main))
     expect(readdirSync(folder)).toEqual([name])
   })
@@ -288,7 +290,7 @@ describe('stopped half-way', () => {
     expect(stopped.exit).toEqual([null, signal])
     expect(existsSync(backup)).toBe(false)
     expect(readdirSync(folder)).toHaveLength(leaves === 'nothing' ? 0 : 1)
-    expect(stopped.said).toBe(leaves === 'nothing' ? `apps-service: stopped by ${signal}; there is no backup\n` : '')
+    expect(stopped.said).toBe(leaves === 'nothing' ? `apps-service: stopped by ${signal}; no backup was written\n` : '')
 
     expect((await run(['backup', backup], envFor(file))).code).toBe(0)
     expect(readdirSync(folder)).toEqual(['backup.sqlite'])

@@ -1,5 +1,5 @@
 import { expect, inject, test } from 'vitest'
-import { renameDeveloper } from '../../src/accounts/rename-developer.ts'
+import { accountStore } from '../../src/accounts/store.ts'
 import { openDatabase } from '../../src/db/database.ts'
 import { expectConsistentAt, found } from '../support/consistency.ts'
 import { copyWorld } from '../support/database.ts'
@@ -77,7 +77,8 @@ test.for<[from: string, to: string, message: string]>([
   ['Ada', 'Ada\u{e0041}', refusal],
 ])('%j cannot become %j', async ([from, to, message]) => {
   const database = openDatabase(await copyWorld())
-  await expect(renameDeveloper(database, from, to, actor)).rejects.toMatchObject({ name: 'OperatorError', message })
+  const renamed = database.write((connection) => accountStore(connection).rename(from, to, actor))
+  await expect(renamed).rejects.toMatchObject({ name: 'OperatorError', message })
   expect(await found(database, 'ada')).toEqual(['Tide Clock'])
   await database.close()
 })

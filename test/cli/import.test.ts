@@ -348,13 +348,13 @@ describe('import', () => {
     ],
     ['a folder', ['import', '/'], 1, /cannot read \/: it is a directory$/m],
     ['no file at all', ['import'], 2, /missing required argument 'file'/],
+    ['an export over a file that is there', ['export', import.meta.filename], 1, /already exists; not overwritten/],
     [
-      'an export over a file that is there',
-      ['export', import.meta.filename],
+      'an export into what is named as a folder',
+      ['export', '/tmp/'],
       1,
-      /is there already, and stays as it is/,
+      /: \/tmp\/ is not a file name: it ends with \/$/m,
     ],
-    ['an export into what is named as a folder', ['export', '/tmp/'], 1, /: \/tmp\/ is no name of a file$/m],
     ['an export into a folder that is not there', ['export', '/nowhere/x.ndjson'], 1, /: \/nowhere does not exist$/m],
   ])('refuses %s in one line', async ([, args, code, line]) => {
     const reply = await run(args, { DATABASE_URL: await copyWorld() })
@@ -384,7 +384,7 @@ test('an export that is stopped half-way leaves nothing that could be taken for 
   const file = join(folder, 'out.ndjson')
   const stopped = await interrupt('export', file, env, 'SIGINT', () => readdirSync(folder).length > 0)
   expect(stopped.exit).toEqual([null, 'SIGINT'])
-  expect(stopped.said).toBe('apps-service: stopped by SIGINT; there is no export\n')
+  expect(stopped.said).toBe('apps-service: stopped by SIGINT; no export was written\n')
   expect(readdirSync(folder)).toEqual([])
 })
 

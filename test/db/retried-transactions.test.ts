@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest'
-import { renameDeveloper } from '../../src/accounts/rename-developer.ts'
 import { accountStore } from '../../src/accounts/store.ts'
 import { categoryStore } from '../../src/catalogue/categories.ts'
 import type { Database } from '../../src/db/database.ts'
@@ -50,7 +49,7 @@ test('what operators do is done once, each step of it run twice', async () => {
       category: await categoryStore(connection).add('travel', 'Travel', actor),
     }
   })
-  const renamed = await renameDeveloper(twice, 'Ada', 'Lovelace', actor)
+  const renamed = await twice.write((connection) => accountStore(connection).rename('Ada', 'Lovelace', actor))
   expect([key.developer_name, category.slug, renamed.listed_apps]).toEqual(['Eve', 'travel', 1])
   const entries = await database.read(({ sql }) => sql('audit').orderBy('id', 'desc').limit(3).pluck('action'))
   expect(entries).toEqual(['developer rename', 'category add', 'key issue'])

@@ -35,10 +35,8 @@ export async function expectConsistent(database: Database) {
     expect(app).toMatchObject(due)
   }
 
-  const { indexed, due, renaming } = await indexedAndExpected(database)
-  const wrong = [...new Set([...indexed.keys(), ...due.keys()])].filter(
-    (id) => ![due, ...renaming].some((index) => index.get(id) === indexed.get(id)),
-  )
+  const { indexed, due } = await indexedAndExpected(database)
+  const wrong = [...new Set([...indexed.keys(), ...due.keys()])].filter((id) => due.get(id) !== indexed.get(id))
   const told = (index: Map<number, string>) => Object.fromEntries(wrong.slice(0, 10).map((id) => [id, index.get(id)]))
   expect(told(indexed), `apps that search knows wrongly: ${wrong.length}`).toEqual(told(due))
   await database.read(async (connection) => {
@@ -66,49 +64,30 @@ async function expectListed({ sql }: Connection) {
 
 const undo = new Error('this was to look alone')
 
-/**
- * What search knows of each app, and what it knows when it is told anew of those that are listed; of a developer who is being
- * renamed also what it knows by both names. Nothing of that stays.
- */
+/** What search knows of each app, and what it knows when the listed ones are indexed again. Nothing of that stays. */
 async function indexedAndExpected(database: Database) {
   let indexed = new Map<number, string>()
   let due = new Map<number, string>()
-  let renaming: Map<number, string>[] = []
   const looking = database.write(async (connection) => {
     const { sql, search } = connection
     const listed = await sql('apps')
       .join('developers', 'developers.id', 'apps.developer_id')
       .where({ status: 'approved' })
       .whereNull('deleted_at')
-      .select<(AppRow & { developer_name: string; other_name: string | null })[]>(
-        'apps.*',
-        'developers.name as developer_name',
-        sql.raw('coalesce(developers.next_name, developers.former_name) as other_name'),
-      )
+      .select<(AppRow & { developer_name: string })[]>('apps.*', 'developers.name as developer_name')
     indexed = await indexedTokens(connection)
     const ids = new Set(listed.map(({ id }) => id))
     await search.remove([...indexed.keys()].filter((id) => !ids.has(id)))
-    const tell = (apps: typeof listed, nameOf: (app: (typeof listed)[number]) => string) =>
-      search.index(
-        apps.map((app) => ({ id: app.id, categoryId: app.category_id, ...toSearchDocument(app, nameOf(app)) })),
-      )
-    await tell(listed, ({ developer_name }) => developer_name)
+    await search.index(
+      listed.map((app) => ({ id: app.id, categoryId: app.category_id, ...toSearchDocument(app, app.developer_name) })),
+    )
     due = await indexedTokens(connection)
-    renaming = []
-    const twoNamed = listed.filter(({ other_name }) => other_name !== null)
-    for (const isOtherFirst of twoNamed.length > 0 ? [false, true] : []) {
-      await tell(twoNamed, ({ developer_name, other_name }) =>
-        (isOtherFirst ? [other_name, developer_name] : [developer_name, other_name]).join('\n'),
-      )
-      const both = await indexedTokens(connection)
-      renaming.push(new Map(twoNamed.map(({ id }) => [id, both.get(id) ?? ''])))
-    }
     throw undo
   })
   await looking.catch((error: unknown) => {
     if (error !== undo) throw error
   })
-  return { indexed, due, renaming }
+  return { indexed, due }
 }
 
 /** All that the index holds of each app. */

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { renameDeveloper } from '../../src/accounts/rename-developer.ts'
+import { accountStore } from '../../src/accounts/store.ts'
 import { categoryStore } from '../../src/catalogue/categories.ts'
 import { OperatorError } from '../../src/contract/errors.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
@@ -162,7 +162,7 @@ function changer({ database, request, decide, addReviews, world }: Service, star
     async () => {
       const from = oneOf(await database.read(({ sql }) => sql('developers').orderBy('id').pluck('name')))
       const to = oneOf(['Ada', 'Bob', 'Cy', 'Di'])
-      return isRare() && isAccepted(renameDeveloper(database, from, to, operator))
+      return isRare() && isAccepted(write((connection) => accountStore(connection).rename(from, to, operator)))
     },
     async () => {
       const from = oneOf(await database.read(({ sql }) => sql('categories').orderBy('id').pluck('slug')))

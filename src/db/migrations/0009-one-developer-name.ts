@@ -1,0 +1,10 @@
+import type { Knex } from 'knex'
+
+/** A rename is one transaction now, and needs no name beside the current one. */
+export async function up(sql: Knex) {
+  for (const column of ['next_name', 'former_name']) await sql.raw(`alter table developers drop column ${column}`)
+}
+
+export async function down() {
+  throw new Error('there is no way back from a migration: restore a backup')
+}
