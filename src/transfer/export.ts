@@ -1,78 +1,73 @@
 import { once } from 'node:events'
 import type { Writable } from 'node:stream'
-import { categoryStore } from '../catalogue/categories.ts'
 import { type AppReview, type NamedAppRow, reviewColumns } from '../catalogue/store.ts'
 import { parseUnreviewed } from '../catalogue/unreviewed-changes.ts'
 import type { Database } from '../db/database.ts'
 import type { Connection } from '../db/dialect.ts'
 import { chunk } from '../util/chunk.ts'
+import { required } from '../util/required.ts'
 import type { CategoryLine, Line } from './line.ts'
 
 type ExportedApp = NamedAppRow & { reviews: AppReview[] }
 
-export type ExportResult = {
-  apps: number
-  categories: number
-  /** What the next export is given to write what has changed since this one. */
-  next: string
-}
+/** `next`: the `since` of an export that continues this one. */
+export type ExportResult = { apps: number; categories: number; next: string }
 
 /** Apps read at a time. */
 const pageSize = 200
-/** Ids of changed apps found at a time: each time all that have changed are gone through. */
+/** Ids found at a time. Each search for changed apps goes through all of them. */
 const idBatchSize = 20_000
 
-/** Milliseconds by which the clocks of those who write may differ, or one may be set back. */
+/** Milliseconds by which the clocks of writers may differ. */
 const maxClockSkew = 60_000
 
 /**
- * Writes the catalogue as a file of its lines: its categories, then its apps, deleted ones too, in the order of their ids. With
- * `since`, those alone that have changed since that time; more may be among them. All of it is of one moment.
+ * Writes the catalogue of one moment: its categories, then its apps by id, including deleted ones. With `since`, writes what
+ * has changed since that time, and possibly more.
  */
-export async function exportCatalogue(database: Database, output: Writable, since?: string): Promise<ExportResult> {
+export async function exportCatalogue(database: Database, output: Writable, since = ''): Promise<ExportResult> {
   const next = new Date((await database.committedBefore()).getTime() - maxClockSkew).toISOString()
   const write = async (line: Line | CategoryLine) => {
-    // Whoever closed it is told of why: it drains no more.
-    if (output.destroyed) throw output.errored ?? new Error('what the export is written to was closed')
+    // A destroyed stream never drains.
+    if (output.destroyed) throw output.errored ?? new Error('the output of the export was closed')
     if (!output.write(`${JSON.stringify(line)}\n`)) await once(output, 'drain')
   }
   return database.snapshot(async (connection) => {
-    const all = await categoryStore(connection).all()
+    const all = await connection
+      .sql('categories')
+      .orderBy('id')
+      .select('id', 'slug', 'name', 'created_at', 'changed_at')
     const slugs = new Map(all.map(({ id, slug }) => [id, slug]))
-    const categories = await changedCategories(connection, since)
-    for (const category of categories) await write({ category })
+    const changed = all.filter(({ changed_at }) => changed_at >= since)
+    for (const { id, slug, name, created_at } of changed) await write({ category: { id, slug, name, created_at } })
     let apps = 0
-    for await (const ids of appIdPages(connection, since)) {
-      const rows = await readApps(connection, ids)
-      apps += rows.length
-      for (const app of rows) await write(toLine(app, slugs))
+    for await (const ids of changedAppIds(connection, since)) {
+      for (const app of await readApps(connection, ids)) await write(toLine(app, slugs))
+      apps += ids.length
     }
-    return { apps, categories: categories.length, next }
+    return { apps, categories: changed.length, next }
   })
 }
 
-const changedCategories = ({ sql }: Connection, since = '') =>
-  sql('categories').where('changed_at', '>=', since).orderBy('id').select('id', 'slug', 'name', 'created_at')
-
-/** Ids of apps, by pages. */
-async function* appIdPages({ sql }: Connection, since: string | undefined): AsyncGenerator<number[]> {
-  const ids = () => {
-    if (since === undefined) return sql('apps').select('id').as('wanted')
-    const renamed = (table: 'developers' | 'categories') => sql(table).where('changed_at', '>=', since).select('id')
+/** Ids of apps that have changed, or whose developer or category has, a page at a time. */
+async function* changedAppIds({ sql }: Connection, since: string): AsyncGenerator<number[]> {
+  const changedIds = (table: 'developers' | 'categories') => sql(table).where('changed_at', '>=', since).select('id')
+  const appIds = () => {
+    if (since === '') return sql('apps').select('id').as('changed')
     return sql('apps')
       .where('changed_at', '>=', since)
       .select('id')
       .union([
-        sql('apps').whereIn('developer_id', renamed('developers')).select('id'),
-        sql('apps').whereIn('category_id', renamed('categories')).select('id'),
+        sql('apps').whereIn('developer_id', changedIds('developers')).select('id'),
+        sql('apps').whereIn('category_id', changedIds('categories')).select('id'),
       ])
-      .as('wanted')
+      .as('changed')
   }
   for (let last = 0; ; ) {
-    const found: number[] = await sql(ids()).where('id', '>', last).orderBy('id').limit(idBatchSize).pluck('id')
+    const found: number[] = await sql(appIds()).where('id', '>', last).orderBy('id').limit(idBatchSize).pluck('id')
     yield* chunk(found, pageSize)
     if (found.length < idBatchSize) return
-    last = found.at(-1) ?? 0
+    last = required(found.at(-1), 'the last id of a batch')
   }
 }
 
@@ -98,7 +93,7 @@ async function readApps({ sql }: Connection, ids: number[]): Promise<ExportedApp
   return apps.map((app) => ({ ...app, reviews: (reviews.get(app.id) ?? []).map(({ app_id, ...review }) => review) }))
 }
 
-/** All that a line can say: what is not set is null. */
+/** Has every field of a line; null if it is not set. */
 const toLine = (app: ExportedApp, categorySlugs: Map<number, string>): Required<Line> => ({
   id: app.id,
   name: app.name,

@@ -8,7 +8,7 @@ import type { AppStatus } from '../db/tables.ts'
 import type { SearchDocument } from '../search/document.ts'
 import { isNestedTooDeeply, unwrapReject } from './rejects.ts'
 
-/** A line of a catalogue file: one app with all that belongs to it. What it leaves out stays; null says that it is not set. */
+/** A line of a catalogue file: an app. A field that is left out stays as it is; null removes it. */
 export type Line = {
   id?: number
   name: string
@@ -32,13 +32,16 @@ export type Line = {
   unreviewed_changes?: LineChanges | null
   reviews?: LineReview[]
 }
-/** What fields were; a category by its slug. */
+/** Earlier values of fields. A category is given by its slug. */
 type LineChanges = { [Field in Exclude<keyof AppChanges, 'category_id'> | 'category']?: string | null }
 export type LineCategory = { id?: number; slug: string; name: string; created_at?: string }
 
-/** A line of a category alone: one without an app is in no other, and one that was renamed is known by this. */
+/** A category as a line. Without it an export would have no categories without apps, and no renamed ones. */
 export type CategoryLine = { category: LineCategory }
 export const isCategoryLine = (line: Line | CategoryLine): line is CategoryLine => !('name' in line)
+
+export type LineReview = { id?: number; reviewer_name: string; rating: number; comment: string; created_at: string }
+
 /** A line on its way into the database. */
 export type ImportLine = {
   number: number
@@ -54,9 +57,7 @@ export type ImportLine = {
   isRetryable?: boolean
 }
 
-export type LineReview = { id?: number; reviewer_name: string; rating: number; comment: string; created_at: string }
-
-/** What the contract gives an app that names no version. */
+/** The API's default for a new app without a version. */
 export const defaultVersion = document.components.schemas.NewApp.properties.version.default
 
 const { CategorySlug, Review, ...schemas } = document.components.schemas
@@ -67,20 +68,20 @@ const { pattern: _, ...Timestamp } = {
 }
 
 /**
- * JSON Schema (draft 7) of a line. What the API says of an app holds here too: its components are the contract's own.
- * Times may be in any zone and of any precision; they are kept in UTC, to the millisecond.
+ * JSON Schema (draft 7) of a line, made of the schemas of the API document. Times may have any zone and precision; they are
+ * stored in UTC, to the millisecond.
  */
 export const lineSchema = {
   $schema: 'http://json-schema.org/draft-07/schema#',
   title: 'A line of a catalogue file',
   description:
-    'Newline-delimited JSON in UTF-8. A line is an app; one that has a category alone, as an object, is that category. What a line leaves out stays as it is in an app that is there; null says that it is not set.',
+    'Newline-delimited JSON in UTF-8. A line is an app, or a category if it has only the field category, as an object. In an existing app a field that the line leaves out stays as it is; null removes it.',
   type: 'object',
   additionalProperties: false,
   if: { maxProperties: 1, required: ['category'], properties: { category: { type: 'object' } } },
   else: { required: ['name', 'description', 'category', 'developer_name'] },
   properties: {
-    id: { ...schemas.AppId, description: 'Kept where no app of the database has it; else a new one is given.' },
+    id: { ...schemas.AppId, description: 'Used if no app of the database has it; otherwise the app gets a new one.' },
     name: schemas.NewAppName,
     short_description: nullable(schemas.NewShortDescription),
     description: schemas.NewAppDescription,
@@ -88,15 +89,14 @@ export const lineSchema = {
     package_name: {
       ...nullable(schemas.PackageName),
       description:
-        'An app that is there already is known by its id, slug and created_at together, whoever owns it; or else by its package_name; or else by its slug, if the developer is the same; or else, without package_name and slug, by its developer_name and exact name, if it has no package name.',
+        'An existing app is recognized by its id, slug and created_at together, whoever owns it; or else by its package_name; or else by its slug, if the developer is the same; or else, without package_name and slug, by its developer_name and exact name, if it has no package name.',
     },
     slug: {
       ...schemas.AppSlug,
-      description:
-        "Made from the name where it is left out; another is made where it is that of another developer's app.",
+      description: "Made from the name if it is left out. If another developer's app has it, the app gets another one.",
     },
     category: {
-      description: 'Slug of a category; with its name, the category is made where there is none.',
+      description: 'Slug of a category. An object with slug and name adds the category if it does not exist.',
       type: ['string', 'object'],
       ...pick(CategorySlug, 'minLength', 'maxLength', 'pattern', 'x-pattern-message'),
       additionalProperties: false,
@@ -107,48 +107,49 @@ export const lineSchema = {
         name: categoryNameRule,
         created_at: {
           ...Timestamp,
-          description:
-            'In a line of its own: with the same id, this tells a category that was given another slug or name.',
+          description: 'In a line that is a category, this and the id identify it if its slug or name has changed.',
         },
       },
     },
     developer_name: {
       ...developerNameRule,
-      description: 'Owner of the app; made where there is none of this name.',
+      description: 'Owner of the app; added if it does not exist.',
     },
     status: { ...schemas.AppStatus, default: 'pending' },
     rejection_reason: {
       ...nullable(reasonRule),
-      description: 'With the status `rejected` alone, and always.',
+      description: 'Required with the status `rejected`, and not allowed with any other.',
     },
     total_downloads: { ...schemas.Downloads, default: 0 },
     average_rating: {
       ...nullable(schemas.AverageRating),
-      description: 'Mean of the ratings that came without a review, beside those of the reviews: 1 to 5, or 0 of none.',
+      description:
+        'Mean of the ratings without a review: 1 to 5, or 0 if there are none. The ratings of the reviews are added to these.',
     },
     rating_count: {
       ...nullable(schemas.RatingCount),
-      // The sum of so many, in hundredths, is a number that every program can tell.
+      // The sum of so many ratings, in hundredths, is still a safe integer.
       maximum: 1_000_000_000_000,
-      description: 'How many ratings that is the mean of; 1 where it is left out.',
+      description: 'Number of ratings without a review; 1 if it is left out.',
     },
-    created_at: { ...Timestamp, description: 'When the app was created; the time of the import where it is left out.' },
+    created_at: { ...Timestamp, description: 'When the app was created; the time of the import if it is left out.' },
     updated_at: { ...Timestamp, description: 'When the app last changed.' },
     approved_at: {
       ...nullable(Timestamp),
-      description: 'First approval; an approved app without it was approved when it was created.',
+      description: 'First approval; the creation time if it is left out and the app is approved.',
     },
     deleted_at: {
       ...nullable(Timestamp),
       description:
-        'Of an app that is gone, and keeps its id, slug and package name. null brings back one that is deleted here, if the updated_at of the line is later.',
+        'When the app was deleted; it keeps its id, slug and package name. null restores a deleted app if the updated_at of the line is later than the deletion.',
     },
     unreviewed_since: {
       ...nullable(Timestamp),
-      description: 'Since when the owner has changed what an operator last decided on, and none has looked at it.',
+      description:
+        'When the owner first changed the app after an operator’s last decision; null if no change waits for review.',
     },
     unreviewed_changes: {
-      description: 'With unreviewed_since: the fields that were changed, as they were before; a category by its slug.',
+      description: 'With unreviewed_since: the earlier values of the changed fields; a category by its slug.',
       type: ['object', 'null'],
       additionalProperties: false,
       properties: {
@@ -161,7 +162,7 @@ export const lineSchema = {
       } satisfies Record<keyof LineChanges, object>,
     },
     reviews: {
-      description: 'All reviews of the app.',
+      description: 'All reviews of the app. They replace the existing ones.',
       type: 'array',
       items: {
         ...Review,
@@ -169,7 +170,7 @@ export const lineSchema = {
         properties: {
           ...Review.properties,
           reviewer_name: reviewerNameRule,
-          id: { ...Review.properties.id, description: 'Kept where no review of the database has it.' },
+          id: { ...Review.properties.id, description: 'Used if no review of the database has it.' },
           created_at: Timestamp,
         },
       },
@@ -177,7 +178,7 @@ export const lineSchema = {
   } satisfies Record<keyof Line, object>,
 }
 
-/** Compiled when the first line is read: every other command does without. */
+/** Compiled for the first line, because compiling is slow and other commands do not need it. */
 let compiled: ValidateFunction<Line | CategoryLine> | undefined
 function validator(): ValidateFunction<Line | CategoryLine> {
   if (compiled) return compiled
@@ -223,7 +224,6 @@ export function readLine(text: string): Line | CategoryLine | Problem[] {
   return problems.length > 0 ? problems : line
 }
 
-/** Whether a field is there and not null. */
 export const isSet = <T>(value: T): value is NonNullable<T> => value !== undefined && value !== null
 
 export const problem = (field: string, message: string): Problem => ({ in: 'body', field, message })
@@ -236,21 +236,21 @@ function parse(text: string): unknown {
   }
 }
 
-/** White space around texts goes, in the value itself: it was parsed for this alone. */
+/** Trims all texts of a value, in place. */
 function trimTexts(value: unknown): unknown {
   if (typeof value === 'string') return value.trim()
   if (typeof value !== 'object' || value === null) return value
   const parts = value as Record<string, unknown>
   for (const name of Object.keys(parts)) {
     const part = parts[name]
-    const kept = trimTexts(part)
-    if (kept !== part) parts[name] = kept
+    const trimmed = trimTexts(part)
+    if (trimmed !== part) parts[name] = trimmed
   }
   return value
 }
 
-/** Writes times as they are stored; the problems of those that are none, such as a leap second. */
-function convertToUtc(times: Partial<Record<(typeof timeFields)[number], string | null>>, where: string): Problem[] {
+/** Converts times, in place, to the form in which they are stored. Returns problems for times that do not exist, such as leap seconds. */
+function convertToUtc(times: Partial<Record<(typeof timeFields)[number], string | null>>, path: string): Problem[] {
   const problems: Problem[] = []
   for (const field of timeFields) {
     const text = times[field]
@@ -258,23 +258,23 @@ function convertToUtc(times: Partial<Record<(typeof timeFields)[number], string 
     if (utcTimestamp.test(text)) continue
     const time = Date.parse(text)
     if (Number.isNaN(time)) {
-      problems.push(problem(`${where}/${field}`, 'is no time that there is'))
+      problems.push(problem(`${path}/${field}`, 'is not a time that exists'))
       continue
     }
     const stored = new Date(time).toISOString()
     times[field] = stored
-    // A year of more than four digits has a sign before it, and text with one does not sort by time.
-    if (!/^\d{4}-/.test(stored)) problems.push(problem(`${where}/${field}`, 'must be in the years 0000 to 9999'))
+    // Years with more than four digits have a sign, so they do not sort as text.
+    if (!/^\d{4}-/.test(stored)) problems.push(problem(`${path}/${field}`, 'must be in the years 0000 to 9999'))
   }
   return problems
 }
 
-/** A time as it is stored, on a day that every month has: most are such, and need no more looking at. */
+/** A time in its stored form, on a day that every month has. Most times match, which saves parsing them. */
 const utcTimestamp = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3])(?::[0-5]\d){2}\.\d{3}Z$/
 
 const timeFields = ['created_at', 'updated_at', 'approved_at', 'deleted_at', 'unreviewed_since'] as const
 
-/** A function, not a constant: what stands above calls it. */
+/** A function declaration, because the constants above call it. */
 function nullable<Schema extends { type: string }>(schema: Schema) {
   return { ...schema, type: [schema.type, 'null'] }
 }

@@ -2,13 +2,13 @@ import { isUtf8 } from 'node:buffer'
 import { pipeline, Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 
-/** A line of a file, counted from 1; without text where it is no UTF-8 or too long to be held. */
+/** A line of a file, counted from 1, or why its text cannot be used. */
 export type TextLine = { number: number; bytes: Buffer; text: string } | { number: number; problem: string }
 
-/** Bytes. Far more than an app with all its reviews; without it a file without line breaks would fill the memory. */
+/** Far more than an app with all its reviews. Without a limit, a file without line feeds would fill the memory. */
 const maxLineBytes = 16 * 1024 * 1024
 
-/** The lines of a file, gzip or not; blank ones are counted and passed over. */
+/** Yields the lines of a file, compressed with gzip or not. Blank lines are counted and left out. */
 export async function* readLines(source: AsyncIterable<Buffer>): AsyncGenerator<TextLine> {
   let number = 0
   for await (const line of splitLines(await gunzipIfNeeded(source))) {
@@ -23,37 +23,37 @@ export async function* readLines(source: AsyncIterable<Buffer>): AsyncGenerator<
   }
 }
 
-/** A byte order mark is no part of the first line (RFC 8259, section 8.1). */
+/** A byte order mark does not belong to the JSON text (RFC 8259, section 8.1). */
 const withoutByteOrderMark = (line: Buffer) => (line.indexOf('\uFEFF') === 0 ? line.subarray(3) : line)
 
-/** Cuts at line feeds; undefined for a line that is too long. */
+/** Splits at line feeds. Yields undefined for a line that is too long. */
 async function* splitLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer | undefined> {
   let parts: Buffer[] = []
   let length = 0
-  const line = () => {
-    const bytes = length > maxLineBytes ? undefined : Buffer.concat(parts)
-    parts = []
-    length = 0
-    return bytes
-  }
   const add = (part: Buffer) => {
     length += part.length
     if (length > maxLineBytes) parts = []
     else parts.push(part)
   }
+  const takeLine = () => {
+    const line = length > maxLineBytes ? undefined : Buffer.concat(parts)
+    parts = []
+    length = 0
+    return line
+  }
   for await (const chunk of chunks) {
     let begin = 0
     for (let end = chunk.indexOf(10); end !== -1; end = chunk.indexOf(10, begin)) {
       add(chunk.subarray(begin, end))
-      yield line()
+      yield takeLine()
       begin = end + 1
     }
     add(chunk.subarray(begin))
   }
-  if (length > 0) yield line()
+  if (length > 0) yield takeLine()
 }
 
-/** By its first two bytes (RFC 1952, section 2.3.1), whatever the file is called. */
+/** Recognizes gzip by the first two bytes (RFC 1952, section 2.3.1). */
 async function gunzipIfNeeded(source: AsyncIterable<Buffer>): Promise<AsyncIterable<Buffer>> {
   const iterator = source[Symbol.asyncIterator]()
   let head = Buffer.alloc(0)
@@ -64,7 +64,7 @@ async function gunzipIfNeeded(source: AsyncIterable<Buffer>): Promise<AsyncItera
   }
   const whole = prepend(head, iterator)
   if (head[0] !== 0x1f || head[1] !== 0x8b) return whole
-  // What goes wrong on either side reaches the reader of the last stream.
+  // An error of either stream destroys the last one, whose reader gets it.
   return pipeline(Readable.from(whole), createGunzip(), () => {})
 }
 

@@ -370,7 +370,7 @@ test('an export, compressed or not, is what import reads', async () => {
   const plain = await run(['export'], env)
   expect(plain.code).toBe(0)
   expect(plain.stderr).toMatch(
-    /^6 apps and 3 categories exported\. What changes from now on: --since \d{4}-\d\d-\d\dT[\d:.]+Z\n$/,
+    /^6 apps and 3 categories exported\. Export later changes with --since \d{4}-\d\d-\d\dT[\d:.]+Z\n$/,
   )
   expect((await run(['export', file], env)).code).toBe(0)
   expect(gunzipSync(readFileSync(file)).toString()).toBe(plain.stdout)

@@ -686,7 +686,7 @@ test('an export ends with the reason why nobody takes it any more', async () => 
   const reason = new Error('no room')
   closed.destroy()
   broken.destroy(reason)
-  await expect(exportCatalogue(database, closed)).rejects.toThrow('what the export is written to was closed')
+  await expect(exportCatalogue(database, closed)).rejects.toThrow('the output of the export was closed')
   await expect(exportCatalogue(database, broken)).rejects.toBe(reason)
 })
 
