@@ -15,7 +15,7 @@ export type Match = {
   line: Line
   /** The apps that the line describes: none, one, or several with the same owner and name. */
   existing: ExistingApp[]
-  /** The app that the line updates; undefined for a new app, even if that takes the package name of an existing one. */
+  /** The app that the line updates, or will once the app whose package name it takes has given that up. */
   app: ExistingApp | undefined
   appWithPackageName: ExistingApp | undefined
   /** The slug belongs to an app of another developer, so a new app gets another slug. */
@@ -82,8 +82,7 @@ export function matchLines(lines: ImportLine[], apps: ExistingApp[]): Match[] {
     const isIdentified = line.id !== undefined && line.created_at !== undefined && line.slug !== undefined
     const takesPackageName =
       isIdentified && !hasForeignSlug && appWithPackageName !== undefined && line.slug !== appWithPackageName.slug
-    const [first] = existing
-    const app = takesPackageName && !isSameApp(line, first) ? undefined : first
+    const [app] = takesPackageName ? findExisting(line, appWithSlug) : existing
     return { source, line, existing, app, appWithPackageName, hasForeignSlug, takesPackageName, problems: [] }
   })
 }
@@ -127,18 +126,17 @@ const changesPackageName = (line: Line, app: ExistingApp) =>
 
 function conflictsOf(match: Match, givers: Set<number>): Problem[] {
   const { line, app, appWithPackageName, hasForeignSlug, takesPackageName } = match
-  const [existing, ...others] = match.existing
   const isNameFree = takesPackageName && appWithPackageName !== undefined && givers.has(appWithPackageName.id)
-  if (!existing || (isNameFree && !app)) return []
+  const [existing, ...others] = isNameFree ? [app] : match.existing
+  if (!existing) return []
   if (others.length > 0)
     return [problem('/name', 'is that of several apps of this owner: say which by slug or package_name')]
   const problems = []
   if (line.slug !== undefined && line.slug !== existing.slug && !hasForeignSlug) {
     problems.push(problem('/slug', `is ${existing.slug} for this app, and does not change`))
   }
-  if (appWithPackageName && appWithPackageName.id !== existing.id) {
-    if (!isNameFree)
-      problems.push(problem('/package_name', `is that of app ${appWithPackageName.id}, ${appWithPackageName.slug}`))
+  if (appWithPackageName && appWithPackageName.id !== existing.id && !isNameFree) {
+    problems.push(problem('/package_name', `is that of app ${appWithPackageName.id}, ${appWithPackageName.slug}`))
   } else if (
     isSet(line.package_name) &&
     existing.package_key !== null &&

@@ -72,7 +72,11 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
   async function writeApps(lines: ImportLine[]) {
     const existing = await findExistingApps(lines.flatMap(({ app }) => app ?? []))
     const matches = matchLines(lines, existing)
-    for (const { source } of matches) source.outcome = 'unchanged'
+    // Also resets what an earlier attempt at this transaction left.
+    for (const { source } of matches) {
+      source.outcome = 'unchanged'
+      source.isRetryable = false
+    }
     const wanted = onlyNew ? matches.filter((match) => match.existing.length === 0) : matches
     const { first, repeated } = splitRepeats(wanted)
     await writeMatches(first)
@@ -226,7 +230,11 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
       }
     })
     const inserted = await apps.insertAll('app import', rows, actor)
-    await insertReviews(inserted.flatMap(({ id }, index) => withAppId(matches[index]?.line.reviews ?? [], id)))
+    await insertReviews(
+      inserted.flatMap(({ id }, index) =>
+        withAppId(required(matches[index], 'the line of an app').line.reviews ?? [], id),
+      ),
+    )
   }
 
   async function insertReviews(reviews: (LineReview & { app_id: number })[]) {

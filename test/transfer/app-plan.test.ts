@@ -287,6 +287,7 @@ describe('a line takes the package name of another app', () => {
     ['though the line of that is refused', [taking, { ...moons, package_name: 'org.example.mars' }], [1, 2], []],
     ['for a new app, where that gets a new one', [taker, renamed], [], [8]],
     ['for a new app, though that keeps it', [taker], [1], []],
+    ['not for an app that only has its slug', [{ ...taking, id: 9 }, renamed], [1], []],
     ['not without an id', [withoutId, renamed], [1], []],
     ['not without a time of creation', [withoutTime, renamed], [1], []],
     ['not with the slug of that', [{ ...taking, id: 9, slug: 'moon' }], [], []],
