@@ -98,6 +98,11 @@ export const select =
     }
   }
 
+export const jsonRows: Connection['jsonRows'] = (from, columns, orderBy) => {
+  const fields = columns.map((column) => `'${column}', ${column}`)
+  return `(select json_group_array(json_object(${fields}) order by ${orderBy}) from ${from})`
+}
+
 type Settings = Record<string, string | number>
 
 /** A client that sets these PRAGMAs on each new connection and caches its prepared statements. */

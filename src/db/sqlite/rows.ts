@@ -79,11 +79,6 @@ export const advanceIdsTo =
     await sql.raw('insert into sqlite_sequence (name, seq) values (?, ?)', [table, id])
   }
 
-export const jsonRows: Connection['jsonRows'] = (from, columns, orderBy) => {
-  const fields = columns.map((column) => `'${column}', ${column}`)
-  return `(select json_group_array(json_object(${fields}) order by ${orderBy}) from ${from})`
-}
-
 /** A statement that fails changes nothing, and the transaction stays as it was (https://sqlite.org/lang_conflict.html, ABORT). */
 export const mapUniqueViolation: Connection['mapUniqueViolation'] = async (statement, errors) => {
   try {
