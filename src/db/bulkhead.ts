@@ -1,26 +1,25 @@
 import { ServiceError } from '../contract/errors.ts'
 import { measure } from '../util/timing.ts'
 
-/** What a bulkhead has room for. */
 export type BulkheadLimits = Readonly<{
-  /** How much is done in it at once. */
+  /** Tasks that run at once. */
   concurrency: number
-  /** How much may wait. */
+  /** Tasks that may wait. */
   queueLimit: number
-  /** Milliseconds that anything waits. */
+  /** Milliseconds that a task may wait. */
   queueTimeout: number
 }>
 
 type QueuedTask = { start: () => void; fail: (error: Error) => void; deadline: number }
 
 /**
- * Work of a kind that is done so much at once, in the order in which it came: other kinds have bulkheads of their own, which it
- * cannot take. What finds too much waiting, or waits too long, throws `unavailable`; what nobody wants any more leaves.
+ * Limits how many tasks of one kind run at once, so that they cannot starve other kinds. Others wait in a queue; a task throws
+ * `unavailable` if the queue is full or it waits too long, and leaves the queue if its caller goes.
  */
 export class Bulkhead {
   readonly #limits: BulkheadLimits
   #running = 0
-  /** The first has waited longest. */
+  /** Oldest first. */
   readonly #queue = new Set<QueuedTask>()
   #timer: NodeJS.Timeout | undefined
   #rejected = 0
@@ -33,7 +32,7 @@ export class Bulkhead {
     return this.#queue.size
   }
 
-  /** How much was sent away since the beginning. */
+  /** Tasks rejected so far. */
   get rejected(): number {
     return this.#rejected
   }
@@ -49,7 +48,7 @@ export class Bulkhead {
     }
   }
 
-  /** Resolves when it is this work's turn: whoever has finished hands its place on. */
+  /** Resolves when a finished task passes its slot on to this one. */
   async #waitForSlot(signal: AbortSignal | undefined): Promise<void> {
     if (this.#queue.size >= this.#limits.queueLimit) throw this.#overloaded()
     const { promise, resolve, reject } = Promise.withResolvers<void>()
@@ -64,7 +63,7 @@ export class Bulkhead {
         signal?.removeEventListener('abort', onAbort)
         reject(error)
       },
-      // Not by the clock of the day, which may be set back.
+      // Monotonic, since the system's clock may be set back.
       deadline: performance.now() + this.#limits.queueTimeout,
     }
     const onAbort = () => queued.fail(abandoned())
@@ -87,7 +86,7 @@ export class Bulkhead {
     this.#timer = undefined
   }
 
-  /** One timer for all: nothing runs out before what has waited longest. */
+  /** One timer for all, since the oldest task expires first. */
   #startTimer({ deadline }: QueuedTask): NodeJS.Timeout {
     return setTimeout(() => this.#rejectExpired(), Math.max(1, deadline - performance.now()))
   }
@@ -109,8 +108,8 @@ export class Bulkhead {
   }
 }
 
-/** How much is sent away in one turn of the event loop: what has come at once would else be answered, and come again, at once. */
+/** Spreads rejections over time; otherwise callers that came at once would all retry at once. */
 const maxRejectionsPerTick = 10
 
-/** It reaches nobody. */
+/** The client has disconnected; nobody reads this. */
 const abandoned = () => new ServiceError('unavailable', 'The client has disconnected.', { isExpected: true })

@@ -1,6 +1,6 @@
 import type { SortOrder } from './dialect.ts'
 
-/** Part of an ordered whole, from the end that is nearer: no page skips more than half. */
+/** Part of an ordered list, counted from the nearer end, so that no page skips more than half. */
 export type Slice = { direction: 'asc' | 'desc'; skip: number; take: number }
 
 export function nearestSlice(total: number, limit: number, offset: number): Slice {
@@ -9,11 +9,11 @@ export function nearestSlice(total: number, limit: number, offset: number): Slic
   return after < offset ? { direction: 'asc', skip: after, take } : { direction: 'desc', skip: offset, take }
 }
 
-/** About how many rows a walk through an order's index passes to the end of a slice of `size`, among `listed` in all. */
+/** Estimates how many of `listed` rows in an index a scan reads to find a slice of the `size` rows that match. */
 export const estimateScannedRows = ({ skip, take }: Slice, size: number, listed: number) =>
-  // And somewhat more: they do not stand evenly.
+  // 20 more, since matches are not spread evenly.
   20 + Math.ceil(((skip + take) * listed) / size)
 
-/** `first` stands before the columns. */
+/** `first` precedes the columns. */
 export const orderBy = (order: SortOrder, direction: Slice['direction'], ...first: string[]) =>
   `order by ${[...first, ...order.map((column) => `apps.${column} ${direction}`)].join(', ')}`

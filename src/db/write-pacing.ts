@@ -1,8 +1,7 @@
 /**
- * Work that writes much does it in turns, so that others write between them: a transaction goes on for so long, and then the
- * lock is left alone for longer than SQLite lets a writer that waits for it sleep, 100 ms
- * (https://sqlite.org/src/file/src/main.c, sqliteDefaultBusyCallback). In milliseconds. Much shorter ones would cost more,
- * since every commit writes each page that it touched.
+ * Long writes run as several transactions, so that others write between them. Milliseconds: how long each lasts, and the pause
+ * after it, which exceeds the 100 ms that a waiting SQLite writer may sleep
+ * (https://sqlite.org/src/file/src/main.c, sqliteDefaultBusyCallback). Shorter transactions would write more pages in all.
  */
 export const maxTransactionTime = 1000
 export const pauseBetweenTransactions = 110

@@ -10,9 +10,8 @@ import { openCopy, openExclusive } from './client.ts'
 import { isUnavailable } from './errors.ts'
 
 /**
- * Copies the database, as it is when this begins, into a new file. It reads one snapshot and takes no lock that a writer
- * waits for; while it lasts the log only grows. The copy is packed and not in WAL mode, so it needs no file beside it
- * (https://sqlite.org/lang_vacuum.html).
+ * Copies a snapshot of the database into a new file. No writer waits for it; the log grows meanwhile. The copy is compact and
+ * not in WAL mode, so it needs no file beside it (https://sqlite.org/lang_vacuum.html).
  */
 export async function copyTo<T>(
   openSource: () => Knex,
@@ -33,12 +32,12 @@ export async function copyTo<T>(
 }
 
 async function writeCopy(openSource: () => Knex, filename: string, file: string, advice = '') {
-  // A connection of its own, since query_only refuses this to readers.
+  // Not a reader, since query_only forbids VACUUM.
   const source = openSource()
   try {
     const { mode } = await stat(filename)
     await assertDiskSpace(file, await estimateCopySize(source), advice)
-    // Made here, for nobody to read who may not read the database: SQLite would make it readable to all.
+    // Created with the permissions of the database; SQLite would make it readable by everyone.
     await writeFile(file, '', { flag: 'wx', mode })
     await source.raw('vacuum into ?', [file])
   } finally {
@@ -46,7 +45,7 @@ async function writeCopy(openSource: () => Knex, filename: string, file: string,
   }
 }
 
-/** Works on a copy where temporary files are kept, which is gone when the work ends. */
+/** Runs the work on a temporary copy, which is deleted afterwards. */
 export const dryRun = <T>(
   openSource: () => Knex,
   filename: string,
@@ -70,8 +69,8 @@ export const dryRun = <T>(
   )
 
 /**
- * Where another process has the file open, to read or to write, it cannot be had alone; the lock is held until the
- * connection is closed (https://sqlite.org/pragma.html#pragma_locking_mode).
+ * Throws an OperatorError if another process has the file open. Closing the connection releases the lock
+ * (https://sqlite.org/pragma.html#pragma_locking_mode).
  */
 export async function withExclusiveLock<T>(filename: string, work: (sql: Knex) => Promise<T>): Promise<T> {
   const sql = openExclusive(filename)
@@ -87,7 +86,7 @@ export async function withExclusiveLock<T>(filename: string, work: (sql: Knex) =
   }
 }
 
-/** Refuses what would not fit, before it fills a disk that the service may be writing to. */
+/** Checked first, so that a copy does not fill a disk that the service writes to. */
 async function assertDiskSpace(file: string, bytes: number, advice: string) {
   const { bavail, bsize } = await statfs(dirname(file))
   const free = bavail * bsize
@@ -98,7 +97,7 @@ async function assertDiskSpace(file: string, bytes: number, advice: string) {
   )
 }
 
-/** Bytes: how large a copy may become. */
+/** The greatest size of a copy, in bytes. */
 async function estimateCopySize(sql: Knex): Promise<number> {
   const [row] = await sql.raw(
     `select (page_count - freelist_count) * page_size as bytes
@@ -108,9 +107,8 @@ async function estimateCopySize(sql: Knex): Promise<number> {
 }
 
 /**
- * The first thing that is wrong with the file or what refers to what in it. `integrity_check` looks into the full-text index
- * too, whose own 'integrity-check' would have to write (https://sqlite.org/pragma.html#pragma_integrity_check); that it
- * holds the listed apps, no more and no fewer, only a comparison tells.
+ * The first damage found. `integrity_check` covers the full-text index too (its own 'integrity-check' would have to write,
+ * https://sqlite.org/pragma.html#pragma_integrity_check), but not that the index has exactly the listed apps.
  */
 async function findDamage(sql: Knex): Promise<string | undefined> {
   const [check] = await sql.raw('pragma integrity_check(1)')

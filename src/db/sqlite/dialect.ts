@@ -27,10 +27,7 @@ function pathFromUrl(url: string): string | undefined {
   return path === ':memory:' ? undefined : path
 }
 
-/**
- * Each holds a thread while it is at work, of those that main.ts asks for. What is dear keeps a processor busy, and leaves one to
- * all the rest. SQLite has one writer at a time.
- */
+/** Each operation takes one of the threads that main.ts requests. Expensive ones leave a processor to the others. */
 export const concurrency = { cheap: 4, expensive: Math.max(1, Math.min(3, availableParallelism() - 1)), write: 1 }
 
 function openFile(filename: string): Engine {
@@ -60,7 +57,7 @@ function openFile(filename: string): Engine {
       try {
         const known = await file.checkHealth()
         if (known !== undefined) return known
-        // From the disk: what the connection has read before says nothing of how the file is now.
+        // Read from the disk: cached pages do not show damage.
         await versionReader.sql.raw('pragma shrink_memory')
         await versionReader.sql('knex_migrations').count()
       } catch (error) {
@@ -81,7 +78,7 @@ function openFile(filename: string): Engine {
       insertRows: insertRows(sql),
       lastId: lastId(sql),
       advanceIdsTo: advanceIdsTo(sql),
-      // Whoever writes is alone at it.
+      // There is one writer at a time.
       lock: async () => {},
       mapUniqueViolation,
     }),
@@ -98,10 +95,10 @@ function openFile(filename: string): Engine {
     schema,
 
     isUnavailable,
-    // No conflict: transactions that write come one after the other.
+    // No isConflict: there is one writer at a time.
     describeError,
 
-    // Whoever writes is alone at it: all who began before have ended.
+    // There is one writer at a time, so all earlier ones have ended.
     committedBefore: () => writer.transaction(async () => new Date()),
     dataVersion: versionReader.version,
     copyTo: (target, inspect) => copyTo(openSource, filename, target, inspect),

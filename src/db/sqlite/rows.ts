@@ -5,8 +5,8 @@ import type { Connection, NewRow } from '../dialect.ts'
 import { findViolatedColumn } from './errors.ts'
 
 /**
- * Rows in a statement. In case it fails SQLite keeps what each page was that it changes, in memory: of a large catalogue that is
- * nearly one for each row and index (https://sqlite.org/tempfiles.html#statement_journal_files).
+ * Rows in a statement. SQLite keeps the former content of each page that the statement changes in memory: in a large catalogue
+ * nearly one page for each row and index (https://sqlite.org/tempfiles.html#statement_journal_files).
  */
 const maxRowsPerStatement = 250
 
@@ -48,8 +48,8 @@ async function insertBatches(sql: Knex, table: string, rows: NewRow[]): Promise<
 }
 
 /**
- * A JSON array, to be bound and cast to text. Not one string: a single character beyond Latin-1 would make all of it twice as long
- * and ten times as slow to write as bytes.
+ * A JSON array, to be bound and cast to text. Not joined as a string: a single character beyond Latin-1 would make it twice as
+ * long and ten times as slow to encode.
  */
 export function jsonArrayBytes(values: unknown[]): Buffer {
   const texts = values.map((value) => JSON.stringify(value))
@@ -63,7 +63,7 @@ export function jsonArrayBytes(values: unknown[]): Buffer {
   return bytes.subarray(0, end)
 }
 
-/** How SQLite keeps it: https://sqlite.org/autoinc.html */
+/** https://sqlite.org/autoinc.html */
 export const lastId =
   (sql: Knex): Connection['lastId'] =>
   async (table) => {
@@ -74,7 +74,7 @@ export const lastId =
 export const advanceIdsTo =
   (sql: Knex): Connection['advanceIdsTo'] =>
   async (table, id) => {
-    // It has no unique key, and a row only of a table that has had one.
+    // The table has no unique key, and a row only for tables that have had rows.
     await sql.raw('delete from sqlite_sequence where name = ?', [table])
     await sql.raw('insert into sqlite_sequence (name, seq) values (?, ?)', [table, id])
   }
