@@ -6,7 +6,7 @@ import { listed } from '../db/tables.ts'
 import { nameKey, queryTerms, type Term } from '../search/terms.ts'
 import { isCorrectable, similarWords } from '../search/typos.ts'
 
-/** The public list: pages of the listed apps, in an order or by what a search finds. */
+/** The public list: pages of the listed apps, sorted or searched. */
 
 export type AppListQuery = Readonly<{
   page: number
@@ -17,20 +17,20 @@ export type AppListQuery = Readonly<{
   sort?: Sort | undefined
 }>
 
-/** A page of the listed apps, and how many the filter lets through in all. */
+/** A page, and the number of apps on all pages. */
 export type AppPage = { apps: AppSummary[]; total: number; correction?: Correction }
 
-/** A word of the search that no listed app has, and what was taken for it, in the order of code points. */
+/** A word of the search that no listed app has, and the words that replaced it, ordered by code point. */
 export type Correction = { word: string; replacements: string[] }
 
-/** Each is an index, read backwards. */
+/** Each has an index, which is read backwards. */
 const orders: Record<Sort, SortOrder> = {
   latest: ['approved_at', 'id'],
   popular: ['total_downloads', 'id'],
   rating: ['weighted_rating', 'rating_count', 'id'],
 }
 
-/** Up to here a page is reached from the front, whatever there is behind it: passing so few ids costs less than a statement. */
+/** Up to this offset a page is found from the front: skipping so few ids costs less than another statement. */
 const maxShallowOffset = 1000
 
 /** A page of the list. Its apps and its total are of one moment. */
@@ -49,7 +49,7 @@ export function findApps(
     : database.snapshot((connection) => deepPage(connection, category, order, limit, offset), expensive)
 }
 
-/** How many apps a filter's category lists, or all do; no row where there is no such category. Counts are kept, never counted. */
+/** The stored number of listed apps in a category, or in all; no row if the category does not exist. */
 const scopeQuery = (category: string | undefined) =>
   category
     ? 'select id, listed_apps as listed from categories where slug = ?'
@@ -62,7 +62,7 @@ async function findScope({ select }: Connection, category: string | undefined) {
   return scope && { categoryId: scope.id ?? undefined, listed: scope.listed }
 }
 
-/** What the list shows of an app, and where it comes from. */
+/** The fields of an app in the list, and their columns. */
 const summaryColumns: Record<keyof AppSummary, string> = {
   id: 'apps.id',
   name: 'apps.name',
@@ -75,7 +75,7 @@ const summaryColumns: Record<keyof AppSummary, string> = {
 }
 const columns = Object.entries(summaryColumns).map(([field, column]) => `${column} as ${field}`)
 
-/** Only the rows of the page join: skipping joined rows is what makes late pages slow. */
+/** Joins only the rows of the page, since skipping joined rows makes late pages slow. */
 const nameJoins = `
   join developers on developers.id = apps.developer_id
   join categories on categories.id = apps.category_id`
@@ -125,10 +125,7 @@ async function deepPage(
   return { apps, total }
 }
 
-/**
- * The ids of a page of what a search finds, and how much that is in all. Where no sort is asked for, apps are ranked by how
- * well they match.
- */
+/** The ids of a page of the matches, and the number of all matches. Without `sort`, the best matches come first. */
 export async function findIds(
   connection: Connection,
   text: string,
@@ -148,7 +145,7 @@ export async function findIds(
 type ParsedSearch = { terms: Term[]; keys: string[] }
 const parseSearch = (text: string): ParsedSearch => ({ terms: queryTerms(text), keys: [nameKey(text)] })
 
-/** Where nothing is found, a typo is forgiven. */
+/** If nothing matches, one word is corrected. */
 async function searchPage(
   connection: Connection,
   text: string,
@@ -174,7 +171,7 @@ const byCodePoint = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buf
 
 const anyOfWords = (words: string[]): Term => ({ forms: words.map((word) => ({ tokens: [word], extent: 'whole' })) })
 
-/** The first term that no listed app has, where the listed apps have words beside it. */
+/** Corrects the first word that no listed app has, if listed apps have similar words. */
 async function correctTypos({ search }: Connection, terms: Term[]): Promise<Correction | undefined> {
   const word = await firstUnknownWord(search, terms)
   if (word === undefined) return undefined
@@ -195,7 +192,7 @@ async function firstUnknownWord(search: SearchIndex, terms: Term[]): Promise<str
   return undefined
 }
 
-/** The apps of some ids, in their order. */
+/** The apps with these ids, in this order. */
 async function findSummaries({ select }: Connection, ids: number[]): Promise<AppSummary[]> {
   if (ids.length === 0) return []
   const found = await select<AppSummary>(

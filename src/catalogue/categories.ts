@@ -22,7 +22,7 @@ export const categoryStore = (connection: Connection) => ({
       .select('id', 'slug', 'name', 'listed_apps', sql.raw('coalesce(all_apps, 0) as all_apps'))
   },
 
-  /** Refuses where there is none of this slug. */
+  /** Throws an OperatorError if it does not exist. */
   async requireCategory(slug: string): Promise<Category> {
     const category = await connection.sql('categories').where({ slug }).first('id', 'slug', 'name')
     if (!category) throw categoryNotFound(slug)
@@ -33,7 +33,7 @@ export const categoryStore = (connection: Connection) => ({
     return (await connection.sql('categories').where({ id }).first('id')) !== undefined
   },
 
-  /** Refuses a slug or a name that cannot be one or is another category's, and one category more than an answer can list. */
+  /** Throws an OperatorError if the slug or name is invalid or taken, or there are too many categories for a response. */
   async add(
     slug: string,
     text: string,
@@ -70,16 +70,16 @@ export const categoryStore = (connection: Connection) => ({
     return category
   },
 
-  /** With what tells one from another, whatever they are called. */
+  /** Locks all categories until the transaction ends. */
   lockAll(): Promise<Pick<CategoryRow, 'id' | 'slug' | 'name' | 'created_at'>[]> {
     return connection.sql('categories').orderBy('id').forUpdate().select('id', 'slug', 'name', 'created_at')
   },
 
-  /** Renames several at once, which may exchange their slugs and names. */
+  /** Renames several categories, which may exchange their slugs and names. */
   async renameAll(renames: { before: Category; after: { slug: string; name: string } }[], actor: Actor) {
     const { sql } = connection
     const at = new Date().toISOString()
-    // No slug and no name that a category can have begins so.
+    // Temporary values that no valid slug or name equals.
     for (const { before } of renames) {
       await sql('categories')
         .where({ id: before.id })
@@ -101,7 +101,7 @@ export const categoryStore = (connection: Connection) => ({
     )
   },
 
-  /** The slug stays where no other is given. Refuses as `add` does, and where nothing would change. */
+  /** Throws an OperatorError as `add` does, and if nothing would change. */
   async rename(slug: string, changes: { name: string; slug?: string | undefined }, actor: Actor): Promise<Category> {
     const { sql } = connection
     const before = await sql('categories').where({ slug }).forUpdate().first('id', 'slug', 'name')
@@ -137,7 +137,7 @@ const categoryNotFound = (slug: string) => new OperatorError(`there is no catego
 
 type Names = { slug: string; name: string }
 
-/** As the audit has it: the columns that differ. */
+/** The columns that differ, for the audit. */
 function changedNames(before: Names, after: Names) {
   const columns = (['slug', 'name'] as const).filter((column) => before[column] !== after[column])
   const pick = (row: Names) => Object.fromEntries(columns.map((column) => [column, row[column]]))

@@ -1,8 +1,8 @@
 import type { AppRow } from '../db/tables.ts'
 
-/** What an app shows of its ratings, and where it stands by them. Pure. Sums are whole numbers: a rating is 100 to 500 hundredths. */
+/** An app's average and weighted rating. Pure. Sums are whole numbers: a rating is 100 to 500 hundredths. */
 
-/** All ratings of an app: those of its reviews, and those that came beside them. */
+/** Ratings with and without a review. */
 export type Ratings = { sum: number; count: number }
 
 export const noRatings: Ratings = { sum: 0, count: 0 }
@@ -17,7 +17,7 @@ export const ratingsOf = (reviews: readonly { rating: number }[]): Ratings => ({
   count: reviews.length,
 })
 
-/** The columns that follow from all ratings of an app. */
+/** The columns that are computed from all ratings of an app. */
 export const ratingColumns = ({
   sum,
   count,
@@ -28,10 +28,10 @@ export const ratingColumns = ({
   weighted_rating: weightedRating({ sum, count }),
 })
 
-/** The ratings that every app is taken to have beside its own when apps are ordered by rating. The document names them, too. */
+/** Ratings that are added to each app's own when apps are ordered by rating. The document names them, too. */
 const priorRatings: Ratings = { sum: 10 * 350, count: 10 }
 
-/** The mean with the assumed ratings, in whole millionths; 0 of no ratings, which is less than any. Also in migration 0002. */
+/** The mean including the prior ratings, in whole millionths; 0 without ratings, which sorts last. Also in migration 0002. */
 function weightedRating(own: Ratings): number {
   if (own.count === 0) return 0
   const { sum, count } = addRatings(own, priorRatings)

@@ -45,7 +45,7 @@ export type AppRow = {
   description: string
 }
 
-/** What an app has that its insert does not name. */
+/** Columns that an insert may leave out. */
 export const appDefaults = {
   deleted_at: null,
   unreviewed_since: null,
@@ -116,7 +116,7 @@ export const searchedColumns = columnsWith('isSearched')
 export const ownerColumns = columnsWith('isOwnerEditable')
 export type OwnerColumn = ColumnWith<'isOwnerEditable'>
 
-/** Whether everyone sees an app. */
+/** Whether an app is public. */
 export const isListed = ({ status, deleted_at }: Pick<AppRow, 'status' | 'deleted_at'>) =>
   status === 'approved' && deleted_at === null
 

@@ -3,14 +3,13 @@ import type { Knex } from 'knex'
 import { OperatorError } from '../../contract/errors.ts'
 import { UnusableDatabase } from './errors.ts'
 
-/** Milliseconds between two looks, and for which they go on. */
+/** Milliseconds between two polls, and for all of them. */
 const pollInterval = 20
 const timeout = 60_000
 
 /**
- * The time of the call, when all have ended that were writing then: a transaction is seen to write a table by its lock, which
- * it has until others see what it wrote. Nobody waits for this. A standby has no locks of those who write, and sees later what they
- * wrote.
+ * Returns the time of the call once all transactions that were writing then have ended. A transaction that writes a table holds
+ * a lock on it until its writes are visible. Blocks nobody. A standby does not see the locks of the primary's writers.
  */
 export async function committedBefore(sql: Knex): Promise<Date> {
   const { rows } = await sql.raw('select pg_is_in_recovery() as is_standby')
@@ -28,7 +27,7 @@ export async function committedBefore(sql: Knex): Promise<Date> {
   return begun
 }
 
-/** Of what an export tells changes by `changed_at` (https://www.postgresql.org/docs/current/view-pg-locks.html). */
+/** Writers of the tables with `changed_at` (https://www.postgresql.org/docs/current/view-pg-locks.html). */
 async function findActiveWriters(sql: Knex): Promise<string[]> {
   const { rows }: { rows: { virtualtransaction: string }[] } = await sql.raw(
     `select distinct virtualtransaction from pg_locks

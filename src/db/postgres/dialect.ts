@@ -1,4 +1,5 @@
 import { OperatorError } from '../../contract/errors.ts'
+import { required } from '../../util/required.ts'
 import { type Dialect, defaultPoolSize, type Engine, notMigrated, type ServerOptions } from '../dialect.ts'
 import { committedBefore } from './committed-before.ts'
 import { applicationName, openReader, openWriter } from './connections.ts'
@@ -11,7 +12,7 @@ import { createSearchCache, searchIndex } from './search.ts'
 import { assertDirectConnection } from './snapshots.ts'
 import { parseServerUrl, type ServerUrl } from './url.ts'
 
-/** PostgreSQL, 14 or newer: a server that several servers of this program may use side by side. */
+/** PostgreSQL, 14 or newer. Several servers of this program may share a database. */
 export const postgres: Dialect = {
   urlFormat: 'postgres://USER:PASSWORD@HOST:PORT/DATABASE',
   acceptsUrl: (url) => parseServerUrl(url) !== undefined,
@@ -19,20 +20,16 @@ export const postgres: Dialect = {
   open: (url, options = {}) => openServer(parseAcceptedUrl(url), options),
 }
 
-function parseAcceptedUrl(text: string): ServerUrl {
-  const url = parseServerUrl(text)
-  if (!url) throw new Error('no address of PostgreSQL')
-  return url
-}
+const parseAcceptedUrl = (text: string): ServerUrl => required(parseServerUrl(text), 'the URL of a PostgreSQL database')
 
-/** Of all connections one tells the version; the others are shared out. */
+/** One connection reads the data's version; the others are divided. */
 function shareConnections(pool: number): Engine['concurrency'] {
   const expensive = Math.max(1, Math.floor(pool / 4))
   const write = Math.max(1, Math.floor(pool / 3))
   return { cheap: Math.max(1, pool - 1 - expensive - write), expensive, write }
 }
 
-/** Any number that another program is not likely to lock in the same database. */
+/** A number that other programs are unlikely to lock in the same database. */
 const migrationLockId = 7_203_948_116
 
 const minVersion = 140_000
@@ -47,13 +44,13 @@ function openServer(url: ServerUrl, options: ServerOptions): Engine {
   const writer = openWriter(url, concurrency.write, writeTimeout)
   const reader = openReader(url, concurrency.cheap + concurrency.expensive)
   const connection = dedicatedConnection(url)
-  // Past a pooler, if one is known of.
+  // Past the pooler, if there is one.
   const directWriter = direct ? openWriter(direct, 1, writeTimeout) : writer
   const directConnection = direct ? dedicatedConnection(direct) : connection
   const versionReader = dataVersionReader(directConnection, connection)
   const searchCache = createSearchCache()
 
-  /** Whether there are tables, and whether they are this program's. */
+  /** Whether the database has tables, and whether they are this program's. */
   async function ownership(): Promise<'own' | 'empty' | 'foreign'> {
     const { row } = await connection.query<{ tables: string; is_own: boolean }>(
       `select count(*) as tables, coalesce(bool_or(tablename = 'knex_migrations'), false) as is_own
@@ -134,7 +131,7 @@ function openServer(url: ServerUrl, options: ServerOptions): Engine {
       try {
         await copyToTemporaryTables(singleConnection)
         const concurrency = { cheap: 1, expensive: 1, write: 1 }
-        // The planner need know nothing of what is thrown away, and nothing has changed in the tables themselves.
+        // Statistics of temporary tables are of no use.
         const optimize = async () => {}
         return await work({
           ...engine,
@@ -150,13 +147,13 @@ function openServer(url: ServerUrl, options: ServerOptions): Engine {
     },
     withExclusiveLock: (work) =>
       writer.transaction(async (sql) => {
-        // Whose sessions a pooler's are is not known.
+        // A pooler hides which program a session belongs to.
         await assertDirectConnection(sql)
         const { row: own } = await connection.query<{ pid: number }>('select pg_backend_pid() as pid')
         const { rows: others } = await sql.raw(
           `select pid from pg_stat_activity
            where datname = current_database() and application_name = ? and pid not in (pg_backend_pid(), ?)`,
-          [applicationName, own?.pid ?? 0],
+          [applicationName, required(own, 'the backend').pid],
         )
         if (others.length > 0) throw new OperatorError(`${url.name} is in use; stop the servers that have it open`)
         const { rows: tables } = await sql.raw(
@@ -165,13 +162,13 @@ function openServer(url: ServerUrl, options: ServerOptions): Engine {
         await sql.raw(`lock table ${tables.map(({ name }: { name: string }) => name).join(', ')} in share mode`)
         return work(sql)
       }),
-    // It goes on by itself, and no commit waits for it.
+    // PostgreSQL does it by itself, and no commit waits for it.
     async checkpoint() {},
     async optimize() {
-      // The planner would know nothing of it before autovacuum comes.
+      // Otherwise the planner has no statistics until autovacuum runs.
       await directWriter.raw('analyze')
     },
-    // Autovacuum does it.
+    // Autovacuum does it by itself.
     async maintain() {},
     async close() {
       const pools = new Set([reader, writer, directWriter])
@@ -182,7 +179,7 @@ function openServer(url: ServerUrl, options: ServerOptions): Engine {
   return engine
 }
 
-/** What the work says, or that the database is not there. */
+/** The result of the work, or the message and reason if the database is unavailable. */
 async function orUnreachableMessage(
   message: string,
   work: () => Promise<string | undefined>,

@@ -2,15 +2,15 @@ import type { Knex } from 'knex'
 import { assertDirectConnection } from './snapshots.ts'
 
 /**
- * Puts copies of all tables, as they are at one moment, before the tables themselves, on this connection alone: temporary ones,
- * which are found first, take no lock that others wait for, and are gone with the connection. A transaction that only reads
- * may write them and no others (https://www.postgresql.org/docs/current/sql-set-transaction.html).
+ * Copies a snapshot of all tables into temporary tables of this connection, which hide the real ones and are dropped when it
+ * closes. They block nobody. A read-only transaction may write them and no others
+ * (https://www.postgresql.org/docs/current/sql-set-transaction.html).
  */
 export async function copyToTemporaryTables(sql: Knex) {
   await sql.raw('set statement_timeout = 0')
   await sql.transaction(
     async (copying) => {
-      // Before anything else is asked in it.
+      // Must be the transaction's first statement.
       await copying.raw('set transaction read write')
       await assertDirectConnection(copying)
       const tables: { name: string; schema: string }[] = await selectRows(

@@ -20,14 +20,14 @@ const unavailableCodes = new Set([
   ...['EHOSTUNREACH', 'ENETUNREACH', 'ENETDOWN', 'EHOSTDOWN'],
 ])
 
-/** What Node says of a server's certificate, and OpenSSL of it and of the protocol. */
+/** Codes of Node and OpenSSL for certificates and the TLS protocol. */
 const certificateCodes = /CERT|^ERR_TLS|^ERR_SSL/
 
-/** What the driver says, without a code, of a connection that is not made, for want of a password too, or breaks. */
+/** Messages of driver errors without a code, for connections that fail, also for lack of a password, or break. */
 const brokenConnection =
   /^SASL|Connection terminated|Connection ended|timeout expired|Client was closed|Client has encountered|Query read timeout|not support SSL/
 
-/** Codes of SQL of a backend that ends, and of Node of a socket that does. */
+/** SQLSTATEs of a backend that ends, and errors of its socket. */
 const isBroken = (error: unknown) =>
   error instanceof Error &&
   (brokenConnection.test(error.message) ||
@@ -45,35 +45,32 @@ export function isUnavailable(error: unknown): boolean {
   return error.name === 'KnexTimeoutError' || error.message.startsWith('Unable to acquire a connection')
 }
 
-/**
- * Serialization failures, deadlocks, and what another transaction has made since it was looked for: `mapUniqueViolation` tells what
- * of that has a meaning.
- */
+/** Serialization failures, deadlocks, and rows that another transaction has inserted meanwhile, unless `mapUniqueViolation` names them. */
 export const isConflict = (error: unknown) =>
   ['40001', '40P01', '23505'].includes(codeOf(error)) || isStaleStatement(error)
 
-/** A statement that the connection had prepared is not what it was: the schema has changed, or a pooler has given it another backend. */
+/** A prepared statement is no longer valid: the schema has changed, or a pooler has switched the backend. */
 export const isStaleStatement = (error: unknown) =>
   ['26000', '42P05'].includes(codeOf(error)) ||
   (codeOf(error) === '0A000' && textOf(error, 'routine') === 'RevalidateCachedQuery')
 
-/** That no transaction can be made to write says a standby, which the server that was the primary may be now. */
+/** A standby refuses transactions that write. The former primary may be one now. */
 const isStandbyError = (error: unknown) =>
   codeOf(error) === '0A000' && textOf(error, 'routine') === 'call_bool_check_hook'
 
 /** The driver's error where a statement was not answered in time. */
 export const isQueryTimeout = (error: unknown) => error instanceof Error && error.message === 'Query read timeout'
 
-/** Whether no answer to a statement will come on a connection any more. */
+/** Whether a connection cannot be used again. */
 export const breaksConnection = (error: unknown) => isBroken(error) || isStaleStatement(error)
 
-/** knex puts the statement before what the driver says. No value is in either. */
+/** knex puts the statement before the driver's message. Neither has values. */
 export function describeError(error: unknown): string | undefined {
   if (error instanceof UnusableDatabase) return `the database ${error.message}`
   if (!(error instanceof Error)) return undefined
   const code = codeOf(error)
   if (code === '' && !isUnavailable(error)) return undefined
-  // Where a host has several addresses, and all refuse, there is no message.
+  // If a host has several addresses and all refuse, the message is empty.
   return error.message.split(' - ').at(-1) || code
 }
 

@@ -6,14 +6,14 @@ import { type DriverConnection, runStatement } from './connections.ts'
 import { findViolatedColumn, isStaleStatement } from './errors.ts'
 
 /**
- * A statement as the driver has it: its placeholders numbered, and the name that it is prepared by. The name is of the text alone:
- * through a pooler a backend can have what another process has prepared, which must not be another statement.
+ * A statement for the driver, with numbered placeholders and the name of the prepared statement. The name is a hash of the text,
+ * since through a pooler another process may have prepared a statement of that name.
  */
 type Prepared = { text: string; name?: string }
 
-/** How many have a name, and so stay prepared on each connection: more than a running service has. The others are planned each time. */
+/** Statements that stay prepared on each connection: more than a running service has. Others are planned each time. */
 const maxPrepared = 200
-/** Characters. What is longer is a search of many terms, and hardly asked twice; eight pages that are read together have fewer. */
+/** Characters. A longer statement is a search of many terms and unlikely to come again. */
 const maxPreparedLength = 8000
 
 const prepared = new Map<string, Prepared>()
@@ -32,8 +32,8 @@ function prepare(statement: string): Prepared {
 export const statementName = (text: string) => `apps_${hash('sha256', text).slice(0, 32)}`
 
 /**
- * Past knex, which would build the statement anew and have it planned at each request. PostgreSQL has no text with NUL, and asked
- * for it is an error: nothing is equal to it, as nothing is to null.
+ * Runs a statement without knex, which would build it, and have it planned, for each request. PostgreSQL rejects text with NUL;
+ * null takes its place, since neither equals anything.
  */
 export const select =
   (sql: Knex): Connection['select'] =>
@@ -51,14 +51,14 @@ async function selectOnce<Row>(sql: Knex, statement: Prepared, values: (string |
   const connection: DriverConnection = await sql.client.acquireConnection()
   try {
     const { rows } = await runStatement(connection, () => connection.query({ ...statement, values }))
-    // What a statement's rows are is for its caller to know.
+    // The caller knows the type of the statement's rows.
     return rows as Row[]
   } finally {
     sql.client.releaseConnection(connection)
   }
 }
 
-/** Rows go in as one JSON text, whose types are the table's: one statement, however many they are. */
+/** Inserts rows as one JSON text, which takes the types of the table. */
 export const insertRows =
   (sql: Knex): Connection['insertRows'] =>
   async (table, rows) => {
@@ -82,7 +82,7 @@ async function takeIds(sql: Knex, table: string, count: number): Promise<number[
   return rows.map(({ id }: { id: number }) => id)
 }
 
-/** Up to here ids that are passed over are taken one by one, which stops nobody. */
+/** Up to this many ids are skipped one by one, which blocks nobody. */
 const maxSkippedIds = 100_000
 
 export const lastId =
@@ -95,8 +95,8 @@ export const lastId =
   }
 
 /**
- * A sequence does not see the ids that rows name. To set it is safe only while nobody takes a number from it: others who insert
- * wait meanwhile, which happens where a catalogue's ids have a great gap.
+ * A sequence ignores explicit ids. Setting it is safe only while nobody takes a number from it, so a large gap locks the table
+ * against inserts.
  */
 export const advanceIdsTo =
   (sql: Knex): Connection['advanceIdsTo'] =>
@@ -118,12 +118,11 @@ export const jsonRows: Connection['jsonRows'] = (from, columns, orderBy) => {
   return `(select cast(coalesce(json_agg(json_build_object(${fields}) order by ${orderBy}), '[]') as text) from ${from})`
 }
 
-/** A statement that waits for a lock has of the locked row what is there then, but of those joined to it what was there before. */
+/** A statement that waits for a lock then reads the new version of the locked row, but old versions of the rows joined to it. */
 export const lock =
   (sql: Knex): Connection['lock'] =>
   async (table, columns, values) => {
-    // knex types one column or several differently; both take a list of what they are compared with. In one order, so that
-    // of two who lock the same none waits for the other in a circle.
+    // knex types one column and several differently. In the order of their ids, so that two transactions cannot deadlock.
     await sql(table)
       .whereIn(columns as string, values as string[])
       .orderBy('id')
@@ -131,7 +130,7 @@ export const lock =
       .select('id')
   }
 
-/** After an error nothing more can be done in a transaction, but from a savepoint on. */
+/** After an error a transaction can only continue from a savepoint. */
 export const mapUniqueViolation =
   (sql: Knex): Connection['mapUniqueViolation'] =>
   async (statement, errors) => {

@@ -1,18 +1,18 @@
 import { readFileSync } from 'node:fs'
 import type { ConnectionOptions } from 'node:tls'
 
-/** What a DATABASE_URL of PostgreSQL says. */
+/** A parsed DATABASE_URL of PostgreSQL. */
 export type ServerUrl = {
-  /** As messages name it: without a user, a password and options. */
+  /** For messages: without user, password and options. */
   name: string
-  /** For the driver: without what is decided here. */
+  /** For the driver: without the parameters that are parsed here. */
   connectionString: string
   ssl: ConnectionOptions | false
-  /** Milliseconds that a connection may take to be made, or to come free. */
+  /** Milliseconds to wait for a connection to open or to become free. */
   connectTimeout: number
 }
 
-/** Milliseconds, where the address does not say it in seconds, as libpq's does. */
+/** Milliseconds. In a URL it is in seconds, as in libpq's. */
 const defaultConnectTimeout = 5000
 
 /** As libpq names them (https://www.postgresql.org/docs/current/libpq-ssl.html); `no-verify` is the driver's own. */
@@ -20,7 +20,7 @@ const sslModes = ['disable', 'prefer', 'require', 'verify-ca', 'verify-full', 'n
 
 export function parseServerUrl(text: string): ServerUrl | undefined {
   const url = /^postgres(?:ql)?:\/\//.test(text) ? URL.parse(text) : null
-  // Without a database's name the driver takes the user's.
+  // Without a database name the driver uses the user's name.
   if (!url || !/^\/[^/]+$/.test(url.pathname)) return undefined
   const mode = url.searchParams.get('sslmode') ?? 'disable'
   if (!sslModes.includes(mode)) return undefined
@@ -37,12 +37,12 @@ export function parseServerUrl(text: string): ServerUrl | undefined {
   }
 }
 
-/** A certificate is verified unless the address says otherwise: libpq's `require` takes any, and so whoever stands between. */
+/** Verifies the certificate unless the URL says `no-verify`; libpq's `require` would accept any, even an attacker's. */
 function sslOptions(mode: string, ca: string | null): ServerUrl['ssl'] {
   if (mode === 'disable') return false
   return {
     rejectUnauthorized: mode !== 'no-verify',
-    // Read when it is used: the address may be looked at where the file is not.
+    // Read when used, since a URL may be checked on a machine without the file.
     ...(ca !== null && {
       get ca() {
         return readFileSync(ca)
@@ -51,7 +51,7 @@ function sslOptions(mode: string, ca: string | null): ServerUrl['ssl'] {
   }
 }
 
-/** A socket's folder stands in the query. */
+/** The directory of a Unix socket is in the query. */
 function displayName({ host, pathname, searchParams }: URL): string {
   return `postgres://${host || (searchParams.get('host') ?? '')}${pathname}`
 }

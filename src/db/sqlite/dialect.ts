@@ -2,6 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { dirname } from 'node:path'
 import { OperatorError } from '../../contract/errors.ts'
+import { required } from '../../util/required.ts'
 import type { Dialect, Engine } from '../dialect.ts'
 import { jsonRows, openReader, openWriter, select } from './client.ts'
 import { copyTo, dryRun, withExclusiveLock } from './copy.ts'
@@ -19,7 +20,7 @@ export const sqlite: Dialect = {
   urlFormat: 'sqlite:PATH, the path of a file',
   acceptsUrl: (url) => pathFromUrl(url) !== undefined,
   supportsPooler: false,
-  open: (url) => openFile(pathFromUrl(url) ?? ''),
+  open: (url) => openFile(required(pathFromUrl(url), 'the path')),
 }
 
 function pathFromUrl(url: string): string | undefined {
