@@ -24,7 +24,7 @@ Examples, once it serves:
     .action(serveMock)
 
 async function serveMock() {
-  // It opens no database, so it is no matter which the environment names; and tests ask as often as they like.
+  // It opens no database, so any DATABASE_URL will do; and tests need no limits.
   const unused = { DATABASE_URL: '', WRITE_LIMIT: '0', REFUSED_KEY_LIMIT: '0', READ_LIMIT: '0' }
   const config = readConfig({ ...process.env, ...unused })
   await serveUntilSignal(

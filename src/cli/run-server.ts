@@ -6,9 +6,9 @@ import { ServiceError } from '../contract/errors.ts'
 import { newestMigration } from '../db/migrations.ts'
 import type { ServiceBackend } from '../http/api.ts'
 
-/** Listens where the environment says, announces it, and returns after SIGTERM or SIGINT with the requests in flight answered. */
+/** Listens as configured and logs the announcement. Returns after SIGTERM or SIGINT, when the requests in flight are finished. */
 export async function serveUntilSignal(config: Config, backend: ServiceBackend, announcement: string) {
-  // Loaded here, since no other command needs them and they take longer to load than most commands to run.
+  // Imported here: no other command needs them, and they take longer to load than most commands to run.
   const { createListener } = await import('../http/app.ts')
   const { readDocument, readPage } = await import('../http/docs.ts')
   const { createLogger } = await import('../http/log.ts')
@@ -36,7 +36,7 @@ export async function serveUntilSignal(config: Config, backend: ServiceBackend, 
   if (docsPage === undefined)
     logger.warn('generated/docs.html is missing, so there is no /docs; run: make generated/docs.html')
   logger.info({ host: config.host, port, baseUrl: config.baseUrl }, announcement)
-  // What was loaded has made the space of what lives shortly 32 MB. It would double twice under load, for 4 % more answers.
+  // Loading the modules has grown V8's young generation to 32 MB. It would double twice under load, for 4 % more throughput.
   setFlagsFromString('--semi-space-growth-factor=1')
 
   const stop = new AbortController()
@@ -49,7 +49,7 @@ export async function serveUntilSignal(config: Config, backend: ServiceBackend, 
   logger.info(`${reason}: finishing the requests in flight`)
   draining = true
   stop.abort()
-  // Whatever hangs, a database under another process's lock for one, the process ends in time.
+  // The process must end even if something hangs, such as a database that another process has locked.
   setTimeout(() => {
     logger.error('not all could be finished in time')
     process.exit(1)
@@ -80,17 +80,17 @@ const rethrowListenError = (variable: string, host: string, port: number) => (er
   throw new ServiceError('unavailable', `cannot listen on ${host}:${port}: ${listenErrorReason(error, variable)}`)
 }
 
-/** The first to come. Those that follow are heard, too: without a listener one would end the process at once. */
+/** Resolves with the first signal. The listeners stay: without one, a second signal would end the process at once. */
 function waitForSignal(): Promise<string> {
   return new Promise((resolve) => {
     for (const name of ['SIGTERM', 'SIGINT']) process.on(name, resolve)
   })
 }
 
-/** Before anything is announced: whoever hears that may end npm at once. */
+/** Read at once: npm may end as soon as the server is announced. */
 const parentPid = process.ppid
 
-/** A signal to npx ends npm alone and not what it has started, which would go on, and hold the port. */
+/** A signal to npx ends only npm; the server would go on and hold the port. */
 async function waitForNpmExit(): Promise<string> {
   while (process.ppid === parentPid) await delay(250, undefined, { ref: false })
   return 'npm has ended'

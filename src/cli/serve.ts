@@ -26,7 +26,7 @@ async function serve() {
   )
 }
 
-/** Answers from the database. */
+/** Handles requests with the database. */
 export const catalogueBackend = (database: Database, baseUrl: string): ServiceBackend => ({
   authenticate: authenticator(database),
   handle: dispatchTo(appHandlers(database, baseUrl)),

@@ -2,21 +2,21 @@ import type { Category, ErrorCode, Problem } from './contract.ts'
 
 export type ErrorDetails = {
   errors?: Problem[]
-  /** Only with `unknown_category`: all categories there are. */
+  /** Only with `unknown_category`: all categories. */
   categories?: Category[]
   /** Only with `method_not_allowed`: the methods of the path. */
   allow?: string[]
-  /** Only with `unauthorized`: a key was sent, and refused. */
+  /** Only with `unauthorized`: a key was sent and refused. */
   refusedKey?: true
   /** Only with `rate_limited`: seconds. */
   retryAfter?: number
-  /** Only with `unavailable`: it is meant so, and nothing has failed that the log should tell of. */
+  /** Only with `unavailable`: nothing has failed, so it is not logged as an error. */
   isExpected?: true
 }
 
 /**
- * The one error that anything below http/ throws on purpose at a caller. Its message is shown to the caller as it is, so it
- * never holds anything of the inside; `cause` is for the log alone.
+ * The error that code below http/ throws at a client. The client sees its message, so it must not reveal internals; `cause` is
+ * only logged.
  */
 export class ServiceError extends Error {
   readonly code: ErrorCode
@@ -31,8 +31,8 @@ export class ServiceError extends Error {
 }
 
 /**
- * What the state of things does not allow an operator to do, in a line that says why. The command line prints it; over HTTP,
- * where nothing throws it, it would be an error of the inside.
+ * An operation that the current state does not allow an operator, with the reason in one line. The command line prints it. Over
+ * HTTP nothing throws it; it would be an internal error.
  */
 export class OperatorError extends Error {
   override readonly name = 'OperatorError'

@@ -3,8 +3,8 @@ import { OperatorError } from './errors.ts'
 import { invalidTextReason } from './validation.ts'
 
 /**
- * What operators write, held to the rules that the document has for the same of callers: lengths as answers show it,
- * characters as requests may bring them. White space around it goes.
+ * The document's rules, applied to texts that operators write: lengths as in responses, characters as in requests. Surrounding
+ * white space is removed.
  */
 
 const { App, AppSlug, CategoryName, CategorySlug, DeveloperName, Review, UnknownCategoryError } =
@@ -20,7 +20,7 @@ const patternOf = ({ pattern, 'x-pattern-message': message }: Omit<TextRule, 'mi
 export const developerNameRule = { ...DeveloperName, ...patternOf(NewAppName) }
 export const categoryNameRule = { ...CategoryName, ...patternOf(NewAppName) }
 export const reviewerNameRule = { ...Review.properties.reviewer_name, ...patternOf(NewAppName) }
-/** What a rejected app's owner is told. */
+/** The reason that the owner of a rejected app sees. */
 export const reasonRule = { ...App.properties.rejection_reason, ...patternOf(NewAppDescription) }
 
 /** Throws an OperatorError that says what the text should have been. */
@@ -28,10 +28,10 @@ export const parseDeveloperName = (text: string) => parseText(text, developerNam
 export const parseCategoryName = (text: string) => parseText(text, categoryNameRule, 'a category name')
 export const parseReason = (text: string) => parseText(text, reasonRule, 'a reason')
 
-/** No caller writes it; it is as long as the name beside it. */
+/** The document has no key names; they are shown beside developer names. */
 export const parseKeyName = (text: string) => parseText(text, developerNameRule, 'the name of a key')
 
-/** White space around it does not go: whoever writes it means each character. */
+/** Surrounding white space is not removed from slugs. */
 export function assertSlug(slug: string) {
   if (matchesRule(CategorySlug, slug)) return
   throw new OperatorError(`the slug ${CategorySlug['x-pattern-message']}, not ${JSON.stringify(slug)}`)
@@ -39,7 +39,7 @@ export function assertSlug(slug: string) {
 
 export const maxAppSlugLength = AppSlug.maxLength
 
-/** How many an answer has room for. */
+/** How many a response may have. */
 export const maxCategories = UnknownCategoryError.properties.categories.maxItems
 
 function parseText(text: string, rule: TextRule, what: string): string {

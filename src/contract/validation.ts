@@ -1,24 +1,24 @@
 import type { ErrorObject } from 'ajv'
 import type { Problem } from './contract.ts'
 
-/** What ajv found in a request (with `verbose`), one problem a place, in words for the person who sent it. */
+/** The problems that ajv found in a request (with `verbose`), one per field, in words for the client's developer. */
 export function requestProblems(errors: ErrorObject[]): Problem[] {
   return ajvProblems(errors, ([part = '', ...segments]) => ({ place: requestParts[part] ?? 'body', segments }))
 }
 
-/** The same of an object that stands for itself. */
+/** The problems that ajv found in an object outside a request. */
 export const objectProblems = (errors: ErrorObject[]): Problem[] =>
   ajvProblems(errors, (segments) => ({ place: 'body', segments }))
 
 type Locate = (path: string[]) => { place: Problem['in']; segments: string[] }
 
 function ajvProblems(errors: ErrorObject[], locate: Locate): Problem[] {
-  // These say no more than those of the schemas within them.
+  // The errors of their subschemas say more.
   const relevant = errors.filter(({ keyword }) => !['allOf', 'anyOf', 'if'].includes(keyword))
   return firstProblemPerField(relevant.map((error) => problemOf(error, locate)))
 }
 
-/** A place that is wrong in several ways is named once, by what was said of it first. */
+/** The first problem of each field. */
 export function firstProblemPerField(problems: Problem[]): Problem[] {
   const fields = new Map<string, Problem>()
   for (const problem of problems) {
@@ -44,10 +44,10 @@ function problemOf(error: ErrorObject, locate: Locate): Problem {
   return { in: place, field: truncateField(field), message: messageOf(error, place) }
 }
 
-/** Texts that are wrong in a way that no pattern tells. */
+/** Problems of texts that no pattern can express. */
 export function textProblems(value: unknown): Problem[] {
   const problems: Problem[] = []
-  // Where the value is that is looked at. Put into words for what is wrong alone: most never is.
+  // The path to the current value. It is joined only for problems, which are rare.
   const names: string[] = []
   const look = (value: unknown) => {
     if (typeof value === 'string') {
@@ -56,7 +56,7 @@ export function textProblems(value: unknown): Problem[] {
       const field = names.reduce((field, name) => truncateField(`${field}/${escapePointer(name)}`), '')
       problems.push({ in: 'body', field, message })
     }
-    // No schema has anything so deep, and what a stranger nests must not fill the stack.
+    // No schema is so deep, and hostile nesting must not overflow the stack.
     if (typeof value !== 'object' || value === null || names.length > 8) return
     for (const name of Object.keys(value)) {
       names.push(name)
@@ -68,7 +68,7 @@ export function textProblems(value: unknown): Problem[] {
   return problems
 }
 
-/** What no pattern that every client's engine reads alike can forbid: it would have to speak of what is beyond 16 bits. */
+/** Why a text is not allowed. A pattern would need code points beyond 16 bits, which clients' engines read differently. */
 export function invalidTextReason(text: string): string | undefined {
   if (!text.isWellFormed()) return 'must be well-formed Unicode'
   if (invisibleCharacters.test(text) && invisibleCharacters.test(text.replace(flagEmoji, ' ')))
@@ -77,13 +77,13 @@ export function invalidTextReason(text: string): string | undefined {
 }
 
 /**
- * Shorthand and musical format controls, tags, and whatever else of plane 14 is never shown (Default_Ignorable_Code_Point in
- * https://www.unicode.org/Public/UCD/latest/ucd/DerivedCoreProperties.txt); a variation selector only where it selects nothing.
+ * Shorthand and musical format controls, tags, and other characters of plane 14 that are never shown (Default_Ignorable_Code_Point in
+ * https://www.unicode.org/Public/UCD/latest/ucd/DerivedCoreProperties.txt); a variation selector only if it selects nothing.
  */
 const invisibleCharacters =
   /[\u{1BCA0}-\u{1BCA3}\u{1D173}-\u{1D17A}\u{E0000}-\u{E00FF}\u{E01F0}-\u{E0FFF}]|(?<!\p{Ideographic})[\u{E0100}-\u{E01EF}]/u
 
-/** Flags of parts of countries are spelled in tags (https://www.unicode.org/reports/tr51/, section 2.9). */
+/** Flags of regions are spelled with tags (https://www.unicode.org/reports/tr51/, section 2.9). */
 const flagEmoji = /\p{RGI_Emoji_Tag_Sequence}/gv
 
 /** RFC 6901, section 3. */
@@ -92,7 +92,7 @@ const unescapePointer = (segment: string) => segment.replaceAll('~1', '/').repla
 
 const maxFieldLength = 200
 
-/** As much of it as the contract has room for: whoever sent the request chose its names. No character is over two units. */
+/** The field cut to the length that the document allows: clients choose the names. A character has two units at most. */
 const truncateField = (field: string) =>
   [...field.slice(0, 2 * maxFieldLength).toWellFormed()].slice(0, maxFieldLength).join('')
 
@@ -129,7 +129,7 @@ function messageOf({ keyword, params, parentSchema, message }: ErrorObject, plac
 
 const withArticle = (type: string) => (type === 'null' ? type : /^[aeiou]/.test(type) ? `an ${type}` : `a ${type}`)
 
-/** Whether a JSON text has more texts, brackets and signs than so many. */
+/** Whether a JSON text has more strings, brackets and signs than the limit. */
 export function hasMoreTokensThan(json: string, limit: number): boolean {
   let count = 0
   for (let begin = 0; begin < json.length; begin = endOfToken(json, begin)) {
@@ -139,11 +139,11 @@ export function hasMoreTokensThan(json: string, limit: number): boolean {
   return false
 }
 
-/** The first field that the outermost object has twice (RFC 8259, section 4 calls what follows unpredictable). */
+/** The first field that the outermost object has twice (RFC 8259, section 4: the result is unpredictable). */
 export function duplicateField(json: string): Problem | undefined {
   const names = new Set<string>()
   let depth = 0
-  // Of the last part that is no space and no comma: before a colon that is a name.
+  // The last token that is no space and no comma; before a colon it is a name.
   let nameBegin = 0
   let nameEnd = 0
   for (let begin = 0, end = 0; begin < json.length; begin = end) {
@@ -165,10 +165,10 @@ export function duplicateField(json: string): Problem | undefined {
   return undefined
 }
 
-/** Behind a text, or a character beside texts. */
+/** The end of the token that begins there: a string, or a single character. */
 const endOfToken = (json: string, begin: number) => (json.charAt(begin) === '"' ? endOfString(json, begin) : begin + 1)
 
-/** Behind the quote that ends the string that begins there; the end of the text, where none does. */
+/** The end of the string that begins there; the end of the text if it is not closed. */
 function endOfString(json: string, begin: number): number {
   for (let end = json.indexOf('"', begin + 1); end !== -1; end = json.indexOf('"', end + 1)) {
     let backslashes = 0
@@ -178,7 +178,7 @@ function endOfString(json: string, begin: number): number {
   return json.length
 }
 
-/** A string of JSON; whatever else stands before a colon is the parser's to refuse. */
+/** The value of a JSON string. The parser will refuse other tokens. */
 function parseString(token: string): string {
   try {
     return String(JSON.parse(token))

@@ -51,6 +51,9 @@ export async function loadApi(document: Document): Promise<OpenAPIBackend> {
   })
   await api.init()
   api.validator.preCompileRequestValidators()
+  // The router calls this up to three times per request, and would flatten the whole document each time.
+  const operations = api.getOperations()
+  api.router.getOperations = () => operations
   return api
 }
 

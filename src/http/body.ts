@@ -7,10 +7,10 @@ import { duplicateField, hasMoreTokensThan } from '../contract/validation.ts'
 
 /** Bytes. */
 const maxBytes = 256 * 1024
-/** Up to here a body that is too large is read to its end, so that its sender hears why; beyond, the connection is cut. */
+/** A body that is too large is read up to here, so that the client gets the response; beyond, the connection is cut. */
 const maxDrainedBytes = 16 * maxBytes
 
-/** No body that the document has needs forty; of what has so many, the event loop would be busy with naming what is wrong. */
+/** No valid body has forty. Describing the problems of a body with very many would block the event loop. */
 const maxTokens = 1000
 const tooManyTokens = {
   in: 'body' as const,
@@ -18,20 +18,20 @@ const tooManyTokens = {
   message: `must have at most ${maxTokens} JSON tokens`,
 }
 
-/** The one charset of JSON (RFC 8259, section 8.1), as it is written in a Content-Type. */
+/** The only charset of JSON (RFC 8259, section 8.1), in a Content-Type. */
 const utf8 = /^utf-8$/i
 
-/** Requests whose body ended before it began; body-parser makes `{}` of that. */
+/** Requests with an empty body, which body-parser parses as `{}`. */
 const emptyBodies = new WeakSet<IncomingMessage>()
 
 const parse = promisify(
   express.json({
     limit: maxBytes,
-    // Values other than objects are the schema's to refuse, with the other problems.
+    // The schema refuses values that are no objects.
     strict: false,
-    // Decoding would put U+FFFD where it is not UTF-8, and so change what was sent.
+    // Decoding would replace invalid UTF-8 by U+FFFD.
     verify: (request, _response, bytes, encoding) => {
-      // What body-parser decodes by, whatever isUtf8Declared made of the header.
+      // The charset that body-parser decodes by: it may read the header otherwise than isUtf8Declared.
       if (!utf8.test(encoding)) throw unsupportedMediaType()
       if (bytes.length === 0) emptyBodies.add(request)
       if (!isUtf8(bytes)) throw malformed('The body is not valid UTF-8.')
@@ -44,15 +44,15 @@ const parse = promisify(
 )
 
 /**
- * The JSON value that a request holds, white space around an object's text values removed; undefined where there is
- * no body. Throws `unsupported_media_type`, `payload_too_large` and `malformed_json`.
+ * Returns the JSON value of a request's body, with the text fields of an object trimmed; undefined if there is no body. Throws
+ * `unsupported_media_type`, `payload_too_large` and `malformed_json`.
  */
 export async function readBody(request: Request, response: Response): Promise<unknown> {
   const { 'content-length': length, 'transfer-encoding': encoding, expect } = request.headers
   if (encoding === undefined && !Number(length)) return undefined
   if (!request.is('application/json') || !isUtf8Declared(request)) throw unsupportedMediaType()
   if (Number(length) > maxDrainedBytes) throw tooLarge(response)
-  // RFC 9110, section 10.1.1: only now is the body wanted.
+  // RFC 9110, section 10.1.1.
   if (expect?.toLowerCase() === '100-continue') response.writeContinue()
   await Promise.race([parse(request, response), rejectOversized(request, response)]).catch((error: unknown) => {
     throw translateError(error)
@@ -60,13 +60,13 @@ export async function readBody(request: Request, response: Response): Promise<un
   return emptyBodies.has(request) ? undefined : trimFields(request.body)
 }
 
-/** body-parser would look at the charset when it has read the body, and refuse its size first. */
+/** body-parser checks the charset only after the body's size. */
 const isUtf8Declared = ({ headers }: Request) =>
   [...(headers['content-type'] ?? '').matchAll(/\bcharset\s*=\s*"?([^\s;"]*)/gi)].every(([, name = '']) =>
     utf8.test(name),
   )
 
-/** Rejects when more has come than is worth waiting for; body-parser would read on to the end before it says so. */
+/** Rejects when more than maxDrainedBytes have arrived; body-parser would read an oversized body to its end. */
 function rejectOversized(request: Request, response: Response): Promise<never> {
   let length = 0
   return new Promise((_resolve, reject) => {
@@ -89,7 +89,7 @@ function trimFields(body: unknown): unknown {
   )
 }
 
-/** body-parser tells its errors by `type` (https://github.com/expressjs/body-parser#errors), zlib's by none. */
+/** body-parser's errors have a `type` (https://github.com/expressjs/body-parser#errors), zlib's none. */
 function translateError(error: unknown): unknown {
   if (error instanceof ServiceError || !(error instanceof Error)) return error
   switch ('type' in error && error.type) {
@@ -102,7 +102,7 @@ function translateError(error: unknown): unknown {
     case 'entity.parse.failed':
       return malformed('The body is not valid JSON.')
     default:
-      // The client went away, or what arrived is not as long or as compressed as it was said to be.
+      // The client disconnected, or the body's length or encoding is not the announced one.
       return 'status' in error && Number(error.status) < 500
         ? malformed('The body does not match its Content-Length or Content-Encoding.')
         : error

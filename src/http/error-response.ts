@@ -24,7 +24,7 @@ const statuses: { [Code in ErrorCode]: StatusOf<Code> } = {
   unavailable: 503,
 }
 
-/** The one place that turns an error into an answer. What nobody threw on purpose tells nothing of itself. */
+/** The only conversion of errors to responses. An error that is no ServiceError is internal, and reveals nothing. */
 export function toErrorResponse(thrown: unknown): ErrorResponse {
   const error = thrown instanceof ServiceError ? thrown : internalError
   return {
@@ -68,7 +68,7 @@ function headersOf({ code, message, details }: ServiceError): Record<string, str
   }
 }
 
-/** RFC 6750, section 3: an error code only where a key was sent; its description in ASCII without quotes. */
+/** RFC 6750, section 3: an error code only if a key was sent, and its description in ASCII without quotes. */
 function challenge(reason: string | undefined): string {
   const description = reason?.replace(/[^\x20-\x21\x23-\x5B\x5D-\x7E]+/g, '...')
   return `Bearer realm="apps"${description ? `, error="invalid_token", error_description="${description}"` : ''}`

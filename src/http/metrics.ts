@@ -3,21 +3,21 @@ import { createServer, type IncomingMessage, type RequestListener, type ServerRe
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { Config } from '../config.ts'
 
-/** A number, and the labels that tell it from others of the same name. */
+/** A value of a metric, and its labels. */
 export type Sample = [labels: Record<string, string>, value: number]
 
 /** OpenTelemetry's for `http.server.request.duration`, in seconds (semantic conventions, "HTTP metrics"). */
 const buckets = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
 
-/** Others are `_OTHER`, as there: callers make up names, and each would be counted by itself. */
+/** Others count as `_OTHER`, as in OpenTelemetry: clients could create any number of labels. */
 const methods = new Set(['CONNECT', 'DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT', 'TRACE'])
 
-/** What Prometheus is told. The process, its event loop and garbage collection among it, prom-client measures by itself. */
+/** The metrics for Prometheus. prom-client itself measures the process, its event loop and garbage collection. */
 export class Metrics {
   readonly #registry = new Registry()
   readonly #durations: Histogram
 
-  /** `build` is told as the labels of a number that is always 1. */
+  /** `build` becomes the labels of a gauge that is always 1. */
   constructor(build: Record<string, string>) {
     const registers = [this.#registry]
     collectDefaultMetrics({ register: this.#registry })
@@ -44,7 +44,7 @@ export class Metrics {
     this.#durations.observe(labels, duration / 1000)
   }
 
-  /** What others keep, and are asked for whenever somebody reads: it may go up and down. */
+  /** Adds a gauge whose samples are read on each scrape. */
   gauge(name: string, help: string, labelNames: string[], read: () => Sample[]) {
     const gauge: Gauge = new Gauge({
       name,
@@ -57,7 +57,7 @@ export class Metrics {
     })
   }
 
-  /** The same of what only grows. */
+  /** Adds a counter whose samples are read on each scrape. */
   counter(name: string, help: string, labelNames: string[], read: () => Sample[]) {
     const counter: Counter = new Counter({
       name,
@@ -71,9 +71,9 @@ export class Metrics {
     })
   }
 
-  /** Answers `GET /metrics` in Prometheus' text format, on a port of its own. Returns what ends that. */
+  /** Serves `GET /metrics` in Prometheus' text format, on a separate port. Returns a function that stops it. */
   async listen({ host, metricsPort }: Pick<Config, 'host' | 'metricsPort'>): Promise<() => void> {
-    // It keeps no process alive that could not listen for what it is there for.
+    // It must not keep the process alive if the service cannot listen.
     const server = createServer(this.#listener).listen(metricsPort, host).unref()
     await once(server, 'listening')
     return () => {

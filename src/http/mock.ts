@@ -4,10 +4,10 @@ import { invalidRequest } from '../contract/errors.ts'
 import { etagOf } from '../contract/response.ts'
 import type { ServiceBackend } from './api.ts'
 
-/** The addresses in the document's examples begin with it. */
+/** The base URL in the document's examples. */
 const exampleBase = 'https://apps.example.org'
 
-/** Answers valid requests with the document's examples, whatever the key. It keeps nothing. */
+/** Answers valid requests with the document's examples, and takes any key. It has no state. */
 export const mock = (baseUrl: string): ServiceBackend => ({
   authenticate: async () => ({ developerId: 1, keyId: 'mock' }),
   assertReady: async () => {},
@@ -21,14 +21,14 @@ export const mock = (baseUrl: string): ServiceBackend => ({
     const example = preferredValue('example', prefer, Object.keys(content?.['application/json'].examples ?? {}))
     const options = { code: status, ...(example && { example }) }
     const body = content && api.mockResponseForOperation(operationId, options).mock
-    // Of this example, or a browser would take another of the same address for it.
+    // The tag of this example: another example has the same URL.
     const json = body && JSON.stringify(body.data)
     const tag = body && 'ETag' in headers ? { ETag: etagOf(json) } : {}
     return { status, headers: { ...exampleHeaders(headers, baseUrl), ...tag }, body: body && { ...body, json } }
   },
 })
 
-/** The value of the first preference of that name (RFC 7240, section 2), which must be one of those there are. */
+/** The value of the first preference with the name (RFC 7240, section 2). Throws `invalid_request` if it is not among `values`. */
 function preferredValue(name: 'code' | 'example', header: string | string[], values: string[]): string | undefined {
   const value = new RegExp(`(?:^|,)\\s*${name}\\s*=\\s*"?([^\\s",;]*)`, 'i').exec(String(header))?.[1]
   if (value === undefined || values.includes(value)) return value

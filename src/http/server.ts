@@ -13,11 +13,11 @@ import { requestId } from './log.ts'
 export type Timeouts = {
   /** From a connection's first byte to the end of a request's headers. */
   headers: number
-  /** The same to the end of its body. */
+  /** From a connection's first byte to the end of a request's body. */
   request: number
-  /** From the signal to the last new connection, for a load balancer to see that the service is not ready. */
+  /** From the signal until new connections are refused, so that a load balancer sees that the service is not ready. */
   drainDelay: number
-  /** From the signal to the last answer; what is open then is cut. */
+  /** From the signal until open connections are cut. */
   drainLimit: number
 }
 
@@ -31,10 +31,10 @@ export const defaultConnectionLimits: ConnectionLimits = {
 
 export const defaultTimeouts: Timeouts = { headers: 10_000, request: 30_000, drainDelay: 1000, drainLimit: 8000 }
 
-/** Connections that wait to be taken; the system may allow fewer. Of Node's 511 many that come at once lose some for seconds. */
+/** Connections that wait to be accepted; the system may allow fewer. With Node's 511, some clients of a burst wait for seconds. */
 const backlog = 4096
 
-/** Starts listening; rejects with Node's error where it cannot. */
+/** Starts listening. Throws Node's error if it cannot. */
 export async function listen(
   listener: RequestListener,
   { port, host }: { port: number; host: string },
@@ -47,24 +47,24 @@ export async function listen(
     {
       headersTimeout: timeouts.headers,
       requestTimeout: timeouts.request,
-      // Node looks for connections past their time only this often.
+      // How often Node looks for connections that have timed out.
       connectionsCheckingInterval: Math.min(1000, timeouts.headers),
-      // Both would be answered by Node itself, outside the envelope.
+      // Node would send its own 400, outside the envelope.
       requireHostHeader: false,
     },
     connections.listener,
   )
   server.maxConnections = limits.connections
-  // RFC 9110, section 10.1.1 lets a server pass over an expectation that it does not know; Node would send a bare 417.
+  // RFC 9110, section 10.1.1 lets a server ignore an unknown expectation; Node would send a bare 417.
   server.on('checkExpectation', connections.listener)
-  // Node would ask for the body of every request that offers to wait; readBody asks when it wants it.
+  // Node would send 100 Continue to every such request; readBody sends it when it reads the body.
   server.on('checkContinue', connections.listener)
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy()
     else connections.end(socket, () => sendParserError(socket, parserError(error.code), error.code, logger))
   })
   server.on('connect', (_request: IncomingMessage, socket: Socket) => {
-    // Node has taken its own listeners away.
+    // Node has removed its own listeners.
     socket.on('error', () => socket.destroy())
     connections.end(socket, () => sendParserError(socket, proxyNotSupported(), 'CONNECT', logger))
   })
@@ -75,13 +75,13 @@ export async function listen(
   return {
     server,
     port: (server.address() as AddressInfo).port,
-    /** Lets requests in flight finish and takes no more; ends within `drainLimit`. The caller has turned readiness off. */
+    /** Finishes the requests in flight and refuses new ones, within `drainLimit`. Readiness must be off before. */
     async drain() {
       const cut = setTimeout(() => server.closeAllConnections(), timeouts.drainLimit)
       connections.drain()
       await delay(timeouts.drainDelay)
       const closed = once(server, 'close')
-      // With those of its connections that are idle (Node since 19).
+      // Closes idle connections too.
       server.close()
       await closed
       clearTimeout(cut)
@@ -89,7 +89,7 @@ export async function listen(
   }
 }
 
-/** Tells of connections that were too many, once a minute. */
+/** Logs connections over the limit, at most once a minute. */
 function logDroppedConnections(logger: Logger) {
   let lastLogged = Number.NEGATIVE_INFINITY
   let dropped = 0
@@ -103,7 +103,7 @@ function logDroppedConnections(logger: Logger) {
   }
 }
 
-/** Answers, in the envelope like all else, what never becomes a request. */
+/** Sends an error, in the envelope, for input that the parser refuses. */
 function sendParserError(socket: Socket, error: ServiceError, code: string | undefined, logger: Logger) {
   if (!socket.writable) return
   const { status, headers, body } = toErrorResponse(error)

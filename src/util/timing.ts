@@ -1,14 +1,14 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 
-/** Milliseconds of a request, so far: in which it waited for the database, and in which its statements ran there. */
+/** Milliseconds that a request has waited for the database, and that its statements have run there. */
 export type Timing = { waiting: number; sql: number }
 
 const requestTiming = new AsyncLocalStorage<Timing | undefined>()
 
-/** Whatever the work does, and waits for, counts as this request's; as nobody's, where a request does not wait for it. */
+/** Counts what the work measures, also asynchronously, for this request; for none if the timing is undefined. */
 export const withTiming = <T>(timing: Timing | undefined, work: () => T): T => requestTiming.run(timing, work)
 
-/** Counts the time that the work takes as spent on this, where a request has it done. */
+/** Adds the duration of the work to a part of the current request's timing, if there is one. */
 export async function measure<T>(part: keyof Timing, work: () => Promise<T>): Promise<T> {
   const timing = requestTiming.getStore()
   if (!timing) return work()

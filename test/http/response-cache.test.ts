@@ -4,8 +4,15 @@ import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { createInterface } from 'node:readline'
 import { buffer } from 'node:stream/consumers'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
-import { describe, expect, inject, test } from 'vitest'
+import { describe, expect, inject, onTestFinished, test } from 'vitest'
+import { readConfig } from '../../src/config.ts'
+import { success } from '../../src/contract/response.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
+import type { ServiceBackend } from '../../src/http/api.ts'
+import { createListener } from '../../src/http/app.ts'
+import { readDocument } from '../../src/http/docs.ts'
+import { createLogger } from '../../src/http/log.ts'
+import { listen } from '../../src/http/server.ts'
 import { namesOf, scenarioOf, tables } from '../contract/scenarios.ts'
 import type { Call } from '../contract/valid-requests.ts'
 import { connected } from '../faults/sockets.ts'
@@ -270,6 +277,36 @@ test.for<[what: string, head: string, status: number, isKept?: boolean]>([
   }
   await expect.poll(() => service.log.length).toBe(before + 3)
   expect(JSON.parse(service.log.at(-1) ?? '').cached).toBe(isKept ? true : undefined)
+})
+
+test('a public read that is added to the document is cached, one that needs a key is not', async () => {
+  const document = await readDocument()
+  const read = (operationId: string, security: object[]) => ({ get: { operationId, security, responses: { 200: {} } } })
+  Object.assign(document.paths ?? expect.fail(), {
+    '/categories': read('listCategories', [{}]),
+    '/mine': read('listMine', [{ apiKey: [] }]),
+  })
+  const handled: string[] = []
+  const backend: ServiceBackend = {
+    authenticate: async () => ({ developerId: 1, keyId: 'x' }),
+    assertReady: async () => {},
+    dataVersion: async () => '1',
+    handle: async ({ operation }) => {
+      handled.push(String(operation.operationId))
+      return { status: 200, headers: {}, body: success('Found.', {}) }
+    },
+  }
+  const logger = createLogger('silent', { write: () => {} })
+  const listener = await createListener({ config: readConfig({}), backend, document, logger, isDraining: () => false })
+  const { server, port } = await listen(listener, { port: 0, host: '127.0.0.1' }, logger)
+  onTestFinished(() => void server.close())
+  const headers = { Authorization: 'Bearer x', Connection: 'close' }
+  for (const path of ['/categories', '/categories', '/mine', '/mine']) {
+    const response = await fetch(`http://127.0.0.1:${port}${path}`, path === '/mine' ? { headers } : {})
+    expect([response.status, response.headers.has('etag')]).toEqual([200, true])
+    await response.text()
+  }
+  expect(handled).toEqual(['listCategories', 'listMine', 'listMine'])
 })
 
 test('errors are not kept', async () => {
