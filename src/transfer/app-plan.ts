@@ -20,7 +20,7 @@ export type Match = {
   appWithPackageName: ExistingApp | undefined
   /** The slug belongs to an app of another developer, so a new app gets another slug. */
   hasForeignSlug: boolean
-  /** The line takes the package name of an app that a later line may rename. */
+  /** The line takes the package name of another app, to which another line may give a new one. */
   takesPackageName: boolean
   columns?: CategoryColumns
   problems: Problem[]
@@ -48,7 +48,7 @@ const isSameApp = ({ id, slug, created_at }: Line, app: ExistingApp | undefined)
 export const isForeignSlug = (line: Line, appWithSlug: ExistingApp | undefined) =>
   appWithSlug !== undefined && appWithSlug.developer_name !== line.developer_name && !isSameApp(line, appWithSlug)
 
-/** Matches lines with apps. `apps` must hold every app that has a package name, a slug, or owner and name of one of the lines. */
+/** Matches lines with apps. `apps` holds every app that has the package name or slug of a line, or its owner and its name or creation time. */
 export function matchLines(lines: ImportLine[], apps: ExistingApp[]): Match[] {
   const byPackageName = new Map(apps.map((app) => [app.package_key, app]))
   const bySlug = new Map(apps.map((app) => [app.slug, app]))

@@ -25,7 +25,6 @@ import { type ImportLine, type Line, type LineCategory, type LineReview, problem
 
 type Options = { actor: Actor; onlyNew: boolean; now: string }
 
-/** For one transaction. */
 export const importStore = (connection: Connection, { actor, onlyNew, now }: Options) => {
   const { sql, insertRows, lock } = connection
   const apps = appStore(connection)
@@ -141,11 +140,12 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
         .select('apps.*', 'developers.name as developer_name')
       for (const app of rows) found.set(app.id, app)
     }
-    const byPackageName = lines.flatMap(({ package_name }) => package_name?.toLowerCase() ?? [])
-    await find('apps.package_key', byPackageName)
+    const packageKeys = lines.flatMap(({ package_name }) => package_name?.toLowerCase() ?? [])
+    await find('apps.package_key', packageKeys)
     const slugs = lines.flatMap(({ slug }) => slug ?? [])
     await find('apps.slug', slugs)
 
+    // Apps that an earlier import gave another slug than their line has.
     const bySlug = new Map([...found.values()].map((app) => [app.slug, app]))
     const isForeign = (line: Line) => line.slug !== undefined && isForeignSlug(line, bySlug.get(line.slug))
     const foreign = lines.filter(isForeign)

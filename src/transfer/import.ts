@@ -49,7 +49,7 @@ export async function importCatalogue(
   const now = new Date().toISOString()
   const retries: ImportLine[] = []
 
-  let begin = performance.now()
+  let busySince = performance.now()
   for await (const batch of prefetch(batches(read(), maxBatchLines, maxBatchBytes))) {
     await write(batch)
     for (const line of batch) {
@@ -57,9 +57,10 @@ export async function importCatalogue(
       else await count(line)
     }
     onProgress(summary)
-    if (performance.now() - begin < maxTransactionTime) continue
+    // Between two batches the lock is free too briefly for writers that wait for it.
+    if (performance.now() - busySince < maxTransactionTime) continue
     await Promise.all([delay(pauseBetweenTransactions), database.checkpoint()])
-    begin = performance.now()
+    busySince = performance.now()
   }
   for await (const batch of batches(retries, maxRetries, Number.POSITIVE_INFINITY)) {
     await write(batch)

@@ -53,7 +53,7 @@ export type ImportLine = {
   /** Prepared while the previous lines are written, for an app that will be listed. */
   document?: SearchDocument | undefined
   outcome?: 'created' | 'created with another slug' | 'updated' | 'unchanged' | Problem[]
-  /** Refused only because an app has its package name. A later line may rename that app. */
+  /** Refused while another app has its package name. A later line may give that app a new one. */
   isRetryable?: boolean
 }
 
