@@ -93,7 +93,7 @@ const minFreeSpace = 2 ** 20
 const noFile = ''
 
 /** Empty if there is no file, or it cannot be reached. */
-export function identityOf(path: string): string {
+function identityOf(path: string): string {
   try {
     const found = statSync(path, { bigint: true, throwIfNoEntry: false })
     return found ? `${found.dev}:${found.ino}` : noFile
