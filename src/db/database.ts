@@ -45,8 +45,6 @@ export type Database = Readonly<{
    * effects outside its connection. It locks the rows that it reads in order to change them.
    */
   write: <T>(work: (connection: Connection) => Promise<T>, options?: Pick<WorkOptions, 'signal'>) => Promise<T>
-  /** Whether `write` may run its work several times. */
-  retriesTransactions: boolean
   /** Brings the schema up to date; returns the names of the migrations it ran. */
   migrate: () => Promise<string[]>
   /** How the schema compares with this program's. Rejects if the database cannot be read. */
@@ -151,7 +149,6 @@ export function databaseFor(engine: Engine): Database {
     snapshot: (work, options) =>
       runRead(() => reader.transaction((sql) => work(connectionOf(sql)), snapshotMode), options),
     write: (work, { signal } = {}) => writing.run(() => transaction(work), signal).catch(rethrowUnavailable),
-    retriesTransactions: engine.isConflict !== undefined,
     migrate: () => migrate(engine).catch(rethrowMigrationError),
     schemaAge: () => cheap.run(() => readSchemaAge(reader)),
     checkHealth: engine.checkHealth,
