@@ -73,7 +73,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
       'BASE_URL',
       `http://localhost:${port}`,
       parseBaseUrl,
-      'an http or https URL without query and fragment; its path, if any, has letters, digits, ".", "_", "~" and "-"',
+      'an http or https URL without query and fragment, and with a path of letters, digits, ".", "_", "~" and "-"',
     ),
     databaseUrl,
     databaseOptions: {

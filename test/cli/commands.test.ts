@@ -280,7 +280,7 @@ describe('one clear line, and exit 1', () => {
       'for a bad environment, all of it',
       ['serve'],
       () => ({ PORT: 'x', LOG_LEVEL: 'loud', BASE_URL: 'ftp://x', DATABASE_URL: 'mysql://x' }),
-      /PORT must be [^;]*; BASE_URL must be [^;]*; DATABASE_URL must be [^;]*; LOG_LEVEL must be /,
+      /PORT must be [^;]*; DATABASE_URL must be [^;]*; BASE_URL must be [^;]*; LOG_LEVEL must be /,
     ],
   ])('%s', async ([, args, env, line]) => {
     expectRefusal(await run(args, await env()), line)
