@@ -149,7 +149,7 @@ const clientWith = (settings: Settings): typeof KnexSqliteClient =>
 const clientOf = (file: DatabaseFile, begin: string, settings: Settings): typeof Knex.Client =>
   class extends clientWith(settings) {
     override async acquireConnection() {
-      file.assertInPlace()
+      file.assertInPlaceOnce()
       try {
         return await measure('waiting', () => super.acquireConnection())
       } catch (error) {

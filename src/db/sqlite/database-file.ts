@@ -11,7 +11,7 @@ export type DatabaseFile = ReturnType<typeof databaseFile>
 /**
  * The file that the connections of this process have open. If another file takes its path, later connections would open that
  * one, and writes of the earlier ones would be lost. So each use first compares the two, by `stat` alone: opening and closing
- * the file would drop SQLite's locks on it (https://sqlite.org/howtocorrupt.html, section 2.2). Decision 28.
+ * the file would drop SQLite's locks on it (https://sqlite.org/howtocorrupt.html, section 2.2). Decision 14.
  */
 export function databaseFile(filename: string) {
   let connections = 0
@@ -30,6 +30,18 @@ export function databaseFile(filename: string) {
     if (now.file === noFile) throw new UnusableDatabase('is gone')
     if (now.file !== opened.file) throw new UnusableDatabase(replacedMessage(now.log === opened.log))
     if (now.log !== opened.log) throw new UnusableDatabase('log (-wal) was removed; restart the service')
+  }
+
+  let isChecked = false
+
+  /** The same, once for all connections that are taken in one turn of the event loop: `stat` is 4 % of a read's time. */
+  function assertInPlaceOnce() {
+    if (isChecked) return
+    assertInPlace()
+    isChecked = true
+    setImmediate(() => {
+      isChecked = false
+    })
   }
 
   /** To be called before a connection is closed. The last one removes the log. */
@@ -64,6 +76,7 @@ export function databaseFile(filename: string) {
 
   return {
     assertInPlace,
+    assertInPlaceOnce,
     openConnection,
     forgetConnection,
     recordError,
