@@ -159,8 +159,8 @@ async function sectionOf(
     must('hot list / node:http', ratio('hot list', 'hot list', 'bare'), 0.5),
     must('hot item / node:http', ratio('hot item', 'hot item', 'bare'), 0.5),
     must('hot list + writes / hot list', ratio('hot list + writes', 'hot list', 'service'), 0.8),
-    must('cold list / fastify', ratio('cold list', 'cold list', 'fastify'), 0.8),
-    must('cold item / fastify', ratio('cold item', 'cold item', 'fastify'), 0.4),
+    must('cold list / fastify', ratio('cold list', 'cold list', 'fastify'), 0.6),
+    must('cold item / fastify', ratio('cold item', 'cold item', 'fastify'), 0.35),
   ]
   if (memory !== undefined) {
     const values = [memory / 2 ** 20]

@@ -42,7 +42,7 @@ export async function measureImports(folder: string, { imports }: Scale): Promis
       {
         what: `import / bare inserts, ${named(apps)}`,
         values: ratios(perSecond, bare),
-        bound: { atLeast: 0.5 },
+        bound: { atLeast: 0.4 },
         unit: 'ratio',
       },
       {
