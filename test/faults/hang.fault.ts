@@ -76,11 +76,13 @@ async function hangBefore(postgres: PostgresServer, number: number): Promise<Han
       return secondsSince(begin)
     }
     const never = delay(longestWait * 1000, Number.POSITIVE_INFINITY)
-    const first = Promise.race([never, ...[1, 2, 3].map(() => until(create))])
+    const writers = [1, 2, 3].map(() => until(create))
+    const first = Promise.race([never, ...writers])
     const ready = Promise.race([never, until(async () => (await readiness()) === 200)])
     const isReady = Number.isFinite(await ready)
     const canWrite = isReady && (await Promise.race([create(), never])) === true
-    if (Number.isFinite(await first)) await Promise.all(asked)
+    // Every create has its answer before the rows are read, or one would be missed that was answered meanwhile.
+    await Promise.race([never, Promise.all([...asked, ...writers])])
     return { traffic, written: await first, ready: await ready, canWrite, probes }
   }
 
