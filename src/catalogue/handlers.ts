@@ -3,7 +3,6 @@ import { notFound, ServiceError } from '../contract/errors.ts'
 import { etagOf, hasStrongEtag, satisfiesIfMatch, success } from '../contract/response.ts'
 import type { Database } from '../db/database.ts'
 import type { Connection } from '../db/dialect.ts'
-import { omitNulls } from '../util/omit-nulls.ts'
 import { type Correction, findApps } from './app-list.ts'
 import { categoryStore } from './categories.ts'
 import { assertOwner, statusAfterUpdate } from './policy.ts'
@@ -109,7 +108,7 @@ function correctionText({ word, replacements: words }: Correction): string {
   return `No results for "${word}"; showing ${named.join(', ')}${more}.`
 }
 
-/** The app as its page shows it; what is not set is left out. */
+/** The app as callers see it, without the optional fields that are not set. */
 const appDetail = (app: AppWithReviews): App =>
   omitNulls<App>({
     id: app.id,
@@ -134,6 +133,19 @@ const appDetail = (app: AppWithReviews): App =>
     review_count: app.review_count,
     reviews: app.reviews,
   })
+
+/** All fields of T. An optional one may be null, but not left out. */
+type Every<T> = {
+  [Field in keyof T]-?: Record<never, never> extends Pick<T, Field> ? Exclude<T[Field], undefined> | null : T[Field]
+}
+
+/**
+ * Removes the fields that are null: the database has nulls, the contract has optional fields. A caller that forgets an
+ * optional field does not compile.
+ */
+const omitNulls = <T extends object>(fields: Every<T>): T =>
+  // Only optional fields can be null, so the rest is a T.
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null)) as T
 
 function rowChanges(app: AppWithReviews, { short_description, ...named }: AppChanges): AppRowChanges {
   const status = statusAfterUpdate(app.status)

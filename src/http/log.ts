@@ -5,7 +5,6 @@ import { keyPrefix } from '../accounts/keys.ts'
 import type { Caller } from '../contract/contract.ts'
 import type { Timing } from '../util/timing.ts'
 import type { Quota } from './rate-limits.ts'
-import { mayBeSecret, redact, redactUrl } from './redact.ts'
 import type { Representation } from './response.ts'
 import { standardOutput } from './standard-output.ts'
 
@@ -96,3 +95,47 @@ function timingFields({ waiting, sql }: Timing, duration: number) {
 }
 
 const round = (milliseconds: number) => Math.round(milliseconds * 1000) / 1000
+
+/** A key, also a mistyped or percent-encoded one: it still holds most of a valid key. */
+const keyPattern = /(?:a|%61)(?:p|%70){2}(?:s|%73)(?:_|%5F)(?:[0-9A-Z_-]|%[0-9A-F]{2})+/gi
+/** Text in a URL that could be part of a key's secret, if it has letters of both cases. */
+const secretPattern = /(?:[0-9A-Za-z]|%[0-9A-Fa-f]{2}){20,}/g
+
+/** Characters that secretPattern matches at least. */
+const minSecretLength = 20
+
+/** Text in a request's id that could be a whole secret. Genuine ids are shorter, or in lower case. */
+const wholeSecretPattern = /[0-9A-Za-z]{40,}/g
+
+const hasBothCases = (text: string) => /[A-Z]/.test(text) && /[a-z]/.test(text)
+
+/** Characters of a URL in the log: the longest valid search has 1,200. */
+const maxUrlLength = 2048
+
+/** Characters: `apps_` and a key's id are no secret. */
+const maxPrefixLength = keyPrefix('x'.repeat(12)).length + 1
+
+/** The text without anything that could be an API key. */
+export function redact(text: string): string {
+  // Most lines have no underscore, so no key.
+  if (!text.includes('_') && !text.includes('%5')) return text
+  return text.replace(keyPattern, (found) => {
+    const key = percentDecode(found)
+    if (key.length <= maxPrefixLength) return found
+    return `${/^apps_[0-9a-z]{12}_/.exec(key)?.[0] ?? 'apps_'}[redacted]`
+  })
+}
+
+/** The beginning of a URL without anything that could be an API key or part of one. */
+function redactUrl(url: string): string {
+  if (url.length < minSecretLength) return url
+  return redact(url.slice(0, maxUrlLength)).replace(secretPattern, (found) =>
+    hasBothCases(percentDecode(found)) ? '[redacted]' : found,
+  )
+}
+
+/** Whether a request's id could be a key that was sent in the wrong header. */
+const mayBeSecret = (id: string) => id.match(wholeSecretPattern)?.some(hasBothCases) ?? false
+
+const percentDecode = (text: string) =>
+  text.replace(/%([0-9A-F]{2})/gi, (_, code) => String.fromCharCode(Number.parseInt(code, 16)))
