@@ -1,7 +1,6 @@
 import pg from 'pg'
-import { clientConfig } from './connections.ts'
+import { clientConfig, statementName } from './client.ts'
 import { breaksConnection } from './errors.ts'
-import { statementName } from './rows.ts'
 import { snapshotsAreReliable } from './snapshots.ts'
 import type { ServerUrl } from './url.ts'
 

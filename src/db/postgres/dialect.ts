@@ -1,14 +1,13 @@
 import { OperatorError } from '../../contract/errors.ts'
 import { required } from '../../util/required.ts'
 import { type Dialect, defaultPoolSize, type Engine, notMigrated, type ServerOptions } from '../dialect.ts'
+import { applicationName, openReader, openWriter } from './client.ts'
 import { committedBefore } from './committed-before.ts'
-import { applicationName, openReader, openWriter } from './connections.ts'
+import { connectionFactory } from './connection.ts'
 import { dataVersionReader, dedicatedConnection } from './data-version.ts'
 import { copyToTemporaryTables } from './dry-run.ts'
 import { describeError, isConflict, isUnavailable } from './errors.ts'
-import { advanceIdsTo, insertRows, jsonRows, lastId, lock, mapUniqueViolation, select } from './rows.ts'
 import { schema } from './schema.ts'
-import { createSearchCache, searchIndex } from './search.ts'
 import { assertDirectConnection } from './snapshots.ts'
 import { parseServerUrl, type ServerUrl } from './url.ts'
 
@@ -48,7 +47,6 @@ function openServer(url: ServerUrl, options: ServerOptions): Engine {
   const directWriter = direct ? openWriter(direct, 1, writeTimeout) : writer
   const directConnection = direct ? dedicatedConnection(direct) : connection
   const versionReader = dataVersionReader(directConnection, connection)
-  const searchCache = createSearchCache()
 
   /** Whether the database has tables, and whether they are this program's. */
   async function ownership(): Promise<'own' | 'empty' | 'foreign'> {
@@ -91,17 +89,7 @@ function openServer(url: ServerUrl, options: ServerOptions): Engine {
     reader,
     writer,
     concurrency,
-    connectionOf: (sql) => ({
-      sql,
-      select: select(sql),
-      search: searchIndex(sql, searchCache),
-      jsonRows,
-      insertRows: insertRows(sql),
-      lastId: lastId(sql),
-      advanceIdsTo: advanceIdsTo(sql),
-      lock: lock(sql),
-      mapUniqueViolation: mapUniqueViolation(sql),
-    }),
+    connectionOf: connectionFactory(),
     async migrate(work) {
       const found = await findOpenError()
       if (found !== undefined && found !== notMigrated) throw new OperatorError(`it ${found}`)

@@ -1,5 +1,5 @@
 import type { SchemaHelpers } from '../dialect.ts'
-import { textType } from './connections.ts'
+import { textType } from './client.ts'
 import { createSearchCache, searchIndex } from './search.ts'
 
 export const schema: SchemaHelpers = {

@@ -4,7 +4,7 @@ import type { Form } from '../../search/terms.ts'
 import type { Connection, SearchIndex, SearchQuery, SortOrder } from '../dialect.ts'
 import { estimateScannedRows, nearestSlice, orderBy, type Slice } from '../page-slice.ts'
 import { listed as isListed } from '../tables.ts'
-import { select as selectWith } from './rows.ts'
+import { select as selectWith } from './client.ts'
 import { connectionNumber, countConnections } from './snapshots.ts'
 import { categoryToken, type Kind, keyToken, lexeme, marks, rowOf } from './tokens.ts'
 

@@ -2,6 +2,7 @@ import { createRequire } from 'node:module'
 import { pathToFileURL } from 'node:url'
 import knex, { type Knex } from 'knex'
 import { LRUCache } from 'lru-cache'
+import { required } from '../../util/required.ts'
 import { measure } from '../../util/timing.ts'
 import type { Connection } from '../dialect.ts'
 import type { DatabaseFile } from './database-file.ts'
@@ -12,6 +13,8 @@ type DriverConnection = {
   prepare: (sql: string, done: (error: Error | null) => void) => Statement
   /** Prepared statements by their SQL. */
   statements: LRUCache<string, Promise<Statement>>
+  /** Which of the connections that this process has opened. */
+  number: number
   /** How often the file had been found damaged when this connection last dropped its cached pages. */
   damageCount?: number
   file?: DatabaseFile
@@ -71,7 +74,7 @@ const execute = (connection: DriverConnection, statements: string) =>
   })
 
 /** The rows of a cached statement. */
-export async function selectRows<Row>(
+async function selectRows<Row>(
   connection: DriverConnection,
   sql: string,
   values: readonly unknown[] = [],
@@ -83,33 +86,67 @@ export async function selectRows<Row>(
   })
 }
 
+async function withConnection<T>(sql: Knex, work: (connection: DriverConnection) => Promise<T>): Promise<T> {
+  const connection: DriverConnection = await sql.client.acquireConnection()
+  try {
+    return await work(connection)
+  } catch (error) {
+    connection.file?.recordError(error)
+    throw error
+  } finally {
+    sql.client.releaseConnection(connection)
+  }
+}
+
 /** Runs a statement without knex, which would parse it and copy its values for each request. */
 export const select =
   (sql: Knex): Connection['select'] =>
-  async <Row>(statement: string, values: (string | number)[]) => {
-    const connection: DriverConnection = await sql.client.acquireConnection()
-    try {
-      return await measure('sql', () => selectRows<Row>(connection, statement, values))
-    } catch (error) {
-      connection.file?.recordError(error)
-      throw error
-    } finally {
-      sql.client.releaseConnection(connection)
-    }
-  }
+  (statement, values) =>
+    withConnection(sql, (connection) => measure('sql', () => selectRows(connection, statement, values)))
+
+/**
+ * Returns a function that reads the data's version, on a connection that does nothing else: `data_version` changes with the commits of all other
+ * connections, also those of other processes (https://sqlite.org/pragma.html#pragma_data_version). Each connection counts
+ * its own versions, so its number is part of the text. So is how often the file was found damaged, since restoring it is no
+ * commit.
+ */
+export const dataVersionOf = (sql: Knex, file: DatabaseFile) => () =>
+  withConnection(sql, async (connection) => {
+    const [row] = await selectRows<{ data_version: number }>(connection, 'pragma data_version')
+    return `${connection.number}.${required(row, 'the version').data_version}.${file.damageCount()}`
+  })
 
 export const jsonRows: Connection['jsonRows'] = (from, columns, orderBy) => {
   const fields = columns.map((column) => `'${column}', ${column}`)
   return `(select json_group_array(json_object(${fields}) order by ${orderBy}) from ${from})`
 }
 
+/**
+ * A JSON array, to be bound and cast to text. Not joined as a string: a single character beyond Latin-1 would make it twice as
+ * long and ten times as slow to encode.
+ */
+export function jsonArrayBytes(values: unknown[]): Buffer {
+  const texts = values.map((value) => JSON.stringify(value))
+  const bytes = Buffer.allocUnsafeSlow(texts.reduce((length, text) => length + Buffer.byteLength(text) + 1, 2))
+  let end = bytes.write('[')
+  for (const [index, text] of texts.entries()) {
+    if (index > 0) end += bytes.write(',', end)
+    end += bytes.write(text, end)
+  }
+  end += bytes.write(']', end)
+  return bytes.subarray(0, end)
+}
+
 type Settings = Record<string, string | number>
+
+let openedConnections = 0
 
 /** A client that sets these PRAGMAs on each new connection and caches its prepared statements. */
 const clientWith = (settings: Settings): typeof KnexSqliteClient =>
   class extends SqliteClient {
     override async acquireRawConnection() {
       const connection: DriverConnection = Object.assign(await super.acquireRawConnection(), {
+        number: ++openedConnections,
         statements: new LRUCache<string, Promise<Statement>>({ max: maxCached, dispose: finalize }),
       })
       const statements = Object.entries(settings).map(([name, value]) => `PRAGMA ${name} = ${value};`)

@@ -4,15 +4,13 @@ import { dirname } from 'node:path'
 import { OperatorError } from '../../contract/errors.ts'
 import { required } from '../../util/required.ts'
 import type { Dialect, Engine } from '../dialect.ts'
-import { jsonRows, openReader, openWriter, select } from './client.ts'
+import { dataVersionOf, openReader, openWriter } from './client.ts'
+import { connectionFactory } from './connection.ts'
 import { copyTo, dryRun, withExclusiveLock } from './copy.ts'
-import { dataVersionReader } from './data-version.ts'
 import { databaseFile } from './database-file.ts'
 import { describeError, healthErrorOf, isBusy, isUnavailable, UnusableDatabase } from './errors.ts'
 import { findOpenError, foreignDatabase, inspectFile } from './inspect-file.ts'
-import { advanceIdsTo, insertRows, lastId, mapUniqueViolation } from './rows.ts'
 import { schema } from './schema.ts'
-import { createSearchCache, searchIndex } from './search.ts'
 import { upkeepOf } from './upkeep.ts'
 
 /** SQLite: a database in one file, with one writer at a time and readers beside it. */
@@ -35,10 +33,10 @@ function openFile(filename: string): Engine {
   const file = databaseFile(filename)
   const writer = openWriter(filename, file)
   const reader = openReader(filename, file, concurrency.cheap + concurrency.expensive)
-  const versionReader = dataVersionReader(filename, file)
+  const versionReader = openReader(filename, file, 1)
 
   async function close() {
-    await Promise.all([reader.destroy(), versionReader.sql.destroy()])
+    await Promise.all([reader.destroy(), versionReader.destroy()])
     // The last connection to close writes the log into the file, which a read-only one cannot.
     await writer.destroy()
   }
@@ -49,7 +47,6 @@ function openFile(filename: string): Engine {
   }
 
   const openSource = () => openWriter(filename, file)
-  const searchCache = createSearchCache()
 
   return {
     name: filename,
@@ -59,8 +56,8 @@ function openFile(filename: string): Engine {
         const known = await file.checkHealth()
         if (known !== undefined) return known
         // Read from the disk: cached pages do not show damage.
-        await versionReader.sql.raw('pragma shrink_memory')
-        await versionReader.sql('knex_migrations').count()
+        await versionReader.raw('pragma shrink_memory')
+        await versionReader('knex_migrations').count()
       } catch (error) {
         if (error instanceof UnusableDatabase) return error.message
         if (isUnavailable(error)) return healthErrorOf(error) ?? 'does not answer'
@@ -71,18 +68,7 @@ function openFile(filename: string): Engine {
     reader,
     writer,
     concurrency,
-    connectionOf: (sql) => ({
-      sql,
-      select: select(sql),
-      search: searchIndex(sql, searchCache),
-      jsonRows,
-      insertRows: insertRows(sql),
-      lastId: lastId(sql),
-      advanceIdsTo: advanceIdsTo(sql),
-      // There is one writer at a time.
-      lock: async () => {},
-      mapUniqueViolation,
-    }),
+    connectionOf: connectionFactory(),
     async migrate(work) {
       await createFile(filename)
       for (const begin = performance.now(); ; ) {
@@ -101,7 +87,7 @@ function openFile(filename: string): Engine {
 
     // There is one writer at a time, so all earlier ones have ended.
     committedBefore: () => writer.transaction(async () => new Date()),
-    dataVersion: versionReader.version,
+    dataVersion: dataVersionOf(versionReader, file),
     copyTo: (target, inspect) => copyTo(openSource, filename, target, inspect),
     dryRun: (work) => dryRun(openSource, filename, openFile, work),
     withExclusiveLock: (work) => withExclusiveLock(filename, work),

@@ -1,13 +1,15 @@
+import { hash } from 'node:crypto'
 import { createRequire } from 'node:module'
 import knex, { type Knex } from 'knex'
 import pg from 'pg'
 import { measure } from '../../util/timing.ts'
-import { breaksConnection, isQueryTimeout } from './errors.ts'
+import type { Connection } from '../dialect.ts'
+import { breaksConnection, isQueryTimeout, isStaleStatement } from './errors.ts'
 import { numberConnection } from './snapshots.ts'
 import type { ServerUrl } from './url.ts'
 
 /** What of the driver's connections is used here. */
-export type DriverConnection = pg.Client & {
+type DriverConnection = pg.Client & {
   /** Of the server's process; the driver's types lack it. */
   processID?: number
   /** knex replaces a connection that has it. */
@@ -92,7 +94,7 @@ class PostgresClient extends PgClient {
 let silentSince = 0
 
 /** Runs a statement. A connection that breaks is replaced; one that does not answer in time is closed as well. */
-export async function runStatement<T>(connection: DriverConnection, run: () => Promise<T>): Promise<T> {
+async function runStatement<T>(connection: DriverConnection, run: () => Promise<T>): Promise<T> {
   const sent = performance.now()
   try {
     const answer = await measure('sql', run)
@@ -106,6 +108,64 @@ export async function runStatement<T>(connection: DriverConnection, run: () => P
     }
     throw error
   }
+}
+
+/**
+ * A statement for the driver, with numbered placeholders and the name of the prepared statement. The name is a hash of the text,
+ * since through a pooler another process may have prepared a statement of that name.
+ */
+type Prepared = { text: string; name?: string }
+
+/** Statements that stay prepared on each connection: more than a running service has. Others are planned each time. */
+const maxPrepared = 200
+/** Characters. A longer statement is a search of many terms and unlikely to come again. */
+const maxPreparedLength = 8000
+
+const prepared = new Map<string, Prepared>()
+
+function prepare(statement: string): Prepared {
+  const known = prepared.get(statement)
+  if (known) return known
+  let number = 0
+  const text = statement.replaceAll('?', () => `$${++number}`)
+  if (prepared.size >= maxPrepared || text.length > maxPreparedLength) return { text }
+  const made = { text, name: statementName(text) }
+  prepared.set(statement, made)
+  return made
+}
+
+export const statementName = (text: string) => `apps_${hash('sha256', text).slice(0, 32)}`
+
+/**
+ * Runs a statement without knex, which would build it, and have it planned, for each request. PostgreSQL rejects text with NUL;
+ * null takes its place, since neither equals anything.
+ */
+export const select =
+  (sql: Knex): Connection['select'] =>
+  async <Row>(statement: string, values: (string | number)[]) => {
+    const sendable = values.map((value) => (typeof value === 'string' && value.includes('\0') ? null : value))
+    try {
+      return await selectOnce<Row>(sql, prepare(statement), sendable)
+    } catch (error) {
+      if (sql.isTransaction || !isStaleStatement(error)) throw error
+      return await selectOnce<Row>(sql, prepare(statement), sendable)
+    }
+  }
+
+async function selectOnce<Row>(sql: Knex, statement: Prepared, values: (string | number | null)[]): Promise<Row[]> {
+  const connection: DriverConnection = await sql.client.acquireConnection()
+  try {
+    const { rows } = await runStatement(connection, () => connection.query({ ...statement, values }))
+    // The caller knows the type of the statement's rows.
+    return rows as Row[]
+  } finally {
+    sql.client.releaseConnection(connection)
+  }
+}
+
+export const jsonRows: Connection['jsonRows'] = (from, columns, orderBy) => {
+  const fields = columns.map((column) => `'${column}', ${column}`)
+  return `(select cast(coalesce(json_agg(json_build_object(${fields}) order by ${orderBy}), '[]') as text) from ${from})`
 }
 
 const clientWith = (settings: string): typeof PostgresClient =>

@@ -1,0 +1,100 @@
+import type { Knex } from 'knex'
+import { required } from '../../util/required.ts'
+import type { Connection, NewRow } from '../dialect.ts'
+import { jsonRows, select } from './client.ts'
+import { findViolatedColumn } from './errors.ts'
+import { createSearchCache, searchIndex } from './search.ts'
+
+/** Makes what stores use, for the reader, the writer, or a transaction of one. */
+export function connectionFactory() {
+  const searchCache = createSearchCache()
+  return (sql: Knex): Connection => ({
+    sql,
+    select: select(sql),
+    search: searchIndex(sql, searchCache),
+    jsonRows,
+    insertRows: (table, rows) => insertRows(sql, table, rows),
+    lastId: (table) => lastId(sql, table),
+    advanceIdsTo: (table, id) => advanceIdsTo(sql, table, id),
+    lock: lock(sql),
+    mapUniqueViolation: mapUniqueViolation(sql),
+  })
+}
+
+/** Inserts rows as one JSON text, which takes the types of the table. */
+async function insertRows<Row extends NewRow>(sql: Knex, table: string, rows: Row[]) {
+  if (rows.length === 0) return []
+  const greatest = rows.reduce((most, { id = 0 }) => Math.max(most, id), 0)
+  await advanceIdsTo(sql, table, greatest)
+  const ids = await takeIds(sql, table, rows.filter(({ id }) => id === undefined).length)
+  const inserted = rows.map((row) => ({ ...row, id: row.id ?? required(ids.shift(), 'an id') }))
+  const columns = Object.keys(required(inserted[0], 'a row'))
+  await sql.raw(
+    `insert into ${table} (${columns.join(', ')})
+     select ${columns.join(', ')} from json_populate_recordset(null::${table}, ?::json)`,
+    [JSON.stringify(inserted)],
+  )
+  return inserted
+}
+
+async function takeIds(sql: Knex, table: string, count: number): Promise<number[]> {
+  if (count === 0) return []
+  const { rows } = await sql.raw(`select nextval('${table}_id_seq') as id from generate_series(1, ?::bigint)`, [count])
+  return rows.map(({ id }: { id: number }) => id)
+}
+
+/** Up to this many ids are skipped one by one, which blocks nobody. */
+const maxSkippedIds = 100_000
+
+async function lastId(sql: Knex, table: string): Promise<number> {
+  const { rows } = await sql.raw(
+    `select case when is_called then last_value else last_value - 1 end as last from ${table}_id_seq`,
+  )
+  return rows[0].last
+}
+
+/**
+ * A sequence ignores explicit ids. Setting it is safe only while nobody takes a number from it, so a large gap locks the table
+ * against inserts.
+ */
+async function advanceIdsTo(sql: Knex, table: string, id: number) {
+  if (id === 0) return
+  const missing = id - (await lastId(sql, table))
+  if (missing <= 0) return
+  if (missing <= maxSkippedIds) {
+    await sql.raw(`select max(nextval('${table}_id_seq')) from generate_series(1, ?::bigint)`, [missing])
+  } else {
+    await sql.raw(`lock table ${table} in share row exclusive mode`)
+    if ((await lastId(sql, table)) < id) await sql.raw(`select setval('${table}_id_seq', ?)`, [id])
+  }
+}
+
+/** A statement that waits for a lock then reads the new version of the locked row, but old versions of the rows joined to it. */
+const lock =
+  (sql: Knex): Connection['lock'] =>
+  async (table, columns, values) => {
+    // knex types one column and several differently. In the order of their ids, so that two transactions cannot deadlock.
+    await sql(table)
+      .whereIn(columns as string, values as string[])
+      .orderBy('id')
+      .forUpdate()
+      .select('id')
+  }
+
+/** After an error a transaction can only continue from a savepoint. */
+const mapUniqueViolation =
+  (sql: Knex): Connection['mapUniqueViolation'] =>
+  async (statement, errors) => {
+    await sql.raw('savepoint attempt')
+    try {
+      const result = await statement()
+      await sql.raw('release savepoint attempt')
+      return result
+    } catch (error) {
+      const column = findViolatedColumn(error)
+      const mappedError = column && errors[column]
+      if (!mappedError) throw error
+      await sql.raw('rollback to savepoint attempt')
+      throw mappedError()
+    }
+  }

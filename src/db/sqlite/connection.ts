@@ -1,0 +1,81 @@
+import type { Knex } from 'knex'
+import { required } from '../../util/required.ts'
+import type { Connection, NewRow } from '../dialect.ts'
+import { jsonArrayBytes, jsonRows, select } from './client.ts'
+import { findViolatedColumn } from './errors.ts'
+import { createSearchCache, searchIndex } from './search.ts'
+
+/** Makes what stores use, for the reader, the writer, or a transaction of one. */
+export function connectionFactory() {
+  const searchCache = createSearchCache()
+  return (sql: Knex): Connection => ({
+    sql,
+    select: select(sql),
+    search: searchIndex(sql, searchCache),
+    jsonRows,
+    insertRows: (table, rows) => insertRows(sql, table, rows),
+    lastId: (table) => lastId(sql, table),
+    advanceIdsTo: (table, id) => advanceIdsTo(sql, table, id),
+    // There is one writer at a time.
+    lock: async () => {},
+    mapUniqueViolation,
+  })
+}
+
+/**
+ * Rows in a statement. SQLite keeps the former content of each page that the statement changes in memory: in a large catalogue
+ * nearly one page for each row and index (https://sqlite.org/tempfiles.html#statement_journal_files).
+ */
+const maxRowsPerStatement = 250
+
+/** Rows with an id come first, so that the ids which the table gives to the others are greater. */
+async function insertRows<Row extends NewRow>(sql: Knex, table: string, rows: Row[]) {
+  const withId = rows.filter(({ id }) => id !== undefined)
+  const withoutId = rows.filter(({ id }) => id === undefined).map(({ id, ...row }) => row)
+  await insertBatches(sql, table, withId)
+  const ids = (await insertBatches(sql, table, withoutId)).toSorted((a, b) => a - b).values()
+  return rows.map((row) => ({ ...row, id: row.id ?? required(ids.next().value, 'an id') }))
+}
+
+/**
+ * Inserts rows as JSON texts, which costs a fraction of binding each value, and returns their ids. `jsonb_each` parses a text
+ * once; `json_each` would parse each row again for each column
+ * (https://sqlite.org/json1.html#the_jsonb_each_table_valued_function).
+ */
+async function insertBatches(sql: Knex, table: string, rows: NewRow[]): Promise<number[]> {
+  const columns = Object.keys(rows[0] ?? {})
+  const values = columns.map((_, index) => `value->>${index}`)
+  const ids: number[] = []
+  for (let first = 0; first < rows.length; first += maxRowsPerStatement) {
+    const batch = rows.slice(first, first + maxRowsPerStatement)
+    const inserted: { id: number }[] = await sql.raw(
+      `insert into ${table} (${columns}) select ${values} from jsonb_each(cast(? as text)) returning id`,
+      [jsonArrayBytes(batch.map((row) => columns.map((column) => row[column])))],
+    )
+    for (const { id } of inserted) ids.push(id)
+  }
+  return ids
+}
+
+/** https://sqlite.org/autoinc.html */
+async function lastId(sql: Knex, table: string): Promise<number> {
+  const [sequence] = await sql.raw('select seq from sqlite_sequence where name = ?', [table])
+  return sequence?.seq ?? 0
+}
+
+async function advanceIdsTo(sql: Knex, table: string, id: number) {
+  // The table has no unique key, and a row only for tables that have had rows.
+  await sql.raw('delete from sqlite_sequence where name = ?', [table])
+  await sql.raw('insert into sqlite_sequence (name, seq) values (?, ?)', [table, id])
+}
+
+/** A statement that fails changes nothing, and the transaction stays as it was (https://sqlite.org/lang_conflict.html, ABORT). */
+const mapUniqueViolation: Connection['mapUniqueViolation'] = async (statement, errors) => {
+  try {
+    return await statement()
+  } catch (error) {
+    const column = findViolatedColumn(error)
+    const mappedError = column && errors[column]
+    throw mappedError ? mappedError() : error
+  }
+}
