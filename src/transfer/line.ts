@@ -1,10 +1,12 @@
 import { Ajv, type ValidateFunction } from 'ajv'
 import addFormats from 'ajv-formats'
 import document from '../../generated/openapi.json' with { type: 'json' }
-import type { AppChanges, Problem } from '../contract/contract.ts'
+import type { NewReviewRow } from '../catalogue/store.ts'
+import type { UnreviewedChanges } from '../catalogue/unreviewed-changes.ts'
+import type { Problem } from '../contract/contract.ts'
 import { categoryNameRule, developerNameRule, reasonRule, reviewerNameRule } from '../contract/field-rules.ts'
 import { duplicateField, objectProblems, textProblems } from '../contract/validation.ts'
-import type { AppStatus } from '../db/tables.ts'
+import type { AppStatus, CategoryRow } from '../db/tables.ts'
 import type { SearchDocument } from '../search/document.ts'
 import { isNestedTooDeeply, unwrapReject } from './rejects.ts'
 
@@ -33,25 +35,24 @@ export type Line = {
   reviews?: LineReview[]
 }
 /** Earlier values of fields. A category is given by its slug. */
-type LineChanges = { [Field in Exclude<keyof AppChanges, 'category_id'> | 'category']?: string | null }
-export type LineCategory = { id?: number; slug: string; name: string; created_at?: string }
+type LineChanges = Omit<UnreviewedChanges, 'category_id'> & { category?: string }
+export type LineCategory = Pick<CategoryRow, 'slug' | 'name'> & Partial<Pick<CategoryRow, 'id' | 'created_at'>>
+export type LineReview = Omit<NewReviewRow, 'app_id'>
 
 /** A category as a line. Without it an export would have no categories without apps, and no renamed ones. */
 export type CategoryLine = { category: LineCategory }
 export const isCategoryLine = (line: Line | CategoryLine): line is CategoryLine => !('name' in line)
 
-export type LineReview = { id?: number; reviewer_name: string; rating: number; comment: string; created_at: string }
-
 /** A line on its way into the database. */
 export type ImportLine = {
   number: number
-  /** As it was read; undefined if it is not text. */
-  bytes?: Buffer
+  /** As it was read; undefined if it is not UTF-8. */
+  text?: string
   /** One of the two, unless the line is not valid. */
   app?: Line
   category?: LineCategory
   /** Prepared while the previous lines are written, for an app that will be listed. */
-  document?: SearchDocument | undefined
+  document?: SearchDocument
   outcome?: 'created' | 'created with another slug' | 'updated' | 'unchanged' | Problem[]
   /** Refused while another app has its package name. A later line may give that app a new one. */
   isRetryable?: boolean
@@ -279,6 +280,6 @@ function nullable<Schema extends { type: string }>(schema: Schema) {
   return { ...schema, type: [schema.type, 'null'] }
 }
 
-function pick<T extends object, Key extends keyof T>(object: T, ...keys: Key[]): Pick<T, Key> {
+export function pick<T extends object, Key extends keyof T>(object: T, ...keys: Key[]): Pick<T, Key> {
   return Object.fromEntries(keys.map((key) => [key, object[key]])) as Pick<T, Key>
 }
