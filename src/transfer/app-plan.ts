@@ -1,11 +1,10 @@
 import { addRatings, noRatings, type Ratings, ratingColumns, ratingsOf } from '../catalogue/ratings.ts'
 import { isNumberedSlug, toSlug } from '../catalogue/slug.ts'
 import type { AppRowChanges, NewAppRow } from '../catalogue/store.ts'
-import { reviewedColumns, serializeUnreviewed, type UnreviewedChanges } from '../catalogue/unreviewed-changes.ts'
+import { reviewedColumns, serializeUnreviewed } from '../catalogue/unreviewed-changes.ts'
 import type { Problem } from '../contract/contract.ts'
-import type { AppRow, OwnerColumn, ReviewRow } from '../db/tables.ts'
-import { required } from '../util/required.ts'
-import { defaultVersion, type ImportLine, isSet, type Line, type LineReview, problem } from './line.ts'
+import { type AppRow, appDefaults, type ReviewRow } from '../db/tables.ts'
+import { defaultVersion, type ImportLine, isSet, type Line, type LineReview, pick, problem } from './line.ts'
 
 export type ExistingApp = AppRow & { developer_name: string }
 
@@ -13,18 +12,19 @@ export type ExistingApp = AppRow & { developer_name: string }
 export type Match = {
   source: ImportLine
   line: Line
-  /** The apps that the line describes: none, one, or several with the same owner and name. */
-  existing: ExistingApp[]
-  /** The app that the line updates, or will once the app whose package name it takes has given that up. */
+  /** The app that the line updates; without one, it creates an app. */
   app: ExistingApp | undefined
-  appWithPackageName: ExistingApp | undefined
+  /** Several apps have the owner and name of the line, and it says nothing else about its app. */
+  isAmbiguous: boolean
+  /** Another app with the package name of the line. It must get a different one from its own line. */
+  holder: ExistingApp | undefined
   /** The slug belongs to an app of another developer, so a new app gets another slug. */
   hasForeignSlug: boolean
-  /** The line takes the package name of another app, to which another line may give a new one. */
-  takesPackageName: boolean
   columns?: CategoryColumns
   problems: Problem[]
 }
+
+export const isAccepted = ({ problems }: Match) => problems.length === 0
 
 /** What identifies the app of a line. Two lines of one batch must not share a key: the second has to find what the first wrote. */
 export function claimedKeys({ package_name, slug, developer_name, name }: Line): string[] {
@@ -41,8 +41,8 @@ const ownerKey = (developer: string, value: string) => `${developer}\n${value}`
 export const isKnownByName = ({ package_name, slug }: Line) => !isSet(package_name) && slug === undefined
 
 /** An export has id, slug and creation time. They identify an app even when its owner, name and package name have changed. */
-const isSameApp = ({ id, slug, created_at }: Line, app: ExistingApp | undefined) =>
-  app !== undefined && app.id === id && app.slug === slug && app.created_at === created_at
+const isSameApp = ({ id, slug, created_at }: Line, app: ExistingApp) =>
+  app.id === id && app.slug === slug && app.created_at === created_at
 
 /** Whether the slug of a line belongs to another developer's app, which the line does not describe. */
 export const isForeignSlug = (line: Line, appWithSlug: ExistingApp | undefined) =>
@@ -55,16 +55,14 @@ export function matchLines(lines: ImportLine[], apps: ExistingApp[]): Match[] {
   const byName = Map.groupBy(apps, (app) => ownerKey(app.developer_name, app.name))
   const byTime = Map.groupBy(apps, (app) => ownerKey(app.developer_name, app.created_at))
 
-  function findExisting(line: Line, appWithSlug?: ExistingApp, appWithPackageName?: ExistingApp): ExistingApp[] {
-    const { slug, developer_name, name, created_at } = line
-    if (appWithSlug && isSameApp(line, appWithSlug)) return [appWithSlug]
-    if (appWithPackageName) return [appWithPackageName]
-    if (appWithSlug && !isForeignSlug(line, appWithSlug)) return [appWithSlug]
+  /** The apps of a line whose slug and package name none of its owner's apps has. */
+  function findByOwner(line: Line, foreignSlug: string | undefined): ExistingApp[] {
+    const { developer_name, name, created_at } = line
     const namesakes = byName.get(ownerKey(developer_name, name)) ?? []
-    if (appWithSlug && slug !== undefined) {
+    if (foreignSlug !== undefined) {
       // An earlier import gave the app a number behind its slug. The creation time says more than the name, which may change.
       const all = created_at === undefined ? namesakes : (byTime.get(ownerKey(developer_name, created_at)) ?? [])
-      return all.filter((app) => isNumberedSlug(app.slug, slug))
+      return all.filter((app) => isNumberedSlug(app.slug, foreignSlug))
     }
     if (!isKnownByName(line)) return []
     const unpackaged = namesakes.filter(({ package_key }) => package_key === null)
@@ -75,78 +73,61 @@ export function matchLines(lines: ImportLine[], apps: ExistingApp[]): Match[] {
   return lines.flatMap((source) => {
     const line = source.app
     if (!line) return []
-    const appWithSlug = line.slug === undefined ? undefined : bySlug.get(line.slug)
-    const appWithPackageName = isSet(line.package_name) ? byPackageName.get(line.package_name.toLowerCase()) : undefined
-    const existing = findExisting(line, appWithSlug, appWithPackageName)
+    const { id, slug, created_at, package_name } = line
+    const appWithSlug = slug === undefined ? undefined : bySlug.get(slug)
+    const appWithPackageName = isSet(package_name) ? byPackageName.get(package_name.toLowerCase()) : undefined
     const hasForeignSlug = isForeignSlug(line, appWithSlug)
-    const isIdentified = line.id !== undefined && line.created_at !== undefined && line.slug !== undefined
-    const takesPackageName =
-      isIdentified && !hasForeignSlug && appWithPackageName !== undefined && line.slug !== appWithPackageName.slug
-    const [app] = takesPackageName ? findExisting(line, appWithSlug) : existing
-    return { source, line, existing, app, appWithPackageName, hasForeignSlug, takesPackageName, problems: [] }
+    const ownAppWithSlug = hasForeignSlug ? undefined : appWithSlug
+    // A line as an export has it names its app, or a new one, so its package name only says what that is to get.
+    const isNamed = id !== undefined && created_at !== undefined && slug !== undefined && !hasForeignSlug
+    const holder = isNamed && appWithPackageName?.slug !== slug ? appWithPackageName : undefined
+    const known = holder ? ownAppWithSlug : (appWithPackageName ?? ownAppWithSlug)
+    const [app, ...others] = known ? [known] : findByOwner(line, hasForeignSlug ? slug : undefined)
+    return { source, line, app, isAmbiguous: others.length > 0, holder, hasForeignSlug, problems: [] }
   })
 }
 
 /** Splits off the lines that update the same app as a line before them. */
 export function splitRepeats(matches: Match[]): { first: Match[]; repeated: Match[] } {
-  const ids = new Set<number>()
-  const { first = [], repeated = [] } = Object.groupBy(matches, ({ app }) => {
-    if (!app) return 'first'
-    const isRepeated = ids.has(app.id)
-    ids.add(app.id)
-    return isRepeated ? 'repeated' : 'first'
-  })
-  return { first, repeated }
+  const groups = [...Map.groupBy(matches, ({ app, source }) => app?.id ?? source).values()]
+  return { first: groups.flatMap((group) => group.slice(0, 1)), repeated: groups.flatMap((group) => group.slice(1)) }
 }
 
-/**
- * Adds to each line why it cannot be written. Apps may exchange package names: returns the ids of the apps whose package names
- * have to be removed first, because other lines take them.
- */
-export function findConflicts(matches: Match[]): number[] {
-  const accepted = () => matches.filter(({ problems }) => problems.length === 0)
-  const givers = new Set(accepted().flatMap(({ line, app }) => (app && changesPackageName(line, app) ? app.id : [])))
-  const isRefused = (match: Match) => conflictsOf(match, givers).length > 0
-  for (let pending = accepted(); pending.length > 0; pending = accepted().filter(isRefused)) {
-    for (const match of pending) {
+/** Adds to each accepted line why it cannot be written. Apps may exchange their package names. */
+export function refuseConflicts(matches: Match[]) {
+  const accepted = matches.filter(isAccepted)
+  const givers = new Set(accepted.flatMap(({ line, app }) => (app && givesUpPackageName(line, app) ? app.id : [])))
+  const takers = Map.groupBy(accepted, ({ holder }) => holder?.id)
+  for (let pending = accepted; pending.length > 0; ) {
+    pending = pending.flatMap((match) => {
       match.problems = conflictsOf(match, givers)
-      // A refused line leaves its app the package name, so the lines that take that name are refused next.
-      if (match.app && match.problems.length > 0) givers.delete(match.app.id)
-    }
+      // A refused line leaves its app the package name, so check the lines that take that name again.
+      const keepsName = match.app !== undefined && !isAccepted(match) && givers.delete(match.app.id)
+      return keepsName ? (takers.get(match.app?.id) ?? []) : []
+    })
   }
-  const taken = accepted().filter(({ takesPackageName }) => takesPackageName)
-  return taken.map(({ appWithPackageName }) => required(appWithPackageName, 'the app with the package name').id)
 }
 
-const changesPackageName = (line: Line, app: ExistingApp) =>
-  app.package_key !== null &&
-  line.package_name !== undefined &&
-  line.package_name?.toLowerCase() !== app.package_key &&
-  isSameApp(line, app)
+const givesUpPackageName = (line: Line, app: ExistingApp) =>
+  line.package_name !== undefined && !hasPackageName(app, line.package_name) && isSameApp(line, app)
 
-function conflictsOf(match: Match, givers: Set<number>): Problem[] {
-  const { line, app, appWithPackageName, hasForeignSlug, takesPackageName } = match
-  const isNameFree = takesPackageName && appWithPackageName !== undefined && givers.has(appWithPackageName.id)
-  const [existing, ...others] = isNameFree ? [app] : match.existing
-  if (!existing) return []
-  if (others.length > 0)
-    return [problem('/name', 'is that of several apps of this owner: say which by slug or package_name')]
+/** Whether the app has that package name, or none. */
+const hasPackageName = ({ package_key }: ExistingApp, name: string | null) =>
+  package_key === null || package_key === name?.toLowerCase()
+
+function conflictsOf({ line, app, isAmbiguous, holder, hasForeignSlug }: Match, givers: Set<number>): Problem[] {
+  if (isAmbiguous) return [problem('/name', 'is that of several apps of this owner: say which by slug or package_name')]
   const problems = []
-  if (line.slug !== undefined && line.slug !== existing.slug && !hasForeignSlug) {
-    problems.push(problem('/slug', `is ${existing.slug} for this app, and does not change`))
+  if (app && line.slug !== undefined && line.slug !== app.slug && !hasForeignSlug) {
+    problems.push(problem('/slug', `is ${app.slug} for this app, and does not change`))
   }
-  if (appWithPackageName && appWithPackageName.id !== existing.id && !isNameFree) {
-    problems.push(problem('/package_name', `is that of app ${appWithPackageName.id}, ${appWithPackageName.slug}`))
-  } else if (
-    isSet(line.package_name) &&
-    existing.package_key !== null &&
-    line.package_name.toLowerCase() !== existing.package_key &&
-    !isSameApp(line, existing)
-  ) {
-    problems.push(problem('/slug', `is another app's, with the package name ${existing.package_name}`))
+  if (holder && !givers.has(holder.id)) {
+    problems.push(problem('/package_name', `is that of app ${holder.id}, ${holder.slug}`))
+  } else if (app && isSet(line.package_name) && !hasPackageName(app, line.package_name) && !isSameApp(line, app)) {
+    problems.push(problem('/slug', `is another app's, with the package name ${app.package_name}`))
   }
-  if (existing.deleted_at !== null && !isSet(line.deleted_at) && !isRestored(line, existing.updated_at)) {
-    problems.push(problem('', `is app ${existing.id}, which was deleted; app restore ${existing.id} brings it back`))
+  if (app && app.deleted_at !== null && !isSet(line.deleted_at) && !isRestored(line, app.updated_at)) {
+    problems.push(problem('', `is app ${app.id}, which was deleted; app restore ${app.id} brings it back`))
   }
   return problems
 }
@@ -155,23 +136,22 @@ function conflictsOf(match: Match, givers: Set<number>): Problem[] {
 const isRestored = ({ deleted_at, updated_at }: Line, deletion: string) =>
   deleted_at === null && updated_at !== undefined && updated_at > deletion
 
-/** The columns of an app that refer to categories. What a line says nothing of is left out. */
+/** The columns of an app that refer to categories. Those that the line does not mention are left out. */
 type CategoryColumns = Pick<AppRow, 'category_id'> & Partial<Pick<AppRow, 'unreviewed_since' | 'unreviewed_changes'>>
 
 /** `categories` holds ids by slug, or why a category could not be added. */
 export function categoryColumns(line: Line, categories: Map<string, number | Problem>): CategoryColumns | Problem[] {
   const slug = typeof line.category === 'string' ? line.category : line.category.slug
   const category_id =
-    categories.get(slug) ?? problem('/category', `is not there: give slug and name to make it, not ${slug} alone`)
+    categories.get(slug) ?? problem('/category', `does not exist: give slug and name to add it, not ${slug} alone`)
   if (typeof category_id !== 'number') return [category_id]
   if (line.unreviewed_since === undefined) return { category_id }
   if (line.unreviewed_since === null) return { category_id, ...reviewedColumns }
   const { category, ...changes } = line.unreviewed_changes ?? {}
-  const id = isSet(category) ? categories.get(category) : undefined
-  if (isSet(category) && typeof id !== 'number')
-    return [problem('/unreviewed_changes/category', `is not there: ${category}`)]
-  // The schema allows null only for texts that an app may lack.
-  const unreviewed = { ...changes, ...(typeof id === 'number' && { category_id: id }) } as UnreviewedChanges
+  const id = category === undefined ? undefined : categories.get(category)
+  if (category !== undefined && typeof id !== 'number')
+    return [problem('/unreviewed_changes/category', `does not exist: ${category}`)]
+  const unreviewed = { ...changes, ...(typeof id === 'number' && { category_id: id }) }
   return {
     category_id,
     unreviewed_since: line.unreviewed_since,
@@ -179,88 +159,65 @@ export function categoryColumns(line: Line, categories: Map<string, number | Pro
   }
 }
 
-export function toNewRow(
-  line: Line,
-  columns: CategoryColumns,
-  { developer_id, ...given }: { id: number | undefined; slug: string | undefined; developer_id: number },
-  now: string,
-): NewAppRow {
-  const status = line.status ?? 'pending'
-  const created_at = line.created_at ?? now
-  const approved_at = line.approved_at ?? (status === 'approved' ? created_at : null)
+type Given = { developer_id: number; columns: CategoryColumns; now: string }
+
+/** The row of a new app, without slug. */
+export function toNewRow(line: Line, given: Given): NewAppRow {
+  const columns = toColumns(line, undefined, given)
+  const { created_at = given.now, approved_at = null } = columns
   return {
-    ...omitUndefined(given),
-    developer_id,
-    ...columns,
-    status,
-    deleted_at: line.deleted_at ?? null,
+    ...pick(line, 'id'),
+    status: 'pending',
     approved_at,
     created_at,
-    updated_at: line.updated_at ?? approved_at ?? created_at,
-    total_downloads: line.total_downloads ?? 0,
-    ...ratingsAfter(line, undefined),
-    package_name: line.package_name ?? null,
-    version: line.version ?? defaultVersion,
-    name: line.name,
-    short_description: line.short_description || null,
-    rejection_reason: line.rejection_reason ?? null,
-    description: line.description,
+    updated_at: approved_at ?? created_at,
+    total_downloads: 0,
+    package_name: null,
+    version: defaultVersion,
+    short_description: null,
+    rejection_reason: null,
+    ...columns,
   }
 }
 
-/** What a line says about an existing app. What it leaves out stays. */
-export function lineChanges(
-  line: Line,
-  { category_id, ...unreviewed }: CategoryColumns,
-  existing: ExistingApp,
-  developer_id: number,
-  now: string,
-): AppRowChanges {
-  const { short_description, total_downloads, created_at, updated_at, deleted_at } = line
-  const owners: { [Column in OwnerColumn]: AppRow[Column] | undefined } = {
-    name: line.name,
-    short_description: short_description === undefined ? undefined : short_description || null,
-    description: line.description,
-    version: line.version,
-    package_name: line.package_name,
-    category_id,
-  }
-  return {
+/** The columns that a line sets in its app. What it leaves out is left out. */
+export function toColumns(line: Line, existing: ExistingApp | undefined, { developer_id, columns, now }: Given) {
+  const { short_description, status, rejection_reason = null, created_at, approved_at } = line
+  // A new status is an operator's decision, so nothing is left to review. The same status says nothing.
+  const isDecision = existing !== undefined && status !== undefined && status !== existing.status
+  return omitUndefined({
     developer_id,
-    ...omitUndefined({ ...owners, total_downloads, created_at, updated_at, deleted_at }),
-    ...ratingsAfter(line, existing),
-    ...(isSet(line.approved_at) && { approved_at: line.approved_at }),
-    // A new status is an operator's decision, so nothing is left to review. The same status says nothing.
-    ...(line.status !== undefined && line.status !== existing.status && reviewedColumns),
-    ...unreviewed,
-    ...(line.status !== undefined && {
-      status: line.status,
-      rejection_reason: line.rejection_reason ?? null,
-      approved_at:
-        line.approved_at ?? existing.approved_at ?? (line.status === 'approved' ? (line.created_at ?? now) : null),
+    ...pick(line, 'name', 'description', 'version', 'package_name', 'total_downloads'),
+    ...pick(line, 'created_at', 'updated_at', 'deleted_at'),
+    short_description: short_description === '' ? null : short_description,
+    approved_at: approved_at ?? undefined,
+    ...(status !== undefined && {
+      status,
+      rejection_reason,
+      approved_at: approved_at ?? existing?.approved_at ?? (status === 'approved' ? (created_at ?? now) : null),
     }),
-  }
+    ...ratingsAfter(line, existing ?? appDefaults),
+    ...(isDecision && reviewedColumns),
+    ...columns,
+  }) satisfies AppRowChanges
 }
 
 /** Whether an app has exactly the reviews of a line, in any order. */
 export function hasSameReviews(reviews: LineReview[], rows: ReviewRow[]): boolean {
-  const texts = (list: (LineReview | ReviewRow)[]) =>
-    list
-      .map(({ reviewer_name, rating, comment, created_at }) =>
-        JSON.stringify([reviewer_name, rating, comment, created_at]),
-      )
-      .toSorted()
-      .join('\n')
-  return reviews.length === rows.length && texts(reviews) === texts(rows)
+  const textOf = ({ reviewer_name, rating, comment, created_at }: LineReview) =>
+    JSON.stringify([reviewer_name, rating, comment, created_at])
+  const textsOf = (list: LineReview[]) => list.map(textOf).toSorted().join('\n')
+  return textsOf(reviews) === textsOf(rows)
 }
 
+type RatingTotals = Pick<AppRow, 'rating_sum' | 'review_count' | 'other_rating_sum' | 'other_rating_count'>
+
 /** The rating columns of an app after its line. Ratings that the line leaves out stay. */
-function ratingsAfter({ reviews, ...line }: Line, existing: ExistingApp | undefined) {
-  const other = otherRatings(line) ?? {
-    sum: existing?.other_rating_sum ?? 0,
-    count: existing?.other_rating_count ?? 0,
-  }
-  const own = reviews === undefined ? reviewRatings(existing) : ratingsOf(reviews)
+function ratingsAfter({ reviews, ...line }: Line, before: RatingTotals) {
+  const other = otherRatings(line) ?? { sum: before.other_rating_sum, count: before.other_rating_count }
+  const own = reviews
+    ? ratingsOf(reviews)
+    : { sum: before.rating_sum - before.other_rating_sum, count: before.review_count }
   return {
     other_rating_sum: other.sum,
     other_rating_count: other.count,
@@ -269,18 +226,17 @@ function ratingsAfter({ reviews, ...line }: Line, existing: ExistingApp | undefi
   }
 }
 
-const reviewRatings = (app: ExistingApp | undefined): Ratings =>
-  app ? { sum: app.rating_sum - app.other_rating_sum, count: app.review_count } : noRatings
-
 /** The ratings without a review, if the line has them. An average without a count counts as one rating. */
-function otherRatings({ average_rating, rating_count }: Line): Ratings | undefined {
+function otherRatings({ average_rating, rating_count }: Omit<Line, 'reviews'>): Ratings | undefined {
   if (average_rating === undefined) return undefined
   if (average_rating === null) return noRatings
   const count = rating_count ?? (average_rating === 0 ? 0 : 1)
   return { sum: Math.round(average_rating * count * 100), count }
 }
 
+type OptionalKey<T> = { [Key in keyof T]: undefined extends T[Key] ? Key : never }[keyof T]
+
 const omitUndefined = <T extends object>(object: T) =>
-  Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as {
-    [Key in keyof T]?: Exclude<T[Key], undefined>
+  Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as Omit<T, OptionalKey<T>> & {
+    [Key in OptionalKey<T>]?: Exclude<T[Key], undefined>
   }

@@ -120,5 +120,6 @@ const toLine = (app: ExportedApp, categorySlugs: Map<number, string>): Required<
 
 function toLineChanges(app: ExportedApp, categorySlugs: Map<number, string>) {
   const { category_id, ...texts } = parseUnreviewed(app)
-  return { ...texts, ...(category_id !== undefined && { category: categorySlugs.get(category_id) ?? null }) }
+  if (category_id === undefined) return texts
+  return { ...texts, category: required(categorySlugs.get(category_id), 'the category of a change') }
 }

@@ -10,14 +10,15 @@ import { required } from '../util/required.ts'
 import {
   categoryColumns,
   type ExistingApp,
-  findConflicts,
   hasSameReviews,
+  isAccepted,
   isForeignSlug,
   isKnownByName,
-  lineChanges,
   type Match,
   matchLines,
+  refuseConflicts,
   splitRepeats,
+  toColumns,
   toNewRow,
 } from './app-plan.ts'
 import { planCategories } from './category-plan.ts'
@@ -29,7 +30,7 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
   const { sql, insertRows, lock } = connection
   const apps = appStore(connection)
   const categories = categoryStore(connection)
-  /** Ids by name. */
+  /** Ids of developers by name. */
   const owners = new Map<string, number>()
 
   /**
@@ -38,18 +39,17 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
    */
   async function write(lines: ImportLine[]) {
     // Categories first: in an export they stand before the apps that are in them.
-    await writeCategories(lines)
-    await writeApps(lines)
+    await writeCategories(lines.filter(({ category }) => category))
+    await writeApps(lines.filter(({ app }) => app))
   }
 
   async function writeCategories(lines: ImportLine[]) {
-    const sources = lines.filter(({ category }) => category)
-    if (sources.length === 0) return
+    if (lines.length === 0) return
     const plans = planCategories(
       await categories.lockAll(),
-      sources.flatMap(({ category }) => category ?? []),
+      lines.flatMap(({ category }) => category ?? []),
     )
-    const renames = onlyNew ? [] : plans.filter(({ action }) => action === 'rename')
+    const renames = plans.filter(({ action }) => action === 'rename' && !onlyNew)
     await categories.renameAll(
       renames.flatMap(({ existing, category: { slug, name } }) =>
         existing ? { before: existing, after: { slug, name } } : [],
@@ -57,70 +57,63 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
       actor,
     )
     for (const [index, { action, category }] of plans.entries()) {
-      const source = required(sources[index], 'the line of a category')
+      const line = required(lines[index], 'the line of a category')
       if (action === 'refuse') {
         const names = `${category.slug}, ${category.name}`
-        source.outcome = [problem('/category', `has a slug or name that another has here: ${names}`)]
+        line.outcome = [problem('/category', `has a slug or name that another category has: ${names}`)]
       } else if (action === 'add') {
         const added = await addCategory(category)
-        source.outcome = typeof added === 'number' ? 'created' : [added]
-      } else source.outcome = action === 'rename' && !onlyNew ? 'updated' : 'unchanged'
+        line.outcome = typeof added === 'number' ? 'created' : [added]
+      } else line.outcome = action === 'rename' && !onlyNew ? 'updated' : 'unchanged'
     }
   }
 
   async function writeApps(lines: ImportLine[]) {
-    const existing = await findExistingApps(lines.flatMap(({ app }) => app ?? []))
-    const matches = matchLines(lines, existing)
-    // Also resets what an earlier attempt at this transaction left.
+    const matches = matchLines(lines, await findExistingApps(lines.flatMap(({ app }) => app ?? [])))
+    // Also resets the lines after an earlier attempt at this transaction.
     for (const { source } of matches) {
       source.outcome = 'unchanged'
       source.isRetryable = false
     }
-    const wanted = onlyNew ? matches.filter((match) => match.existing.length === 0) : matches
-    const { first, repeated } = splitRepeats(wanted)
+    const { first, repeated } = splitRepeats(onlyNew ? matches.filter(({ app, holder }) => !app && !holder) : matches)
     await writeMatches(first)
     // The second line of an app has to find what the first wrote.
     if (repeated.length > 0) await writeApps(repeated.map(({ source }) => source))
   }
 
   async function writeMatches(matches: Match[]) {
-    findConflicts(matches)
-    const categoryIds = await findOrAddCategories(matches.filter(isAccepted))
-    for (const match of matches.filter(isAccepted)) {
-      const columns = categoryColumns(match.line, categoryIds)
-      if (Array.isArray(columns)) match.problems = columns
-      else match.columns = columns
-    }
+    refuseConflicts(matches)
+    await setCategories(matches.filter(isAccepted))
     // Again, because an app keeps its package name if its line was just refused for its category.
-    const renamed = findConflicts(matches)
-    if (renamed.length > 0) await sql('apps').whereIn('id', renamed).update({ package_name: null, package_key: null })
-
+    refuseConflicts(matches)
     const accepted = matches.filter(isAccepted)
-    const reviews = await reviewsOf(accepted.flatMap(({ line, app }) => (line.reviews && app ? app.id : [])))
+    await removePackageNames(accepted.flatMap(({ holder }) => holder?.id ?? []))
     await addOwners(accepted)
     await createApps(accepted.filter(({ app }) => !app))
-    for (const match of matches) {
-      const { source, app, problems, hasForeignSlug, takesPackageName } = match
-      source.isRetryable = problems.length > 0 && takesPackageName
-      if (problems.length > 0) source.outcome = problems
-      else if (!app) source.outcome = hasForeignSlug ? 'created with another slug' : 'created'
-      else if (await updateApp(match, app, reviews.get(app.id) ?? [])) source.outcome = 'updated'
+    await updateApps(accepted)
+    for (const { source, problems, holder } of matches.filter((match) => !isAccepted(match))) {
+      source.outcome = problems
+      source.isRetryable = holder !== undefined
     }
   }
 
-  /** Ids by slug, or why the category of a line could not be added. */
-  async function findOrAddCategories(matches: Match[]): Promise<Map<string, number | Problem>> {
+  async function setCategories(matches: Match[]) {
     const ids = new Map<string, number | Problem>((await categories.all()).map(({ slug, id }) => [slug, id]))
     for (const { category } of matches.map(({ line }) => line)) {
       if (typeof category !== 'string' && !ids.has(category.slug)) ids.set(category.slug, await addCategory(category))
     }
-    return ids
+    for (const match of matches) {
+      const columns = categoryColumns(match.line, ids)
+      if (Array.isArray(columns)) match.problems = columns
+      else match.columns = columns
+    }
   }
 
-  async function addCategory({ id, slug, name, created_at }: LineCategory): Promise<number | Problem> {
-    const [freeId] = await unusedIds('categories', [id])
+  /** Returns its id, or why it could not be added. */
+  async function addCategory(category: LineCategory): Promise<number | Problem> {
+    const [{ slug, name, ...given } = category] = await withUnusedIds('categories', [category])
     try {
-      return (await categories.add(slug, name, actor, { id: freeId, created_at })).id
+      return (await categories.add(slug, name, actor, given)).id
     } catch (error) {
       if (error instanceof OperatorError) return problem('/category', error.message)
       throw error
@@ -145,115 +138,115 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
     const slugs = lines.flatMap(({ slug }) => slug ?? [])
     await find('apps.slug', slugs)
 
+    await findOwners(lines)
+    const withOwner = (line: Line, value: string) => {
+      const owner = owners.get(line.developer_name)
+      return owner === undefined ? [] : [[owner, value] as const]
+    }
     // Apps that an earlier import gave another slug than their line has.
     const bySlug = new Map([...found.values()].map((app) => [app.slug, app]))
-    const isForeign = (line: Line) => line.slug !== undefined && isForeignSlug(line, bySlug.get(line.slug))
-    const foreign = lines.filter(isForeign)
-    const untimed = foreign.filter(({ created_at }) => created_at === undefined)
-    const names = await withOwnerIds([...lines.filter(isKnownByName), ...untimed], ({ name }) => name)
+    const foreign = lines.filter((line) => line.slug !== undefined && isForeignSlug(line, bySlug.get(line.slug)))
+    const named = [...lines.filter(isKnownByName), ...foreign.filter(({ created_at }) => created_at === undefined)]
+    const names = named.flatMap((line) => withOwner(line, line.name))
     await find(['apps.developer_id', 'apps.name'], names)
-    const times = await withOwnerIds(foreign, ({ created_at }) => created_at)
+    const times = foreign.flatMap((line) => (line.created_at === undefined ? [] : withOwner(line, line.created_at)))
     await find(['apps.developer_id', 'apps.created_at'], times)
     return [...found.values()]
   }
 
-  /** A value of each line with the id of its owner. Leaves out lines without the value or whose owner does not exist. */
-  async function withOwnerIds(lines: Line[], read: (line: Line) => string | undefined) {
-    await findOwners(lines)
-    return lines.flatMap((line) => {
-      const owner = owners.get(line.developer_name)
-      const value = read(line)
-      return owner === undefined || value === undefined ? [] : [[owner, value] as const]
-    })
-  }
-
-  /** Adds the developers of the lines to `owners`. Returns the names that do not exist. */
-  async function findOwners(lines: Line[]): Promise<string[]> {
+  async function findOwners(lines: Line[]) {
     const names = new Set(lines.map(({ developer_name }) => developer_name).filter((name) => !owners.has(name)))
-    if (names.size === 0) return []
+    if (names.size === 0) return
     // Locked, so that no developer is renamed before the apps with that name in their search documents are committed.
     const rows = await sql('developers')
       .whereIn('name', [...names])
       .forShare()
       .select('id', 'name')
     for (const { id, name } of rows) owners.set(name, id)
-    return [...names].filter((name) => !owners.has(name))
   }
 
   async function addOwners(matches: Match[]) {
-    const names = await findOwners(matches.map(({ line }) => line))
-    if (names.length === 0) return
+    const names = new Set(matches.map(({ line }) => line.developer_name).filter((name) => !owners.has(name)))
     const changed_at = new Date().toISOString()
     const rows = await insertRows(
       'developers',
-      names.map((name) => ({ name, created_at: now, changed_at })),
+      [...names].map((name) => ({ name, created_at: now, changed_at })),
     )
     for (const { name, id } of rows) owners.set(name, id)
   }
 
-  const ownerOf = ({ developer_name }: Line) => required(owners.get(developer_name), 'the owner of an app')
-
-  async function reviewsOf(appIds: number[]): Promise<Map<number, ReviewRow[]>> {
-    const rows = appIds.length === 0 ? [] : await sql('reviews').whereIn('app_id', appIds).orderBy('id')
-    return Map.groupBy(rows, ({ app_id }) => app_id)
+  async function removePackageNames(appIds: number[]) {
+    if (appIds.length > 0) await sql('apps').whereIn('id', appIds).update({ package_name: null, package_key: null })
   }
 
-  /** The wanted ids, with undefined in place of those that the table has and of repeated ones. */
-  async function unusedIds(table: string, wanted: (number | undefined)[]): Promise<(number | undefined)[]> {
-    const ids = wanted.filter((id) => id !== undefined)
+  /** The rows without the ids that the table or an earlier row has. */
+  async function withUnusedIds<Row extends { id?: number }>(
+    table: string,
+    rows: Row[],
+  ): Promise<(Omit<Row, 'id'> & { id?: number })[]> {
+    const ids = rows.flatMap(({ id }) => id ?? [])
     const taken = new Set<number>(
       ids.length === 0 ? [] : await sql<{ id: number }>(table).whereIn('id', ids).pluck('id'),
     )
-    return wanted.map((id) => {
-      if (id === undefined || taken.has(id)) return undefined
+    return rows.map(({ id, ...row }) => {
+      if (id === undefined || taken.has(id)) return row
       taken.add(id)
-      return id
+      return { ...row, id }
     })
   }
+
+  /** What the columns of an app need besides its line. */
+  const given = ({ line, columns }: Match) => ({
+    developer_id: required(owners.get(line.developer_name), 'the owner of an app'),
+    columns: required(columns, 'the category of an app'),
+    now,
+  })
 
   async function createApps(matches: Match[]) {
     if (matches.length === 0) return
-    const given = matches.flatMap(({ line }) => line.slug ?? [])
     const foreignSlugs = matches.flatMap(({ line, hasForeignSlug }) => (hasForeignSlug && line.slug) || [])
-    const otherSlugs = await uniqueSlugs(connection, foreignSlugs, given)
-    const ids = await unusedIds(
-      'apps',
-      matches.map(({ line }) => line.id),
-    )
-    const rows = matches.map(({ source, line, columns, hasForeignSlug }, index) => {
-      const slug = hasForeignSlug ? otherSlugs.shift() : line.slug
-      const given = { id: ids[index], slug, developer_id: ownerOf(line) }
-      return {
-        app: toNewRow(line, required(columns, 'the category of an app'), given, now),
+    const reserved = matches.flatMap(({ line }) => line.slug ?? [])
+    const otherSlugs = (await uniqueSlugs(connection, foreignSlugs, reserved)).values()
+    const rows = matches.map((match) => {
+      const slug = match.hasForeignSlug ? otherSlugs.next().value : match.line.slug
+      return { ...toNewRow(match.line, given(match)), ...(slug !== undefined && { slug }) }
+    })
+    const unused = await withUnusedIds('apps', rows)
+    const inserted = await apps.insertAll(
+      'app import',
+      matches.map(({ source }, index) => ({
+        app: required(unused[index], 'the row of an app'),
         at: now,
         document: source.document,
-      }
-    })
-    const inserted = await apps.insertAll('app import', rows, actor)
-    await insertReviews(
-      inserted.flatMap(({ id }, index) =>
-        withAppId(required(matches[index], 'the line of an app').line.reviews ?? [], id),
-      ),
+      })),
+      actor,
     )
+    const reviews = matches.flatMap(({ source, line, hasForeignSlug }, index) => {
+      source.outcome = hasForeignSlug ? 'created with another slug' : 'created'
+      return withAppId(line.reviews ?? [], required(inserted[index], 'the inserted app').id)
+    })
+    await insertReviews(reviews)
   }
 
-  async function insertReviews(reviews: (LineReview & { app_id: number })[]) {
-    const ids = await unusedIds(
-      'reviews',
-      reviews.map(({ id }) => id),
-    )
-    await insertRows(
-      'reviews',
-      reviews.map((review, index) => ({ ...review, id: ids[index] })),
-    )
+  const insertReviews = async (reviews: (LineReview & { app_id: number })[]) =>
+    insertRows('reviews', await withUnusedIds('reviews', reviews))
+
+  async function updateApps(matches: Match[]) {
+    const appIds = matches.flatMap(({ line, app }) => (line.reviews && app ? app.id : []))
+    const rows = appIds.length === 0 ? [] : await sql('reviews').whereIn('app_id', appIds)
+    const reviews = Map.groupBy(rows, ({ app_id }) => app_id)
+    for (const match of matches) {
+      const { source, app } = match
+      if (app && (await updateApp(match, app, reviews.get(app.id) ?? []))) source.outcome = 'updated'
+    }
   }
 
   /** Returns whether anything changed. */
-  async function updateApp({ line, columns }: Match, app: ExistingApp, reviews: ReviewRow[]): Promise<boolean> {
-    const changes = lineChanges(line, required(columns, 'the category of an app'), app, ownerOf(line), now)
-    if (line.reviews !== undefined && !hasSameReviews(line.reviews, reviews)) {
+  async function updateApp(match: Match, app: ExistingApp, reviews: ReviewRow[]): Promise<boolean> {
+    const changes = toColumns(match.line, app, given(match))
+    if (match.line.reviews && !hasSameReviews(match.line.reviews, reviews)) {
       await sql('reviews').where({ app_id: app.id }).delete()
-      await insertReviews(withAppId(line.reviews, app.id))
+      await insertReviews(withAppId(match.line.reviews, app.id))
       // Readers see a changed app even if none of its columns changes.
       changes.updated_at ??= timestampAfter(app.updated_at)
     }
@@ -264,7 +257,5 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
 
   return { write }
 }
-
-const isAccepted = ({ problems }: Match) => problems.length === 0
 
 const withAppId = (reviews: LineReview[], app_id: number) => reviews.map((review) => ({ ...review, app_id }))

@@ -7,7 +7,7 @@ import { toSearchDocument } from '../search/document.ts'
 import { required } from '../util/required.ts'
 import { claimedKeys } from './app-plan.ts'
 import { importStore } from './import-store.ts'
-import { type ImportLine, isCategoryLine, isSet, type Line, problem, readLine } from './line.ts'
+import { type ImportLine, isCategoryLine, isSet, problem, readLine } from './line.ts'
 import { readLines, type TextLine } from './read-lines.ts'
 
 export type ImportSummary = {
@@ -34,7 +34,7 @@ export type ImportOptions = {
 
 /** One batch is a transaction. Small batches cost time, large ones memory. */
 const maxBatchLines = 1000
-const maxBatchBytes = 2 * 1024 * 1024
+const maxBatchLength = 2 * 1024 * 1024
 
 /** Lines that are retried at the end, all in one transaction. */
 const maxRetries = 5000
@@ -50,7 +50,7 @@ export async function importCatalogue(
   const retries: ImportLine[] = []
 
   let busySince = performance.now()
-  for await (const batch of prefetch(batches(read(), maxBatchLines, maxBatchBytes))) {
+  for await (const batch of prefetch(batches(read(), maxBatchLines, maxBatchLength))) {
     await write(batch)
     for (const line of batch) {
       if (line.isRetryable && retries.length < maxRetries) retries.push(line)
@@ -86,11 +86,11 @@ export async function importCatalogue(
     await database.write((connection) => importStore(connection, { actor, onlyNew, now }).write(batch))
   }
 
-  async function count({ number, bytes, ...line }: ImportLine) {
+  async function count({ number, text, ...line }: ImportLine) {
     const outcome = required(line.outcome, 'the outcome of a line')
     if (Array.isArray(outcome)) {
       summary.rejected++
-      await onReject(number, outcome, bytes?.toString())
+      await onReject(number, outcome, text)
     } else if (outcome === 'created with another slug') {
       summary.created++
       summary.other_slugs++
@@ -99,41 +99,35 @@ export async function importCatalogue(
 }
 
 function parseLine(read: TextLine): ImportLine {
-  const { number } = read
-  if ('problem' in read) return { number, outcome: [problem('', read.problem)] }
-  const { bytes, text } = read
-  const line = readLine(text)
-  if (Array.isArray(line)) return { number, bytes, outcome: line }
-  if (isCategoryLine(line)) return { number, bytes, category: line.category }
-  return { number, bytes, app: line, document: listedDocument(line) }
-}
-
-function listedDocument(line: Line) {
-  if (line.status !== 'approved' || isSet(line.deleted_at)) return undefined
-  return toSearchDocument(line, line.developer_name)
+  if ('problem' in read) return { number: read.number, outcome: [problem('', read.problem)] }
+  const line = readLine(read.text)
+  if (Array.isArray(line)) return { ...read, outcome: line }
+  if (isCategoryLine(line)) return { ...read, category: line.category }
+  const willBeListed = line.status === 'approved' && !isSet(line.deleted_at)
+  return { ...read, app: line, ...(willBeListed && { document: toSearchDocument(line, line.developer_name) }) }
 }
 
 /** Groups lines. Two lines that claim the same app are in different batches: the second has to find what the first wrote. */
 async function* batches(
   lines: AsyncIterable<ImportLine> | Iterable<ImportLine>,
   maxLines: number,
-  maxBytes: number,
+  maxLength: number,
 ): AsyncGenerator<ImportLine[]> {
   let batch: ImportLine[] = []
-  let bytes = 0
+  let length = 0
   let claimed = new Set<string>()
   for await (const line of lines) {
     const keys = line.app ? claimedKeys(line.app) : []
     // Categories that exchange their names stand next to each other, and have to be in one batch.
     const isFull = batch.length >= maxLines && !line.category
-    if (isFull || bytes >= maxBytes || keys.some((key) => claimed.has(key))) {
+    if (isFull || length >= maxLength || keys.some((key) => claimed.has(key))) {
       yield batch
       batch = []
-      bytes = 0
+      length = 0
       claimed = new Set()
     }
     batch.push(line)
-    bytes += line.bytes?.length ?? 0
+    length += line.text?.length ?? 0
     for (const key of keys) claimed.add(key)
   }
   if (batch.length > 0) yield batch

@@ -1,10 +1,12 @@
 import { Ajv, type ValidateFunction } from 'ajv'
 import addFormats from 'ajv-formats'
 import document from '../../generated/openapi.json' with { type: 'json' }
-import type { AppChanges, Problem } from '../contract/contract.ts'
+import type { NewReviewRow } from '../catalogue/store.ts'
+import type { UnreviewedChanges } from '../catalogue/unreviewed-changes.ts'
+import type { Problem } from '../contract/contract.ts'
 import { categoryNameRule, developerNameRule, reasonRule, reviewerNameRule } from '../contract/field-rules.ts'
 import { duplicateField, objectProblems, textProblems } from '../contract/validation.ts'
-import type { AppStatus } from '../db/tables.ts'
+import type { AppStatus, CategoryRow } from '../db/tables.ts'
 import type { SearchDocument } from '../search/document.ts'
 import { isNestedTooDeeply, unwrapReject } from './rejects.ts'
 
@@ -33,25 +35,24 @@ export type Line = {
   reviews?: LineReview[]
 }
 /** Earlier values of fields. A category is given by its slug. */
-type LineChanges = { [Field in Exclude<keyof AppChanges, 'category_id'> | 'category']?: string | null }
-export type LineCategory = { id?: number; slug: string; name: string; created_at?: string }
+type LineChanges = Omit<UnreviewedChanges, 'category_id'> & { category?: string }
+export type LineCategory = Pick<CategoryRow, 'slug' | 'name'> & Partial<Pick<CategoryRow, 'id' | 'created_at'>>
+export type LineReview = Omit<NewReviewRow, 'app_id'>
 
 /** A category as a line. Without it an export would have no categories without apps, and no renamed ones. */
 export type CategoryLine = { category: LineCategory }
 export const isCategoryLine = (line: Line | CategoryLine): line is CategoryLine => !('name' in line)
 
-export type LineReview = { id?: number; reviewer_name: string; rating: number; comment: string; created_at: string }
-
 /** A line on its way into the database. */
 export type ImportLine = {
   number: number
-  /** As it was read; undefined if it is not text. */
-  bytes?: Buffer
+  /** As it was read; undefined if it is not UTF-8. */
+  text?: string
   /** One of the two, unless the line is not valid. */
   app?: Line
   category?: LineCategory
   /** Prepared while the previous lines are written, for an app that will be listed. */
-  document?: SearchDocument | undefined
+  document?: SearchDocument
   outcome?: 'created' | 'created with another slug' | 'updated' | 'unchanged' | Problem[]
   /** Refused while another app has its package name. A later line may give that app a new one. */
   isRetryable?: boolean
@@ -178,16 +179,8 @@ export const lineSchema = {
   } satisfies Record<keyof Line, object>,
 }
 
-/** Compiled for the first line, because compiling is slow and other commands do not need it. */
-let compiled: ValidateFunction<Line | CategoryLine> | undefined
-function validator(): ValidateFunction<Line | CategoryLine> {
-  if (compiled) return compiled
-  const isTime = addFormats.default(new Ajv()).compile({ type: 'string', format: 'date-time' })
-  const ajv = addFormats.default(new Ajv({ allErrors: true, verbose: true, strict: false }))
-  ajv.addFormat('date-time', (text) => utcTimestamp.test(text) || isTime(text))
-  compiled = ajv.compile<Line | CategoryLine>(lineSchema)
-  return compiled
-}
+/** Compiled for the first line, because that takes longer than most commands. */
+let validate: ValidateFunction<Line | CategoryLine> | undefined
 
 /** Parses a line, trims its texts and converts its times to UTC. Returns all its problems if it is not valid. */
 export function readLine(text: string): Line | CategoryLine | Problem[] {
@@ -198,30 +191,44 @@ export function readLine(text: string): Line | CategoryLine | Problem[] {
   const unwrapped = unwrapReject(parsed)
   if (isNestedTooDeeply(unwrapped)) return [problem('', 'is nested too deeply')]
   const line = trimTexts(unwrapped)
-  const validate = validator()
+  validate ??= addFormats.default(new Ajv({ allErrors: true, verbose: true, strict: false })).compile(lineSchema)
   if (!validate(line)) return objectProblems(validate.errors ?? [])
-  const problems = textProblems(line)
-  if (typeof line.category !== 'string') problems.push(...convertToUtc(line.category, '/category'))
-  if (isCategoryLine(line)) return problems.length > 0 ? problems : line
-  problems.push(
+  const { category } = line
+  const problems = [
+    ...textProblems(line),
+    ...(typeof category === 'string' ? [] : convertToUtc(category, '/category')),
+    ...(isCategoryLine(line) ? [] : appProblems(line)),
+  ]
+  return problems.length > 0 ? problems : line
+}
+
+/** What the schema cannot say about the line of an app. Converts its times to UTC. */
+function appProblems(line: Line): Problem[] {
+  const { status, rejection_reason, average_rating, rating_count, unreviewed_since, unreviewed_changes } = line
+  const rules: [holds: boolean, field: string, message: string][] = [
+    [
+      isSet(rejection_reason) === (status === 'rejected'),
+      '/rejection_reason',
+      'is needed with the status rejected only',
+    ],
+    [!average_rating || average_rating >= 1, '/average_rating', 'must be 0, or 1 to 5'],
+    [
+      !isSet(rating_count) || rating_count > 0 === !!average_rating,
+      '/rating_count',
+      'must be 0 if there is no average_rating, and only then',
+    ],
+    [
+      isSet(unreviewed_changes) === isSet(unreviewed_since),
+      '/unreviewed_changes',
+      'goes with unreviewed_since: both or neither',
+    ],
+    [!isSet(unreviewed_since) || status !== 'rejected', '/unreviewed_since', 'must be null for a rejected app'],
+  ]
+  return [
     ...convertToUtc(line, ''),
     ...(line.reviews ?? []).flatMap((review, index) => convertToUtc(review, `/reviews/${index}`)),
-  )
-  if ((line.status === 'rejected') !== isSet(line.rejection_reason)) {
-    problems.push(problem('/rejection_reason', 'goes with the status rejected: both or neither'))
-  }
-  const { average_rating, rating_count } = line
-  if (average_rating && average_rating < 1) problems.push(problem('/average_rating', 'must be 0, or 1 to 5'))
-  if (isSet(rating_count) && rating_count > 0 !== (average_rating ?? 0) > 0) {
-    problems.push(problem('/rating_count', 'goes with the average_rating: both 0, or neither'))
-  }
-  if (isSet(line.unreviewed_changes) !== isSet(line.unreviewed_since)) {
-    problems.push(problem('/unreviewed_changes', 'goes with unreviewed_since: both or neither'))
-  }
-  if (isSet(line.unreviewed_since) && line.status === 'rejected') {
-    problems.push(problem('/unreviewed_since', 'is not of a rejected app: that was the decision'))
-  }
-  return problems.length > 0 ? problems : line
+    ...rules.filter(([holds]) => !holds).map(([, field, message]) => problem(field, message)),
+  ]
 }
 
 export const isSet = <T>(value: T): value is NonNullable<T> => value !== undefined && value !== null
@@ -251,26 +258,17 @@ function trimTexts(value: unknown): unknown {
 
 /** Converts times, in place, to the form in which they are stored. Returns problems for times that do not exist, such as leap seconds. */
 function convertToUtc(times: Partial<Record<(typeof timeFields)[number], string | null>>, path: string): Problem[] {
-  const problems: Problem[] = []
-  for (const field of timeFields) {
+  return timeFields.flatMap((field) => {
     const text = times[field]
-    if (!isSet(text)) continue
-    if (utcTimestamp.test(text)) continue
-    const time = Date.parse(text)
-    if (Number.isNaN(time)) {
-      problems.push(problem(`${path}/${field}`, 'is not a time that exists'))
-      continue
-    }
-    const stored = new Date(time).toISOString()
+    if (!isSet(text)) return []
+    const time = new Date(text)
+    if (Number.isNaN(time.getTime())) return [problem(`${path}/${field}`, 'is not a time that exists')]
+    const stored = time.toISOString()
     times[field] = stored
     // Years with more than four digits have a sign, so they do not sort as text.
-    if (!/^\d{4}-/.test(stored)) problems.push(problem(`${path}/${field}`, 'must be in the years 0000 to 9999'))
-  }
-  return problems
+    return /^\d{4}-/.test(stored) ? [] : [problem(`${path}/${field}`, 'must be in the years 0000 to 9999')]
+  })
 }
-
-/** A time in its stored form, on a day that every month has. Most times match, which saves parsing them. */
-const utcTimestamp = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3])(?::[0-5]\d){2}\.\d{3}Z$/
 
 const timeFields = ['created_at', 'updated_at', 'approved_at', 'deleted_at', 'unreviewed_since'] as const
 
@@ -279,6 +277,6 @@ function nullable<Schema extends { type: string }>(schema: Schema) {
   return { ...schema, type: [schema.type, 'null'] }
 }
 
-function pick<T extends object, Key extends keyof T>(object: T, ...keys: Key[]): Pick<T, Key> {
+export function pick<T extends object, Key extends keyof T>(object: T, ...keys: Key[]): Pick<T, Key> {
   return Object.fromEntries(keys.map((key) => [key, object[key]])) as Pick<T, Key>
 }

@@ -3,7 +3,7 @@ import { pipeline, Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 
 /** A line of a file, counted from 1, or why its text cannot be used. */
-export type TextLine = { number: number; bytes: Buffer; text: string } | { number: number; problem: string }
+export type TextLine = { number: number; text: string } | { number: number; problem: string }
 
 /** Far more than an app with all its reviews. Without a limit, a file without line feeds would fill the memory. */
 const maxLineBytes = 16 * 1024 * 1024
@@ -16,15 +16,12 @@ export async function* readLines(source: AsyncIterable<Buffer>): AsyncGenerator<
     if (line === undefined) yield { number, problem: `is longer than ${maxLineBytes / 1024 / 1024} MiB` }
     else if (!isUtf8(line)) yield { number, problem: 'is not UTF-8' }
     else {
-      const bytes = number === 1 ? withoutByteOrderMark(line) : line
-      const text = bytes.toString()
-      if (text.trim() !== '') yield { number, bytes, text }
+      // A byte order mark does not belong to the JSON text (RFC 8259, section 8.1).
+      const text = number === 1 ? line.toString().replace(/^\uFEFF/, '') : line.toString()
+      if (text.trim() !== '') yield { number, text }
     }
   }
 }
-
-/** A byte order mark does not belong to the JSON text (RFC 8259, section 8.1). */
-const withoutByteOrderMark = (line: Buffer) => (line.indexOf('\uFEFF') === 0 ? line.subarray(3) : line)
 
 /** Splits at line feeds. Yields undefined for a line that is too long. */
 async function* splitLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer | undefined> {

@@ -4,11 +4,12 @@ import {
   categoryColumns,
   claimedKeys,
   type ExistingApp,
-  findConflicts,
   hasSameReviews,
-  lineChanges,
+  isAccepted,
   matchLines,
+  refuseConflicts,
   splitRepeats,
+  toColumns,
   toNewRow,
 } from '../../src/transfer/app-plan.ts'
 import type { Line } from '../../src/transfer/line.ts'
@@ -60,50 +61,55 @@ function match(of: Line, ...apps: ExistingApp[]) {
 /** Why each of the lines is refused. */
 function conflicts(lines: Line[], ...apps: ExistingApp[]) {
   const matches = matchAll(lines, ...apps)
-  findConflicts(matches)
+  refuseConflicts(matches)
   return matches.map(({ problems }) => problems)
 }
 
 describe('a line knows', () => {
-  test.for<[what: string, line: Line, there: ExistingApp[], ids: number[]]>([
-    ['nothing where nothing is there', line, [], []],
-    ['an app by its package name, whatever its case', { ...line, package_name: 'Org.Example.Stars' }, [app], [7]],
-    ['an app by its slug', { ...line, slug: 'star-map' }, [app], [7]],
-    ['no stranger’s app by its slug', { ...line, slug: 'star-map' }, [strangers], []],
+  test.for<[what: string, line: Line, there: ExistingApp[], id: number | undefined]>([
+    ['nothing where nothing is there', line, [], undefined],
+    ['an app by its package name, whatever its case', { ...line, package_name: 'Org.Example.Stars' }, [app], 7],
+    ['an app by its slug', { ...line, slug: 'star-map' }, [app], 7],
+    ['no stranger’s app by its slug', { ...line, slug: 'star-map' }, [strangers], undefined],
     [
       'a stranger’s app by its id, slug and time',
       { ...line, id: 7, slug: 'star-map', created_at: time(1) },
       [strangers],
-      [7],
+      7,
     ],
-    ['none by two of these', { ...line, id: 7, slug: 'star-map', created_at: time(2) }, [strangers], []],
-    ['none by another two', { ...line, id: 8, slug: 'star-map', created_at: time(1) }, [strangers], []],
+    ['none by two of these', { ...line, id: 7, slug: 'star-map', created_at: time(2) }, [strangers], undefined],
+    ['none by another two', { ...line, id: 8, slug: 'star-map', created_at: time(1) }, [strangers], undefined],
     [
       'the app that it names in full before that of its package name',
       { ...line, id: 7, slug: 'star-map', created_at: time(1), package_name: 'org.example.moon' },
       [app, { ...app, id: 8, slug: 'moon', package_name: 'org.example.moon', package_key: 'org.example.moon' }],
-      [7],
+      7,
     ],
-    ['no app by its name where it has a slug', { ...line, slug: 'other' }, [unpackaged], []],
-    ['no app by its name where it has a package name', { ...line, package_name: 'org.example.moon' }, [unpackaged], []],
-    ['an app without a package name by its name', line, [unpackaged], [7]],
-    ['no app with a package name by its name', line, [app], []],
+    ['no app by its name where it has a slug', { ...line, slug: 'other' }, [unpackaged], undefined],
+    [
+      'no app by its name where it has a package name',
+      { ...line, package_name: 'org.example.moon' },
+      [unpackaged],
+      undefined,
+    ],
+    ['an app without a package name by its name', line, [unpackaged], 7],
+    ['no app with a package name by its name', line, [app], undefined],
     [
       'the app of its package name before that of its slug',
       { ...line, slug: 'other', package_name: 'org.example.stars' },
       [app, { ...app, id: 8, slug: 'other', package_name: null, package_key: null }],
-      [7],
+      7,
     ],
-  ])('%s', ([, of, there, ids]) => {
-    expect(match(of, ...there).existing.map(({ id }) => id)).toEqual(ids)
+  ])('%s', ([, of, there, id]) => {
+    expect(match(of, ...there).app?.id).toBe(id)
   })
 })
 
 test('a line knows the app that was given another slug than its own, which a stranger has', () => {
   const there = [strangers, { ...app, id: 8, slug: 'star-map-2' }]
-  const ids = (one: Line) => match(one, ...there).existing.map(({ id }) => id)
-  expect(ids({ ...line, slug: 'star-map' })).toEqual([8])
-  expect(ids({ ...line, slug: 'star-map', developer_name: 'Bob' })).toEqual([])
+  const idOf = (one: Line) => match(one, ...there).app?.id
+  expect(idOf({ ...line, slug: 'star-map' })).toBe(8)
+  expect(idOf({ ...line, slug: 'star-map', developer_name: 'Bob' })).toBeUndefined()
   // By its id and time alone it is not named in full.
   const renamed: Line = { ...line, id: 8, slug: 'star-map', created_at: time(1), package_name: 'org.example.new' }
   expect(conflicts([renamed], ...there)).toMatchObject([[{ field: '/slug' }]])
@@ -222,11 +228,11 @@ describe('a line is refused', () => {
   })
 
   test('in a category that is not there', () => {
-    const message = 'is not there: give slug and name to make it, not tools alone'
+    const message = 'does not exist: give slug and name to add it, not tools alone'
     expect(categoryColumns(line, new Map([['games', 3]]))).toMatchObject([{ field: '/category', message }])
     const changed = { ...line, unreviewed_since: time(5), unreviewed_changes: { category: 'arts' } }
     expect(categoryColumns(changed, new Map([['tools', 2]]))).toMatchObject([
-      { field: '/unreviewed_changes/category', message: 'is not there: arts' },
+      { field: '/unreviewed_changes/category', message: 'does not exist: arts' },
     ])
   })
 })
@@ -270,8 +276,9 @@ describe('a line takes the package name of another app', () => {
   /** The lines that are refused, by their numbers, and the apps that give up their package names. */
   const exchange = (lines: Line[], ...there: ExistingApp[]) => {
     const matches = matchAll(lines, ...there)
-    const givers = findConflicts(matches)
-    return [matches.filter(({ problems }) => problems.length > 0).map(({ source }) => source.number), givers]
+    refuseConflicts(matches)
+    const refused = matches.filter((match) => !isAccepted(match)).map(({ source }) => source.number)
+    return [refused, matches.filter(isAccepted).flatMap(({ holder }) => holder?.id ?? [])]
   }
   const moons: Line = { ...line, id: 8, slug: 'moon', created_at: time(1), package_name: 'org.example.stars' }
   const renamed = { ...moons, package_name: 'org.example.new' }
@@ -316,18 +323,18 @@ function columnsOf(of: Line) {
   if (Array.isArray(made)) throw new Error(JSON.stringify(made))
   return made
 }
-const newRow = (of: Line, slug?: string) =>
-  toNewRow(of, columnsOf(of), { id: undefined, slug, developer_id: 1 }, time(9))
+const given = (of: Line) => ({ developer_id: 1, columns: columnsOf(of), now: time(9) })
+const newRow = (of: Line) => toNewRow(of, given(of))
 function changesOf(said: Partial<Line>, there = app) {
   const of = { ...line, slug: 'star-map', ...said }
-  return lineChanges(of, columnsOf(of), there, 1, time(9))
+  return toColumns(of, there, given(of))
 }
 
 describe('a new row', () => {
   test('has defaults for what the line leaves out', () => {
     expect(newRow(line)).toMatchObject({
       ...{ status: 'pending', version: '1.0.0', total_downloads: 0, package_name: null, short_description: null },
-      ...{ created_at: time(9), updated_at: time(9), approved_at: null, deleted_at: null },
+      ...{ created_at: time(9), updated_at: time(9), approved_at: null },
     })
   })
 
@@ -336,13 +343,12 @@ describe('a new row', () => {
       ...{ status: 'rejected', rejection_reason: 'No.', version: '2.0', total_downloads: 5, package_name: 'a.b.c' },
       ...{ short_description: 'Stars', created_at: time(1), deleted_at: time(8), unreviewed_since: null },
     }
-    expect(newRow({ ...line, ...said, updated_at: time(6) }, 'sky')).toMatchObject({
+    expect(newRow({ ...line, ...said, updated_at: time(6) })).toMatchObject({
       ...said,
-      ...{ updated_at: time(6), slug: 'sky', developer_id: 1, category_id: 2, unreviewed_changes: null },
+      ...{ updated_at: time(6), developer_id: 1, category_id: 2, unreviewed_changes: null },
     })
     const without = newRow({ ...line, short_description: '' })
     expect(without).toMatchObject({ short_description: null, rejection_reason: null })
-    expect(without).not.toHaveProperty('slug')
     expect(without).not.toHaveProperty('unreviewed_since')
     const approved: Line = { ...line, status: 'approved', created_at: time(1), approved_at: time(5) }
     expect(newRow(approved).updated_at).toBe(time(5))

@@ -842,7 +842,7 @@ test('each refused line is told of by its number, with its text and what is wron
   expect(countsOf(summary)).toEqual([1, 0, 1, 4])
   expect(told).toEqual([
     [1, expect.arrayContaining(['/name must be a string']), '{"name": 1}'],
-    [3, ['/category has a slug or name that another has here: sky, Tools'], JSON.stringify(clashing)],
+    [3, ['/category has a slug or name that another category has: sky, Tools'], JSON.stringify(clashing)],
     [5, [' is not UTF-8'], undefined],
     [6, ['/category there is already a category with the name Tools'], JSON.stringify(moon)],
   ])
