@@ -2,7 +2,6 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { Command } from 'commander'
 import { describe, expect, test } from 'vitest'
-import document from '../generated/openapi.json' with { type: 'json' }
 import { readConfig } from '../src/config.ts'
 import { leafCommands } from './support/commands.ts'
 
@@ -66,18 +65,6 @@ test('docs/operating.md has every command, and no other', async () => {
   const told = [...section.matchAll(/^npx apps-service ([a-z]+(?: [a-z]+)?)/gm)].map(([, name = '']) => name)
   const names = commands.flatMap((command) => leafCommands(command, [command.name()])).map(({ name }) => name)
   expect(told.toSorted()).toEqual(names.toSorted())
-})
-
-test('the introduction tells the version, and when it was released, as the changelog does', () => {
-  const { version } = document.info
-  const [, date] = new RegExp(`^## \\[${version}\\] - (.+)$`, 'm').exec(read('CHANGELOG.md')) ?? []
-  const told = date === 'Unreleased' ? `${version}, not released yet` : `${version} of ${date}`
-  expect(read('openapi/introduction.md')).toContain(`**Version.** ${told}: [what has changed](changelog.md).`)
-})
-
-test('the package and its lock file have the version of the document, which --version tells', () => {
-  const versions = ['package.json', 'package-lock.json'].map((file) => JSON.parse(read(file)).version)
-  expect(versions).toEqual([document.info.version, document.info.version])
 })
 
 test('every decision is in the index, under its own title, and no number is left out', () => {

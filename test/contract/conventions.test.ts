@@ -291,37 +291,19 @@ const rows: Row[] = [
     'conventions/parameters',
     'Add the parameter If-Match',
   ],
-  ...[
-    ['curl', 'Shell', 'sh'],
-    ['TypeScript', 'TypeScript', 'ts'],
-    ['Python', 'Python', 'py'],
-  ].map(
-    ([label = '', lang = '', extension = '']): Row => [
+  ...['curl', 'TypeScript', 'Python'].map(
+    (label): Row => [
       `an operation without a sample in ${label}`,
-      replace(
-        'paths/apps.yaml',
-        `    - lang: ${lang}\n      label: ${label}\n      source:\n        $ref: ../samples/listApps.${extension}\n`,
-        '',
-      ),
+      replace('paths/apps.yaml', `label: ${label}\n`, 'label: Basic\n'),
       'conventions/samples',
-      `Add a sample to x-codeSamples: label ${label}, source $ref ../samples/listApps.${extension}`,
+      `Add a sample with the label ${label} to x-codeSamples`,
     ],
   ),
   [
-    'the sample of another operation',
-    replace('paths/apps.yaml', '../samples/listApps.sh', '../samples/getApp.sh'),
+    'a sample with a long line',
+    replace('paths/apps.yaml', 'search=tide table', `search=${'a'.repeat(50)}`),
     'conventions/samples',
-    'Add a sample to x-codeSamples: label curl, source $ref ../samples/listApps.sh',
-  ],
-  [
-    'a sample outside of a file',
-    replace(
-      'paths/apps.yaml',
-      'source:\n        $ref: ../samples/listApps.sh',
-      'source: curl http://localhost:3000/apps',
-    ),
-    'conventions/samples',
-    'Add a sample to x-codeSamples: label curl, source $ref ../samples/listApps.sh',
+    'Break the lines of the curl sample at 56 characters',
   ],
   ...[
     ['apps', 'listApps', 'getApps', 'list'],

@@ -39,7 +39,7 @@ type Schema = Reference & {
 type Response = Reference & { headers?: Record<string, Reference>; content?: Record<string, { schema?: Schema }> }
 
 type Parameter = Reference & { name?: string; schema?: Schema }
-type Sample = { label?: string; source?: string | Reference }
+type Sample = { label?: string; source?: string }
 type Operation = {
   operationId?: string
   parameters?: Parameter[]
@@ -241,20 +241,19 @@ const conditionOf: Partial<Record<Verb, string>> = {
 const isBounded = ({ minimum, maximum, default: usual }: Schema) =>
   [minimum, maximum, usual].every((value) => value !== undefined)
 
-/** By the label of a sample, how its file's name ends. */
-const languages = { curl: 'sh', TypeScript: 'ts', Python: 'py' }
+/** Characters of a line that fit beside the description on /docs. */
+const sampleWidth = 56
 
-/** Every operation has a sample in each language, in a file that is named after it. */
+/** Every operation has a sample in each language. */
 function samples() {
   return {
-    Operation({ operationId, 'x-codeSamples': found = [] }: Operation, { location, report }: Context) {
-      // A bundle has the samples themselves.
-      if (location.source.absoluteRef.endsWith('.json')) return
-      for (const [label, extension] of Object.entries(languages)) {
-        const file = `../samples/${operationId}.${extension}`
-        const sample = found.find((one) => one.label === label)
-        if (typeof sample?.source === 'object' && sample.source.$ref === file) continue
-        report({ message: `Add a sample to x-codeSamples: label ${label}, source $ref ${file}`, location })
+    Operation({ 'x-codeSamples': samples = [] }: Operation, { location, report }: Context) {
+      for (const label of ['curl', 'TypeScript', 'Python']) {
+        const { source } = samples.find((sample) => sample.label === label) ?? {}
+        if (source === undefined) report({ message: `Add a sample with the label ${label} to x-codeSamples`, location })
+        else if (source.split('\n').some((line) => line.length > sampleWidth)) {
+          report({ message: `Break the lines of the ${label} sample at ${sampleWidth} characters`, location })
+        }
       }
     },
   }

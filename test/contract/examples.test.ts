@@ -1,19 +1,21 @@
 import { OpenAPIBackend } from 'openapi-backend'
 import { describe, expect, test } from 'vitest'
+import document from '../../generated/openapi.json' with { type: 'json' }
 import { generateKey } from '../../src/accounts/keys.ts'
 import { accountStore } from '../../src/accounts/store.ts'
 import { categoryStore } from '../../src/catalogue/categories.ts'
-import type { OperationId } from '../../src/contract/contract.ts'
 import { ServiceError } from '../../src/contract/errors.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
 import { readDocument } from '../../src/http/docs.ts'
+import { required } from '../../src/util/required.ts'
 import { importLines } from '../support/catalogue-file.ts'
 import type { CheckedResponse, RequestOptions } from '../support/check.ts'
 import { freezeMonotonicClock } from '../support/clock.ts'
 import { emptyDatabaseUrl } from '../support/database.ts'
 import { checkedResponse } from '../support/raw-http.ts'
 import { type Service, type ServiceOptions, startService } from '../support/service.ts'
-import type { Call } from './valid-requests.ts'
+import { operationsOf } from './operations.ts'
+import { type Call, exampleRequest } from './valid-requests.ts'
 
 /**
  * Every example of the document is what the service answers, at the operation and status that the example is shown with:
@@ -25,7 +27,7 @@ type Example = { value: unknown }
 type Media = { schema: Schema; example?: unknown; examples?: Record<string, Example> }
 type Header = { example?: unknown }
 type Operation = {
-  operationId: OperationId
+  operationId: string
   parameters?: { name: string; in: string; example: unknown }[]
   requestBody?: { content: { 'application/json': Media } }
   responses: Record<string, { headers: Record<string, Header>; content?: { 'application/json': Media } }>
@@ -35,16 +37,22 @@ type Operation = {
 const { router } = await new OpenAPIBackend({ definition: await readDocument(), quick: true, validate: false }).init()
 const operations = router.getOperations() as unknown as Operation[]
 
-const exampleOf = ({ requestBody }: Operation, name: string) =>
-  requestBody?.content['application/json'].examples?.[name]?.value as Record<string, unknown>
-const operation = (id: OperationId) => operations.find(({ operationId }) => operationId === id) as Operation
-const newApp = exampleOf(operation('createApp'), 'full')
-const changes = exampleOf(operation('updateApp'), 'text')
+const requestOf = (id: string, key: string) =>
+  exampleRequest(
+    required(
+      operationsOf(document).find(({ operationId }) => operationId === id),
+      id,
+    ),
+    key,
+  )
+
+/** The app that the examples are about. */
+const newApp = requestOf('createApp', '')[2]?.json as Record<string, unknown>
 
 type Scene = { service: Service; key: string; others: string }
 
 /** What the examples tell of; for a creation without the app that it creates. */
-async function startScene(id: OperationId, options: ServiceOptions = {}): Promise<Scene> {
+async function startScene(id: string, options: ServiceOptions = {}): Promise<Scene> {
   const own = openDatabase(await emptyDatabaseUrl())
   await own.migrate()
   const [key, others] = await own.write(async (connection) => {
@@ -85,22 +93,13 @@ async function startScene(id: OperationId, options: ServiceOptions = {}): Promis
   return { service, key: key ?? '', others: others ?? '' }
 }
 
-/** What each operation's examples of success answer. */
-const requests: Record<OperationId, (scene: Scene) => Call> = {
-  listApps: () => ['GET', '/apps?page=1&limit=20'],
-  getApp: () => ['GET', '/apps/42'],
-  createApp: ({ key }) => ['POST', '/apps', { key, json: newApp }],
-  updateApp: ({ key }) => ['PUT', '/apps/42', { key, json: changes }],
-  deleteApp: ({ key }) => ['DELETE', '/apps/42', { key }],
-}
-
 const withHeader = (name: string, value: string) => (options: RequestOptions) => ({
   ...options,
   headers: { ...options.headers, [name]: value },
 })
 const withBody = (json: object) => (options: RequestOptions) => ({ ...options, json: { ...newApp, ...json } })
 
-type Ask = (scene: Scene, call: Call, id: OperationId) => Promise<CheckedResponse>
+type Ask = (scene: Scene, call: Call) => Promise<CheckedResponse>
 
 /** The request, changed. */
 const changed =
@@ -115,14 +114,13 @@ const asks: Record<string, Ask> = {
   '200 rejected': ({ service, key }) => service.get('/apps/57', { key }),
   '201': changed((options) => options),
   '304': changed(withHeader('If-None-Match', '*')),
-  '400': ({ service }, [method, path, options]) =>
-    service.request(method, `${path.split('?', 1)}?colour=red&shape=round`, options),
+  '400': ({ service }, [method, path, options]) => service.request(method, `${path}?colour=red&shape=round`, options),
   '400 invalid': changed(withBody({ name: '', colour: 'red' })),
   '400 malformed': changed(({ key = '' }) => ({ key, headers: { 'Content-Type': 'application/json' }, body: '{' })),
   '401': changed((options) => ({ ...options, key: generateKey().key })),
   '403': changed((options, { others }) => ({ ...options, key: others })),
   '404': ({ service }, [method, , options]) => service.request(method, '/apps/43', options),
-  '405': ({ service }, [, path, options]) => service.request('PATCH', path.split('?', 1).join(), options),
+  '405': ({ service }, [, path, options]) => service.request('PATCH', path, options),
   '406': changed(withHeader('Accept', 'text/html')),
   '408': ({ service }, [method, path]) =>
     checkedResponse(service, method, path, `${method} ${path} HTTP/1.1\r\nHost: x\r\n`),
@@ -208,7 +206,7 @@ describe('the service answers what the document shows', () => {
     wait = status === '429' ? freezeMonotonicClock() : () => {}
     const scene = await startScene(operationId, optionsFor[status]?.())
     if (!ask) throw new Error('say in this file what the status is answered to')
-    const answer = await ask(scene, requests[operationId](scene), operationId)
+    const answer = await ask(scene, requestOf(operationId, scene.key))
     expect([String(answer.status), masked(answer.body ?? null)]).toEqual([status, masked(value ?? null)])
     if (!isFirst) return
     for (const [name, { example }] of Object.entries(headers)) {
@@ -253,7 +251,7 @@ describe('the service takes what the document shows of requests', () => {
   )
   test.for(bodies)('$operationId $name', async ({ operationId, value }) => {
     const scene = await startScene(operationId)
-    const [method, path, options] = requests[operationId](scene)
+    const [method, path, options] = requestOf(operationId, scene.key)
     const { status } = await scene.service.request(method, path, { ...options, json: value })
     expect(status).toBe(method === 'POST' ? 201 : 200)
   })
@@ -263,10 +261,10 @@ describe('the service takes what the document shows of requests', () => {
   )
   test.for(parameters)('$operationId $name', async ({ operationId, name, in: place, example }) => {
     const scene = await startScene(operationId)
-    const [method, path, options] = requests[operationId](scene)
+    const [method, path, options] = requestOf(operationId, scene.key)
     const to = {
       path: path.replace('42', String(example)),
-      query: `/apps?${new URLSearchParams({ [name]: String(example) })}`,
+      query: `${path}?${new URLSearchParams({ [name]: String(example) })}`,
       header: path,
     }[place]
     const headers = { ...options?.headers, ...(place === 'header' && { [name]: String(example) }) }

@@ -18,7 +18,13 @@ export type Schema = {
   default?: unknown
   example?: unknown
 }
-export type Parameter = { name: string; in: 'path' | 'query' | 'header'; schema: Schema; required?: boolean }
+export type Parameter = {
+  name: string
+  in: 'path' | 'query' | 'header'
+  schema: Schema
+  required?: boolean
+  example?: unknown
+}
 export type Operation = {
   operationId: string
   method: string
@@ -26,6 +32,8 @@ export type Operation = {
   path: string
   parameters: Parameter[]
   body?: Schema | undefined
+  /** Example bodies of a request. */
+  examples: unknown[]
   needsKey: boolean
   /** Of its path. */
   methods: string[]
@@ -45,7 +53,7 @@ type PathItem = { parameters?: Parameter[] } & Record<string, RawOperation>
 type RawOperation = {
   operationId: string
   parameters?: Parameter[]
-  requestBody?: { content: { 'application/json': { schema: Schema } } }
+  requestBody?: { content: { 'application/json': { schema: Schema; examples?: Record<string, { value: unknown }> } } }
   security?: object[]
 }
 
@@ -57,12 +65,23 @@ export function operationsOf(document: { paths: object; security?: object[] }): 
       const operation = item[method]
       if (!operation) return []
       const { operationId, parameters = [], requestBody, security = document.security ?? [] } = operation
-      const body = requestBody?.content['application/json'].schema
+      const { schema: body, examples = {} } = requestBody?.content['application/json'] ?? {}
       const all = [...(item.parameters ?? []), ...parameters]
       for (const { schema } of all) assertKnownKeywords(schema)
       if (body) assertKnownKeywords(body)
       const needsKey = security.length > 0 && security.every((requirement) => Object.keys(requirement).length > 0)
-      return [{ operationId, method: method.toUpperCase(), path, parameters: all, body, needsKey, methods }]
+      return [
+        {
+          operationId,
+          method: method.toUpperCase(),
+          path,
+          parameters: all,
+          body,
+          examples: Object.values(examples).map(({ value }) => value),
+          needsKey,
+          methods,
+        },
+      ]
     })
   })
 }

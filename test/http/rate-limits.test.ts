@@ -1,6 +1,5 @@
 import { describe, expect, inject, test } from 'vitest'
 import { generateKey } from '../../src/accounts/keys.ts'
-import type { OperationId } from '../../src/contract/contract.ts'
 import type { Database } from '../../src/db/database.ts'
 import { createRateLimits, type RateLimitsConfig } from '../../src/http/rate-limits.ts'
 import { type Call, newApp, validRequests } from '../contract/valid-requests.ts'
@@ -28,14 +27,10 @@ const from = (address: string, [method, path, options = {}]: Call): Call => [
 ]
 
 describe('each operation answers 429', () => {
-  const writes: OperationId[] = ['createApp', 'updateApp', 'deleteApp']
-  const limitOf = (operation: OperationId): Partial<RateLimitsConfig> =>
-    writes.includes(operation) ? { writeLimit: 1 } : { readLimit: 1 }
-
-  test.for(Object.entries(validRequests(inject('world'))) as [OperationId, Call][])('%s', async ([operation, call]) => {
+  test.for(Object.entries(validRequests(inject('world'))))('%s', async ([, call]) => {
     freezeMonotonicClock()
-    const service = await startService({ limits: limitOf(operation) })
-    const name = writes.includes(operation) ? 'writes' : 'reads'
+    const name = call[0] === 'GET' ? 'reads' : 'writes'
+    const service = await startService({ limits: name === 'reads' ? { readLimit: 1 } : { writeLimit: 1 } })
     expect(await statuses(service, call)).not.toEqual([429])
     const reply = await service.request(...call)
     expect(rateLimitOf(reply)).toEqual([429, `"${name}";q=1;w=60`, `"${name}";r=0;t=60`])

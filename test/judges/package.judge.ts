@@ -5,7 +5,6 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest'
-import document from '../../generated/openapi.json' with { type: 'json' }
 import { copyWorld, temporaryFolder } from '../support/database.ts'
 import { commandLine, serve } from '../support/process.ts'
 
@@ -59,10 +58,6 @@ async function start() {
   const { port } = await serve(databaseFile)
   return { baseUrl: `http://127.0.0.1:${port}`, databaseFile, ...inject('world') }
 }
-
-test('has the version of the document', () => {
-  expect(manifest.version).toBe(document.info.version)
-})
 
 test('makes the first app in the lines of its README', async () => {
   const { baseUrl, keys } = await start()

@@ -1,2 +1,0 @@
-curl -X DELETE "http://localhost:3000/apps/42" \
-  -H "Authorization: Bearer apps_YOUR_KEY"
