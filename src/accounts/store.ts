@@ -98,7 +98,7 @@ export const accountStore = (connection: Connection) => {
       const name = parseDeveloperName(text)
       const { id } = await requireDeveloper(from)
       // An update locks an app before its developer. Locking in the same order avoids deadlocks.
-      await connection.lock('apps', 'developer_id', [id])
+      await sql('apps').where({ developer_id: id }).orderBy('id').forUpdate().select('id')
       const before = await sql('developers').where({ id }).forUpdate().first('name')
       if (before?.name !== from.trim()) throw developerNotFound(from)
       if (name === before.name) throw operatorError(`the developer is named ${JSON.stringify(name)} already`)

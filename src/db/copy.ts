@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import { OperatorError } from '../contract/errors.ts'
 import { toSearchDocument } from '../search/document.ts'
 import { required } from '../util/required.ts'
-import { assertCanOpen, assertSchemaCurrent, openEngine, openMigrated } from './database.ts'
+import { assertHealthy, assertSchemaCurrent, openEngine, openMigrated } from './database.ts'
 import type { Connection, NewRow } from './dialect.ts'
 import { readSchemaAge } from './migrations.ts'
 import { type AppRow, isListed } from './tables.ts'
@@ -46,12 +46,12 @@ export async function copyDatabase(
   if (source.name === name) throw new OperatorError(`${name} is the database itself; --to has to name another`)
   const target = await openMigrated(other)
   try {
-    await assertCanOpen(source)
+    await assertHealthy(source)
     const counts = await source.withExclusiveLock(async (sql) => {
       assertSchemaCurrent(source, await readSchemaAge(sql))
       return target.write((connection) => copyRows(source.connectionOf(sql), connection, onProgress))
     })
-    await target.optimize()
+    await target.optimize({ isLast: true })
     return { name, counts }
   } finally {
     await Promise.all([source.close(), target.close()])
@@ -72,7 +72,6 @@ async function copyRows(source: Connection, target: Connection, onProgress: (don
       done += rows.length
       onProgress(done, total)
     }
-    if (tablesWithIds.includes(table)) await target.advanceIdsTo(table, await source.lastId(table))
   }
   const copied = await countRows(target.sql)
   const incomplete = tableNames.filter((table) => copied[table] !== counts[table])

@@ -30,10 +30,10 @@ export async function newestMigration(): Promise<string> {
 
 /** Brings the schema up to date; returns the names of the migrations it ran. */
 export const migrate = (engine: Engine): Promise<string[]> =>
-  engine.migrate(async (sql) => {
+  engine.migrate(async (sql, schema) => {
     if ((await readSchemaAge(sql)) === 'newer') throw new OperatorError(schemaErrors.newer)
     await releaseMigrationsLock(sql)
-    const [, names] = await sql.migrate.latest({ migrationSource: migrationSource(engine.schema) })
+    const [, names] = await sql.migrate.latest({ migrationSource: migrationSource(schema) })
     return names
   })
 

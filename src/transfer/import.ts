@@ -59,14 +59,14 @@ export async function importCatalogue(
     onProgress(summary)
     // Between two batches the lock is free too briefly for writers that wait for it.
     if (performance.now() - busySince < maxTransactionTime) continue
-    await Promise.all([delay(pauseBetweenTransactions), database.checkpoint()])
+    await Promise.all([delay(pauseBetweenTransactions), database.optimize({ isLast: false })])
     busySince = performance.now()
   }
   for await (const batch of batches(retries, maxRetries, Number.POSITIVE_INFINITY)) {
     await write(batch)
     for (const line of batch) await count(line)
   }
-  await database.optimize()
+  await database.optimize({ isLast: true })
   return summary
 
   async function* read(): AsyncGenerator<ImportLine> {
