@@ -7,7 +7,6 @@ import {
   type AppStatus,
   appDefaults,
   auditedColumns,
-  isListed,
   listed,
   type ReviewRow,
   searchedColumns,
@@ -15,6 +14,7 @@ import {
 import { type SearchDocument, toSearchDocument } from '../search/document.ts'
 import { chunk } from '../util/chunk.ts'
 import { required } from '../util/required.ts'
+import { isListed } from './policy.ts'
 import { addRatings, ratingColumns, ratingsOf } from './ratings.ts'
 import { uniqueSlugs } from './unique-slugs.ts'
 

@@ -5,7 +5,7 @@ import { required } from '../util/required.ts'
 import { assertHealthy, assertSchemaCurrent, openEngine, openMigrated } from './database.ts'
 import type { Connection, NewRow } from './dialect.ts'
 import { readSchemaAge } from './migrations.ts'
-import { type AppRow, isListed } from './tables.ts'
+import { listed, searchedColumns } from './tables.ts'
 
 /** The primary key of each table. A table follows those that it refers to. */
 const keyColumns = {
@@ -68,7 +68,7 @@ async function copyRows(source: Connection, target: Connection, onProgress: (don
   for (const table of tableNames) {
     for await (const rows of readBatches(source.sql, table)) {
       await insertAll(target, table, rows)
-      if (table === 'apps') await indexApps(target, rows as AppRow[])
+      if (table === 'apps') await indexApps(target, rows)
       done += rows.length
       onProgress(done, total)
     }
@@ -104,8 +104,14 @@ async function insertAll({ sql, insertRows }: Connection, table: Table, rows: Ro
   else for (const row of rows) await sql<Row>(table).insert(row)
 }
 
-async function indexApps({ sql, search }: Connection, apps: AppRow[]) {
-  const listedApps = apps.filter(isListed)
+async function indexApps({ sql, search }: Connection, copied: Row[]) {
+  const listedApps = await sql('apps')
+    .whereIn(
+      'id',
+      copied.map(({ id }) => Number(id)),
+    )
+    .whereRaw(listed)
+    .select('id', ...searchedColumns)
   const developers = await sql('developers')
     .whereIn('id', [...new Set(listedApps.map(({ developer_id }) => developer_id))])
     .select('id', 'name')

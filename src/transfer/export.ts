@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import type { Writable } from 'node:stream'
+import { parseUnreviewed } from '../catalogue/policy.ts'
 import { type AppReview, type NamedAppRow, reviewColumns } from '../catalogue/store.ts'
-import { parseUnreviewed } from '../catalogue/unreviewed-changes.ts'
 import type { Database } from '../db/database.ts'
 import type { Connection } from '../db/dialect.ts'
 import { chunk } from '../util/chunk.ts'
