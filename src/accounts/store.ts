@@ -3,7 +3,7 @@ import { appStore, noApps, type StateCounts } from '../catalogue/store.ts'
 import { OperatorError } from '../contract/errors.ts'
 import { parseDeveloperName, parseKeyName } from '../contract/field-rules.ts'
 import type { Connection } from '../db/dialect.ts'
-import { required } from '../util/required.ts'
+import { required } from '../util/helpers.ts'
 import { generateKey, type KeyState, keyPrefix, keyState } from './keys.ts'
 
 export type Developer = { id: number; name: string; isNew: boolean }

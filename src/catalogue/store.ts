@@ -12,8 +12,7 @@ import {
   searchedColumns,
 } from '../db/tables.ts'
 import { type SearchDocument, toSearchDocument } from '../search/document.ts'
-import { chunk } from '../util/chunk.ts'
-import { required } from '../util/required.ts'
+import { chunk, required } from '../util/helpers.ts'
 import { isListed } from './policy.ts'
 import { addRatings, ratingColumns, ratingsOf } from './ratings.ts'
 import { uniqueSlugs } from './unique-slugs.ts'

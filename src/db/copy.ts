@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { OperatorError } from '../contract/errors.ts'
 import { toSearchDocument } from '../search/document.ts'
-import { required } from '../util/required.ts'
+import { required } from '../util/helpers.ts'
 import { assertHealthy, assertSchemaCurrent, openEngine, openMigrated } from './database.ts'
 import type { Connection, NewRow } from './dialect.ts'
 import { readSchemaAge } from './migrations.ts'

@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Knex } from 'knex'
 import { OperatorError } from '../contract/errors.ts'
-import { required } from '../util/required.ts'
+import { required } from '../util/helpers.ts'
 import { type Connection, type Engine, notMigrated, type SchemaHelpers } from './dialect.ts'
 
 export type SchemaAge = 'older' | 'current' | 'newer'

@@ -4,7 +4,7 @@ import { type Context, type Document, OpenAPIBackend, type Operation } from 'ope
 import type { Caller } from '../contract/contract.ts'
 import { notFound, ServiceError } from '../contract/errors.ts'
 import type { ResponseBody } from '../contract/response.ts'
-import { required } from '../util/required.ts'
+import { required } from '../util/helpers.ts'
 import { readBody } from './body.ts'
 import { methodNotAllowed, sendOptions } from './error-response.ts'
 import type { RateLimits } from './rate-limits.ts'

@@ -6,7 +6,7 @@ import helmet from 'helmet'
 import type { Document } from 'openapi-backend'
 import type { Config } from '../config.ts'
 import { etagOf } from '../contract/response.ts'
-import { required } from '../util/required.ts'
+import { required } from '../util/helpers.ts'
 import { readOnlyRoute } from './error-response.ts'
 import { Representation, sendRepresentation } from './response.ts'
 

@@ -1,7 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { LRUCache } from 'lru-cache'
 import type { OpenAPIBackend } from 'openapi-backend'
-import { measure, withTiming } from '../util/timing.ts'
+import { measure, withTiming } from '../util/helpers.ts'
 import type { RequestContext } from './log.ts'
 import { type RateLimits, rateLimitHeaders } from './rate-limits.ts'
 import { acceptsJson, findRepeatedHeaders, isPublic, parametersOf, parseHead, validateRequest } from './request.ts'

@@ -7,7 +7,7 @@ import { OperatorError } from '../contract/errors.ts'
 import { parseReason } from '../contract/field-rules.ts'
 import type { Connection } from '../db/dialect.ts'
 import { type AppRow, type AppStatus, type OwnerColumn, ownerColumns } from '../db/tables.ts'
-import { required } from '../util/required.ts'
+import { required } from '../util/helpers.ts'
 import { type AppFilter, type AppState, findPage, findPageInState, queues } from './app-filter.ts'
 
 /** A field that the owner has changed since the last decision. The value of `category` is its slug. */

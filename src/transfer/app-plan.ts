@@ -4,7 +4,7 @@ import { isNumberedSlug, toSlug } from '../catalogue/slug.ts'
 import type { AppRowChanges, NewAppRow } from '../catalogue/store.ts'
 import type { Problem } from '../contract/contract.ts'
 import type { AppRow, OwnerColumn, ReviewRow } from '../db/tables.ts'
-import { required } from '../util/required.ts'
+import { required } from '../util/helpers.ts'
 import { defaultVersion, type ImportLine, isSet, type Line, type LineReview, problem } from './line.ts'
 
 export type ExistingApp = AppRow & { developer_name: string }

@@ -6,7 +6,7 @@ import type { Problem } from '../contract/contract.ts'
 import { OperatorError } from '../contract/errors.ts'
 import type { Connection } from '../db/dialect.ts'
 import type { ReviewRow } from '../db/tables.ts'
-import { required } from '../util/required.ts'
+import { required } from '../util/helpers.ts'
 import {
   categoryColumns,
   type ExistingApp,

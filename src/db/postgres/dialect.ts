@@ -1,5 +1,5 @@
 import { OperatorError } from '../../contract/errors.ts'
-import { required } from '../../util/required.ts'
+import { required } from '../../util/helpers.ts'
 import { type Dialect, defaultPoolSize, type Engine, notMigrated, type ServerOptions } from '../dialect.ts'
 import { applicationName, openReader, openWriter } from './client.ts'
 import { committedBefore } from './committed-before.ts'

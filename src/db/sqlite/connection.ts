@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { required } from '../../util/required.ts'
+import { required } from '../../util/helpers.ts'
 import type { Connection, NewRow } from '../dialect.ts'
 import { jsonArrayBytes, jsonRows, select } from './client.ts'
 import { findViolatedColumn } from './errors.ts'
