@@ -12,7 +12,7 @@ import { createListener } from '../src/http/app.ts'
 import { readDocument } from '../src/http/docs.ts'
 import { createLogger } from '../src/http/log.ts'
 import { listen } from '../src/http/server.ts'
-import { required } from '../src/util/required.ts'
+import { required } from '../src/util/helpers.ts'
 
 /**
  * Prints the files and functions of src/ that one request enters, by V8's precise coverage around it: how much a reader has to

@@ -1,7 +1,7 @@
 import proxyaddr from 'proxy-addr'
 import { directUrlFormats, isDatabaseUrl, isDirectUrl, urlFormats } from './db/database.ts'
 import { defaultPoolSize, type ServerOptions } from './db/dialect.ts'
-import { required } from './util/required.ts'
+import { required } from './util/helpers.ts'
 
 export type Config = Readonly<{
   host: string

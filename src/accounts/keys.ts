@@ -4,7 +4,7 @@ import base from 'base-x'
 import type { Caller } from '../contract/contract.ts'
 import { ServiceError } from '../contract/errors.ts'
 import type { Database } from '../db/database.ts'
-import { withTiming } from '../util/timing.ts'
+import { withTiming } from '../util/helpers.ts'
 
 const hour = 60 * 60 * 1000
 

@@ -3,7 +3,7 @@ import { appStore, noApps, type StateCounts } from '../catalogue/store.ts'
 import { OperatorError } from '../contract/errors.ts'
 import { parseDeveloperName, parseKeyName } from '../contract/field-rules.ts'
 import type { Connection } from '../db/dialect.ts'
-import { required } from '../util/required.ts'
+import { required } from '../util/helpers.ts'
 import { generateKey, type KeyState, keyPrefix, keyState } from './keys.ts'
 
 export type Developer = { id: number; name: string; isNew: boolean }
@@ -98,7 +98,7 @@ export const accountStore = (connection: Connection) => {
       const name = parseDeveloperName(text)
       const { id } = await requireDeveloper(from)
       // An update locks an app before its developer. Locking in the same order avoids deadlocks.
-      await connection.lock('apps', 'developer_id', [id])
+      await sql('apps').where({ developer_id: id }).orderBy('id').forUpdate().select('id')
       const before = await sql('developers').where({ id }).forUpdate().first('name')
       if (before?.name !== from.trim()) throw developerNotFound(from)
       if (name === before.name) throw operatorError(`the developer is named ${JSON.stringify(name)} already`)

@@ -4,7 +4,7 @@ import { OperatorError } from '../contract/errors.ts'
 import { assertSlug, maxCategories, parseCategoryName } from '../contract/field-rules.ts'
 import type { Connection } from '../db/dialect.ts'
 import type { CategoryRow } from '../db/tables.ts'
-import { required } from '../util/required.ts'
+import { required } from '../util/helpers.ts'
 
 export const categoryStore = (connection: Connection) => ({
   /** By name. */

@@ -5,9 +5,8 @@ import type { Database } from '../db/database.ts'
 import type { Connection } from '../db/dialect.ts'
 import { type Correction, findApps } from './app-list.ts'
 import { categoryStore } from './categories.ts'
-import { assertOwner, statusAfterUpdate } from './policy.ts'
+import { assertOwner, mergeUnreviewed, statusAfterUpdate } from './policy.ts'
 import { type AppRowChanges, type AppStore, type AppWithReviews, appStore, hasChanges } from './store.ts'
-import { mergeUnreviewed } from './unreviewed-changes.ts'
 
 /** The five operations. `baseUrl` is the public address that `Location` and `Link` begin with. */
 export const appHandlers = (database: Database, baseUrl: string): Handlers => ({

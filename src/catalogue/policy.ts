@@ -1,8 +1,12 @@
 import type { Caller } from '../contract/contract.ts'
 import { notFound, ServiceError } from '../contract/errors.ts'
-import type { AppStatus } from '../db/tables.ts'
+import { type AppRow, type AppStatus, type OwnerColumn, ownerColumns } from '../db/tables.ts'
 
-/** Who sees an app, who may change it, and what becomes of its status. Pure: the facts come in, the decision goes out. */
+/** Who may see and change an app, and what a change means for its status and its review. Pure functions. */
+
+/** Whether an app is in the public list. The same in SQL is `listed` in db/tables.ts. */
+export const isListed = ({ status, deleted_at }: Pick<AppRow, 'status' | 'deleted_at'>) =>
+  status === 'approved' && deleted_at === null
 
 type Facts = { developer_id: number; status: AppStatus }
 
@@ -10,21 +14,44 @@ const isOwner = (caller: Caller | undefined, app: Facts) => caller?.developerId 
 
 export const canSee = (caller: Caller | undefined, app: Facts) => app.status === 'approved' || isOwner(caller, app)
 
-/** Throws `not_found` where the caller may not even know of the app, `forbidden` where it is somebody else's. */
+/** Throws `not_found` if the caller may not see the app, and `forbidden` if it belongs to another developer. */
 export function assertOwner(caller: Caller, app: Facts) {
   if (isOwner(caller, app)) return
   if (!canSee(caller, app)) throw notFound()
   throw new ServiceError('forbidden', 'This app belongs to another developer; only its owner may change or delete it.')
 }
 
-/** An owner's update answers a rejection and asks for another look; else the status stays. */
+/** An owner's update of a rejected app requests another review. */
 export const statusAfterUpdate = (status: AppStatus): AppStatus => (status === 'rejected' ? 'pending' : status)
 
-/** What an app becomes by an operator's decision. */
+/** The status of an app after an operator's decision. */
 export const decisions = { approve: 'approved', reject: 'rejected' } as const satisfies Record<string, AppStatus>
 
 export type Decision = keyof typeof decisions
 
-/** A decision changes the status, or accepts what its owner has changed of an approved app since the last one. */
+/** A decision changes the status, or approves the unreviewed changes of an approved app. */
 export const canDecide = (decision: Decision, app: { status: AppStatus; unreviewed_since: string | null }) =>
   app.status !== decisions[decision] || (decision === 'approve' && app.unreviewed_since !== null)
+
+/** What the fields were at the last decision that the owner has changed since. */
+export type UnreviewedChanges = Partial<Pick<AppRow, OwnerColumn>>
+
+export const parseUnreviewed = ({ unreviewed_changes }: Pick<AppRow, 'unreviewed_changes'>): UnreviewedChanges =>
+  unreviewed_changes === null ? {} : JSON.parse(unreviewed_changes)
+
+/** The columns of an app without unreviewed changes. */
+export const reviewedColumns = { unreviewed_since: null, unreviewed_changes: null }
+
+/** The value of the column `unreviewed_changes` after an owner's change. */
+export function mergeUnreviewed(app: AppRow, changes: Partial<AppRow>): string {
+  const changed = ownerColumns.filter((column) => changes[column] !== undefined && changes[column] !== app[column])
+  const before = Object.fromEntries(changed.map((column) => [column, app[column]]))
+  // Earlier values win: they are those of the last decision.
+  return serializeUnreviewed({ ...before, ...parseUnreviewed(app) })
+}
+
+/** The value of the column `unreviewed_changes`: equal changes give equal texts. */
+export const serializeUnreviewed = (before: UnreviewedChanges): string =>
+  JSON.stringify(
+    Object.fromEntries(ownerColumns.filter((column) => column in before).map((column) => [column, before[column]])),
+  )

@@ -7,14 +7,13 @@ import {
   type AppStatus,
   appDefaults,
   auditedColumns,
-  isListed,
   listed,
   type ReviewRow,
   searchedColumns,
 } from '../db/tables.ts'
 import { type SearchDocument, toSearchDocument } from '../search/document.ts'
-import { chunk } from '../util/chunk.ts'
-import { required } from '../util/required.ts'
+import { chunk, required } from '../util/helpers.ts'
+import { isListed } from './policy.ts'
 import { addRatings, ratingColumns, ratingsOf } from './ratings.ts'
 import { uniqueSlugs } from './unique-slugs.ts'
 
@@ -165,7 +164,8 @@ export const appStore = (connection: Connection) => {
       id: number,
       { includeDeleted = false, forUpdate = false, visibleTo }: FindOptions = {},
     ): Promise<AppWithReviews | undefined> {
-      if (forUpdate) await connection.lock('apps', 'id', [id])
+      // Before the joined rows are read: one statement that joins and locks may see the two at different moments.
+      if (forUpdate) await sql('apps').where({ id }).forUpdate().select('id')
       const owner = visibleTo === undefined || visibleTo === 'anyone' ? [] : [visibleTo.developerId]
       const [row] = await connection.select<NamedAppRow & { reviews: string }>(
         `select apps.*, developers.name as developer_name, categories.name as category_name,

@@ -1,5 +1,5 @@
 import type { Connection } from '../db/dialect.ts'
-import { required } from '../util/required.ts'
+import { required } from '../util/helpers.ts'
 import { numberedSlug, toSlug } from './slug.ts'
 
 /** A slug for each name that no app has, not even a deleted one, and that is not among `reserved`. No two are equal. */

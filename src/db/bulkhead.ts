@@ -1,5 +1,5 @@
 import { ServiceError } from '../contract/errors.ts'
-import { measure } from '../util/timing.ts'
+import { measure } from '../util/helpers.ts'
 
 export type BulkheadLimits = Readonly<{
   /** Tasks that run at once. */

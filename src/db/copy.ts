@@ -1,11 +1,11 @@
 import type { Knex } from 'knex'
 import { OperatorError } from '../contract/errors.ts'
 import { toSearchDocument } from '../search/document.ts'
-import { required } from '../util/required.ts'
-import { assertCanOpen, assertSchemaCurrent, openEngine, openMigrated } from './database.ts'
+import { required } from '../util/helpers.ts'
+import { assertHealthy, assertSchemaCurrent, openEngine, openMigrated } from './database.ts'
 import type { Connection, NewRow } from './dialect.ts'
 import { readSchemaAge } from './migrations.ts'
-import { type AppRow, isListed } from './tables.ts'
+import { listed, searchedColumns } from './tables.ts'
 
 /** The primary key of each table. A table follows those that it refers to. */
 const keyColumns = {
@@ -46,12 +46,12 @@ export async function copyDatabase(
   if (source.name === name) throw new OperatorError(`${name} is the database itself; --to has to name another`)
   const target = await openMigrated(other)
   try {
-    await assertCanOpen(source)
+    await assertHealthy(source)
     const counts = await source.withExclusiveLock(async (sql) => {
       assertSchemaCurrent(source, await readSchemaAge(sql))
       return target.write((connection) => copyRows(source.connectionOf(sql), connection, onProgress))
     })
-    await target.optimize()
+    await target.optimize({ isLast: true })
     return { name, counts }
   } finally {
     await Promise.all([source.close(), target.close()])
@@ -68,11 +68,10 @@ async function copyRows(source: Connection, target: Connection, onProgress: (don
   for (const table of tableNames) {
     for await (const rows of readBatches(source.sql, table)) {
       await insertAll(target, table, rows)
-      if (table === 'apps') await indexApps(target, rows as AppRow[])
+      if (table === 'apps') await indexApps(target, rows)
       done += rows.length
       onProgress(done, total)
     }
-    if (tablesWithIds.includes(table)) await target.advanceIdsTo(table, await source.lastId(table))
   }
   const copied = await countRows(target.sql)
   const incomplete = tableNames.filter((table) => copied[table] !== counts[table])
@@ -105,8 +104,14 @@ async function insertAll({ sql, insertRows }: Connection, table: Table, rows: Ro
   else for (const row of rows) await sql<Row>(table).insert(row)
 }
 
-async function indexApps({ sql, search }: Connection, apps: AppRow[]) {
-  const listedApps = apps.filter(isListed)
+async function indexApps({ sql, search }: Connection, copied: Row[]) {
+  const listedApps = await sql('apps')
+    .whereIn(
+      'id',
+      copied.map(({ id }) => Number(id)),
+    )
+    .whereRaw(listed)
+    .select('id', ...searchedColumns)
   const developers = await sql('developers')
     .whereIn('id', [...new Set(listedApps.map(({ developer_id }) => developer_id))])
     .select('id', 'name')

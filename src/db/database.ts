@@ -6,26 +6,21 @@ import { migrate, readSchemaAge, runSeeds, type SchemaAge, schemaErrors } from '
 import { postgres } from './postgres/dialect.ts'
 import { sqlite } from './sqlite/dialect.ts'
 
-const dialects: readonly Dialect[] = [sqlite, postgres]
+/** Engines whose databases are on a server, which a pooler may stand before. */
+const serverDialects: readonly Dialect[] = [postgres]
+const dialects: readonly Dialect[] = [sqlite, ...serverDialects]
 
-/** How DATABASE_URL can name a database, in words. */
-export const urlFormats = dialects.map(({ urlFormat }) => urlFormat).join(', or ')
+const formatsOf = (some: readonly Dialect[]) => some.map(({ urlFormat }) => urlFormat).join(', or ')
 
-const dialectOf = (url: string) => dialects.find(({ acceptsUrl }) => acceptsUrl(url))
+/** How DATABASE_URL and DATABASE_DIRECT_URL can name a database, in words. */
+export const urlFormats = formatsOf(dialects)
+export const directUrlFormats = formatsOf(serverDialects)
 
-export const isDatabaseUrl = (text: string) => dialectOf(text) !== undefined
+export const isDatabaseUrl = (text: string) => dialects.some(({ openerOf }) => openerOf(text))
 
 /** Whether one URL may lead past a pooler to the database that the other names. */
-export function isDirectUrl(text: string, of: string): boolean {
-  const dialect = dialectOf(text)
-  return dialect?.supportsPooler === true && dialect === dialectOf(of)
-}
-
-/** How DATABASE_DIRECT_URL can name a database, in words. */
-export const directUrlFormats = dialects
-  .filter(({ supportsPooler }) => supportsPooler)
-  .map(({ urlFormat }) => urlFormat)
-  .join(', or ')
+export const isDirectUrl = (text: string, of: string) =>
+  serverDialects.some(({ openerOf }) => openerOf(text) && openerOf(of))
 
 export type WorkOptions = Readonly<{
   /** May take long: searches, and pages far behind the first. Fewer of these run at once. */
@@ -62,10 +57,8 @@ export type Database = Readonly<{
   /** Runs work on a copy of the database that nobody else sees and that is discarded. */
   dryRun: <T>(work: (database: Database) => Promise<T>) => Promise<T>
   usage: () => Usage
-  /** To be called between large transactions: moves the write-ahead log into the database, so that no commit has to. */
-  checkpoint: () => Promise<void>
-  /** To be called after many writes. */
-  optimize: () => Promise<void>
+  /** To be called after each large transaction, so that later commits and queries do not pay for it. `isLast` after the last. */
+  optimize: (options: { isLast: boolean }) => Promise<void>
   /** Keeps reads fast; to be called regularly. Uses a process of its own for long work. */
   maintain: (signal?: AbortSignal) => Promise<void>
   close: () => Promise<void>
@@ -84,9 +77,11 @@ export const openDatabase = (url: string, options?: ServerOptions): Database => 
 
 /** The same for code that works below `Database`. */
 export function openEngine(url: string, options?: ServerOptions): Engine {
-  const dialect = dialectOf(url)
-  if (!dialect) throw new Error('no engine has such an address')
-  return dialect.open(url, options)
+  for (const { openerOf } of dialects) {
+    const open = openerOf(url)
+    if (open) return open(options)
+  }
+  throw new Error('no engine has a URL of this format')
 }
 
 /**
@@ -117,18 +112,18 @@ export function databaseFor(engine: Engine): Database {
     (isExpensive ? expensive : cheap).run(work, signal).catch(rethrowUnavailable)
 
   function rethrowUnavailable(error: unknown): never {
-    if (!engine.isUnavailable(error)) throw error
+    if (!engine.classifyError(error).isUnavailable) throw error
     const message = 'The service is temporarily unavailable; try again shortly.'
     throw new ServiceError('unavailable', message, {}, { cause: error })
   }
 
   function rethrowCopyError(error: unknown): never {
-    const reason = engine.describeError(error)
+    const { reason } = engine.classifyError(error)
     throw reason ? new ServiceError('unavailable', `the database cannot be copied: ${reason}`) : error
   }
 
   function rethrowMigrationError(error: unknown): never {
-    const reason = error instanceof OperatorError ? error.message : engine.describeError(error)
+    const reason = error instanceof OperatorError ? error.message : engine.classifyError(error).reason
     throw reason ? new OperatorError(`the database ${name} cannot be migrated: ${reason}`) : error
   }
 
@@ -139,7 +134,7 @@ export function databaseFor(engine: Engine): Database {
         writes++
         return result
       } catch (error) {
-        if (attempts === maxAttempts || !engine.isConflict?.(error)) throw error
+        if (attempts === maxAttempts || !engine.classifyError(error).isConflict) throw error
       }
     }
   }
@@ -162,8 +157,7 @@ export function databaseFor(engine: Engine): Database {
       writes,
       shed: { cheap: cheap.rejected, dear: expensive.rejected, write: writing.rejected },
     }),
-    checkpoint: () => engine.checkpoint().catch(rethrowUnavailable),
-    optimize: () => engine.optimize().catch(rethrowUnavailable),
+    optimize: (options) => engine.optimize(options).catch(rethrowUnavailable),
     maintain: (signal) => engine.maintain(signal).catch(rethrowUnavailable),
     close: engine.close,
   }
@@ -192,7 +186,7 @@ export const openMigratedDatabase = (url: string, options?: ServerOptions): Prom
 export async function openMigrated(engine: Engine): Promise<Database> {
   const database = databaseFor(engine)
   try {
-    await assertCanOpen(engine)
+    await assertHealthy(engine)
     assertSchemaCurrent(engine, await database.schemaAge().catch(() => undefined))
     return database
   } catch (error) {
@@ -201,9 +195,9 @@ export async function openMigrated(engine: Engine): Promise<Database> {
   }
 }
 
-/** Throws `unavailable` if the database cannot be opened. */
-export async function assertCanOpen(engine: Engine) {
-  throwIfUnusable(engine, await engine.findOpenError())
+/** Throws `unavailable` if the database cannot be used. */
+export async function assertHealthy(engine: Engine) {
+  throwIfUnusable(engine, await engine.checkHealth())
 }
 
 /** Throws `unavailable` if the schema is not this program's, or could not be read. */

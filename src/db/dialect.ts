@@ -13,12 +13,8 @@ export const notMigrated = 'is not migrated to this version; run npx apps-servic
 export type Dialect = Readonly<{
   /** How DATABASE_URL names a database of this engine, in words. */
   urlFormat: string
-  /** Whether a DATABASE_URL names a database of this engine. */
-  acceptsUrl: (url: string) => boolean
-  /** Whether DATABASE_DIRECT_URL may lead past a pooler to the database. */
-  supportsPooler: boolean
-  /** Connects when the first statement runs. */
-  open: (url: string, options?: ServerOptions) => Engine
+  /** Returns a function that opens the database; undefined if the URL is not of this engine. */
+  openerOf: (url: string) => ((options?: ServerOptions) => Engine) | undefined
 }>
 
 /** Options of engines whose databases are on a server. */
@@ -27,20 +23,18 @@ export type ServerOptions = {
   pool?: number
   /** The URL that leads past a pooler. */
   direct?: string | undefined
-  /** Milliseconds after which a write gives up a statement that was not answered; left out, there is time to make an index. */
+  /** Milliseconds that a statement of a write may take. The default is enough to build an index. */
   writeTimeout?: number
 }
 
 /** Connections of a process to a database server, unless configured. */
 export const defaultPoolSize = 12
 
-/** One database. Text is compared and ordered by code point. */
+/** One database, which connects when the first statement runs. Text is compared and ordered by code point. */
 export type Engine = Readonly<{
   /** The database in messages: without a password. */
   name: string
-  /** Why it cannot be opened, such as "does not exist; …"; undefined if no reason is known. Changes nothing. */
-  findOpenError: () => Promise<string | undefined>
-  /** Why an open database cannot be used now, such as "is damaged"; undefined if no reason is known. Waits for no statement. */
+  /** Why it cannot be used now, such as "does not exist"; undefined if no reason is known. Changes nothing and waits for no statement. */
   checkHealth: () => Promise<string | undefined>
   /** Cannot write. Each statement outside a transaction sees its own moment. */
   reader: Knex
@@ -51,15 +45,9 @@ export type Engine = Readonly<{
   /** What stores use, for the reader, the writer, or a transaction of one. */
   connectionOf: (sql: Knex) => Connection
   /** Creates the database if it is missing, and runs the work in a transaction while no other process migrates. */
-  migrate: <T>(work: (sql: Knex) => Promise<T>) => Promise<T>
-  /** The engine's own SQL for migrations. */
-  schema: SchemaHelpers
-  /** Whether the database could not be reached or used, rather than the statement being wrong. */
-  isUnavailable: (error: unknown) => boolean
-  /** Whether a transaction failed because of another one and may be repeated. Missing if none ever does. */
-  isConflict?: (error: unknown) => boolean
-  /** The engine's own message in an error, for operators; undefined for other errors. */
-  describeError: (error: unknown) => string | undefined
+  migrate: <T>(work: (sql: Knex, schema: SchemaHelpers) => Promise<T>) => Promise<T>
+  /** What an error of the engine means; all is undefined or false for other errors. */
+  classifyError: (error: unknown) => ErrorClass
   /** A time before which all writes are visible to every reader. Its clock agrees with this process's. */
   committedBefore: () => Promise<Date>
   /** A text that changes with every commit of any process and never comes again. */
@@ -70,13 +58,20 @@ export type Engine = Readonly<{
   dryRun: <T>(work: (engine: Engine) => Promise<T>) => Promise<T>
   /** Runs the work while no process can write. Throws an OperatorError if another process has the database open. */
   withExclusiveLock: <T>(work: (sql: Knex) => Promise<T>) => Promise<T>
-  /** Moves the write-ahead log into the database, so that no commit has to. Others may write meanwhile. */
-  checkpoint: () => Promise<void>
-  /** To be called after many writes. */
-  optimize: () => Promise<void>
+  /** To be called after each large transaction, so that later commits and queries do not pay for it. `isLast` after the last. */
+  optimize: (options: { isLast: boolean }) => Promise<void>
   /** Keeps reads fast; a server calls it regularly. Work that the signal interrupts starts again the next time. */
   maintain: (signal?: AbortSignal) => Promise<void>
   close: () => Promise<void>
+}>
+
+export type ErrorClass = Readonly<{
+  /** The database could not be reached or used; the statement is not wrong. */
+  isUnavailable: boolean
+  /** The transaction failed because of another one, and may be repeated. */
+  isConflict: boolean
+  /** The engine's message, for operators. */
+  reason: string | undefined
 }>
 
 /** What stores use: SQL that all engines have, and what differs. */
@@ -93,21 +88,9 @@ export type Connection = Readonly<{
    * that was never in use. Many rows are several statements.
    */
   insertRows: <Row extends NewRow>(table: string, rows: Row[]) => Promise<(Row & { id: number })[]>
-  /** The greatest id that a table has given. */
-  lastId: (table: string) => Promise<number>
-  /** In a transaction. Makes a table give only ids greater than this one. */
-  advanceIdsTo: (table: string, id: number) => Promise<void>
-  /**
-   * In a transaction. Locks the rows that have one of the values, before they are read together with joined rows: a `select`
-   * that joins and locks at once may see the two at different moments. For one table alone use knex's `forUpdate`.
-   */
-  lock: (table: string, columns: string | readonly string[], values: readonly Values[]) => Promise<void>
   /** Runs a statement; if it violates a unique constraint, undoes it and throws the error for that `table.column`. */
   mapUniqueViolation: <T>(statement: () => PromiseLike<T>, errors: Record<string, () => Error>) => Promise<T>
 }>
-
-/** Of one column, or of several. */
-type Values = string | number | readonly (string | number)[]
 
 export type NewRow = { id?: number | undefined } & Record<string, string | number | null | undefined>
 

@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Knex } from 'knex'
 import { OperatorError } from '../contract/errors.ts'
-import { required } from '../util/required.ts'
+import { required } from '../util/helpers.ts'
 import { type Connection, type Engine, notMigrated, type SchemaHelpers } from './dialect.ts'
 
 export type SchemaAge = 'older' | 'current' | 'newer'
@@ -30,10 +30,10 @@ export async function newestMigration(): Promise<string> {
 
 /** Brings the schema up to date; returns the names of the migrations it ran. */
 export const migrate = (engine: Engine): Promise<string[]> =>
-  engine.migrate(async (sql) => {
+  engine.migrate(async (sql, schema) => {
     if ((await readSchemaAge(sql)) === 'newer') throw new OperatorError(schemaErrors.newer)
     await releaseMigrationsLock(sql)
-    const [, names] = await sql.migrate.latest({ migrationSource: migrationSource(engine.schema) })
+    const [, names] = await sql.migrate.latest({ migrationSource: migrationSource(schema) })
     return names
   })
 

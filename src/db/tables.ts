@@ -17,7 +17,7 @@ export type AppRow = {
   approved_at: string | null
   /** Since when an app has differed from what an operator last decided on: an approved one, or a rejected one that became pending. */
   unreviewed_since: string | null
-  /** JSON: what the fields were then that its owner has changed since; catalogue/unreviewed-changes.ts reads and writes it. */
+  /** JSON: what the fields were then that its owner has changed since; catalogue/policy.ts reads and writes it. */
   unreviewed_changes: string | null
   created_at: string
   updated_at: string
@@ -116,11 +116,7 @@ export const searchedColumns = columnsWith('isSearched')
 export const ownerColumns = columnsWith('isOwnerEditable')
 export type OwnerColumn = ColumnWith<'isOwnerEditable'>
 
-/** Whether an app is public. */
-export const isListed = ({ status, deleted_at }: Pick<AppRow, 'status' | 'deleted_at'>) =>
-  status === 'approved' && deleted_at === null
-
-/** The same in SQL. Literals, not bound values: only so does a planner see that the indexes of the listed apps apply. */
+/** Which apps are in the public list. Literals, since a planner uses the partial indexes of the listed apps only for these. */
 export const listed = "apps.status = 'approved' and apps.deleted_at is null"
 
 export type ReviewRow = {

@@ -3,7 +3,8 @@ import type { Request, RequestHandler, Response } from 'express'
 import { type Context, type Document, OpenAPIBackend, type Operation } from 'openapi-backend'
 import type { Caller } from '../contract/contract.ts'
 import { notFound, ServiceError } from '../contract/errors.ts'
-import { etagOf, type ResponseBody } from '../contract/response.ts'
+import type { ResponseBody } from '../contract/response.ts'
+import { required } from '../util/helpers.ts'
 import { readBody } from './body.ts'
 import { methodNotAllowed, sendOptions } from './error-response.ts'
 import type { RateLimits } from './rate-limits.ts'
@@ -92,13 +93,12 @@ export function createApi(
       { api, operation, ...valid, security, response: undefined },
       request.signal,
     )
-    const isSuccessfulRead = isRead && status < 400
-    const cacheHeaders = isSuccessfulRead ? readCacheHeaders(request) : noStore
-    if (!isSuccessfulRead || !body) return send(response, status, { ...cacheHeaders, ...headers }, body)
-    // A handler gives an ETag of its own if more than the data can change.
-    const { ETag = etagOf(body.json), ...others } = headers
-    response.setHeaders(new Map(Object.entries({ ...cacheHeaders, ...others })))
-    const representation = new Representation(jsonType, ETag, serialize(body))
+    if (!isRead || status >= 400) return send(response, status, { 'Cache-Control': 'no-store', ...headers }, body)
+    const readHeaders = { ...readCacheHeaders(request), ...headers }
+    if (!body) return send(response, status, readHeaders, body)
+    const { ETag, ...others } = readHeaders
+    const etag = required(ETag, `the ETag of ${operation.operationId}`)
+    const representation = new Representation(jsonType, etag, serialize(body), others)
     if (context.cache) context.cache(representation)
     else await sendRepresentation(request, response, representation, 'identity')
   }
@@ -134,10 +134,8 @@ const jsonType = 'application/json; charset=utf-8'
 const serialize = ({ success, message, json }: ResponseBody) =>
   Buffer.from(`{"success":${success},"message":${JSON.stringify(message)},"data":${json}}`)
 
-const noStore = { 'Cache-Control': 'no-store' }
-
 /** Caches revalidate at each use, and never share a response between callers. */
-const readCacheHeaders = (request: Request) => ({
+const readCacheHeaders = (request: Request): Record<string, string> => ({
   'Cache-Control': request.headers.authorization === undefined ? 'public, no-cache' : 'private, no-cache',
   Vary: 'Authorization, Accept-Encoding',
 })

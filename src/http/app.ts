@@ -4,7 +4,7 @@ import type { Document, OpenAPIBackend } from 'openapi-backend'
 import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
 import { invalidRequest, notFound, ServiceError } from '../contract/errors.ts'
-import { withTiming } from '../util/timing.ts'
+import { withTiming } from '../util/helpers.ts'
 import { createApi, loadApi, type ServiceBackend } from './api.ts'
 import { docsRouter } from './docs.ts'
 import { readOnlyRoute, toErrorResponse } from './error-response.ts'
@@ -34,9 +34,12 @@ export async function createListener(options: ListenerOptions): Promise<RequestL
   const { prefix, cacheSize: maxSize } = config
   const api = await loadApi(document)
   const limits = createRateLimits(config)
-  const app = createExpressApp(options, api, limits)
+  const commonHeaders = { ...securityHeaders(config.baseUrl), ...corsHeaders }
+  const app = createExpressApp(options, api, limits, commonHeaders)
   const cache =
-    dataVersion && maxSize > 0 ? createResponseCache({ api, prefix, maxSize, dataVersion, limits }) : undefined
+    dataVersion && maxSize > 0
+      ? createResponseCache({ api, prefix, maxSize, commonHeaders, dataVersion, limits })
+      : undefined
   if (metrics) exposeMetrics(metrics, backend, limits, cache)
   let mayWarn = config.trustProxy === 0
 
@@ -54,7 +57,8 @@ export async function createListener(options: ListenerOptions): Promise<RequestL
       logger.warn(proxyWarning)
     }
     if (isDraining()) response.setHeader('Connection', 'close')
-    withTiming(context.timing, () => (cache ? cache.handle(request, response, app) : app(request, response)))
+    const isRead = request.method === 'GET' || request.method === 'HEAD'
+    withTiming(context.timing, () => (cache && isRead ? cache.handle(request, response, app) : app(request, response)))
   }
 }
 
@@ -119,8 +123,9 @@ function createExpressApp(
   { config, backend, document, docsPage, isDraining }: ListenerOptions,
   api: OpenAPIBackend,
   limits: RateLimits,
+  commonHeaders: Record<string, string>,
 ): Express {
-  const { baseUrl, prefix } = config
+  const { prefix } = config
   const app = express()
   app.disable('x-powered-by')
   app.set('query parser', false)
@@ -129,9 +134,8 @@ function createExpressApp(
   app.set('strict routing', true)
   app.set('case sensitive routing', true)
 
-  const headers = { ...securityHeaders(baseUrl), ...corsHeaders }
   app.use((request, response, next) => {
-    response.set({ 'X-Request-Id': response.context.id, ...headers })
+    response.set({ 'X-Request-Id': response.context.id, ...commonHeaders })
     if (request.method === 'OPTIONS') response.set(preflightHeaders)
     const problems = findRepeatedHeaders(request)
     next(problems.length === 0 ? undefined : invalidRequest(problems))
@@ -154,14 +158,31 @@ function createExpressApp(
   app.use(() => {
     throw notFound()
   })
-  app.use(sendError)
+  app.use(createErrorHandler())
   return app
 }
 
-const sendError: ErrorRequestHandler = (error, _request, response, next) => {
-  const { status, headers, body } = toErrorResponse(error)
-  const isExpected = error instanceof ServiceError && error.details.isExpected
-  if (status >= 500 && !isExpected) response.context.error = error
-  if (response.headersSent) return next(error)
-  response.status(status).set(headers).json(body)
+/** Milliseconds. An outage fails every request, so its cause is logged with one request in this time. */
+const outageLogInterval = 60_000
+
+function createErrorHandler(): ErrorRequestHandler {
+  let outage = { cause: '', loggedAt: Number.NEGATIVE_INFINITY }
+
+  function shouldLog(error: unknown): boolean {
+    if (!(error instanceof ServiceError)) return true
+    if (error.code !== 'unavailable') return error.code === 'internal_error'
+    if (error.details.isExpected) return false
+    const cause = `${error.message} ${error.cause}`
+    const now = performance.now()
+    if (cause === outage.cause && now - outage.loggedAt < outageLogInterval) return false
+    outage = { cause, loggedAt: now }
+    return true
+  }
+
+  return (error, _request, response, next) => {
+    const { status, headers, body } = toErrorResponse(error)
+    if (shouldLog(error)) response.context.error = error
+    if (response.headersSent) return next(error)
+    response.status(status).set(headers).json(body)
+  }
 }

@@ -1,4 +1,4 @@
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import type { RequestListener, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
 export type ConnectionLimits = {
@@ -6,22 +6,22 @@ export type ConnectionLimits = {
   connections: number
   /** Pipelined requests that wait, per connection. */
   waiting: number
-  /** Pipelined requests that Node has parsed and nobody has begun, over all connections: each takes some 3 KB. */
+  /** Pipelined requests that wait or were dropped, over all connections. Node holds some 3 KB of each until its connection closes. */
   queued: number
   /** Bytes of responses that clients have not read, over all connections. */
   unsentBytes: number
-  /** Milliseconds. A client that reads nothing of a response for so long is cut. */
+  /** Milliseconds. A client that reads nothing of a response for so long is disconnected. */
   stallTimeout: number
 }
 
 type Connection = {
-  current?: ServerResponse | undefined
-  waiting: { request: IncomingMessage; response: ServerResponse }[]
-  /** Requests that wait or were dropped: Node holds both until the connection closes. */
+  /** The response in progress, and those of the requests that wait for it. */
+  responses: ServerResponse[]
+  /** Requests that wait or were dropped. */
   queued: number
   /** Takes no more requests. */
   isFull: boolean
-  /** Called after the last response. */
+  /** Ends the connection after the last response. */
   finish?: () => void
 }
 
@@ -29,108 +29,92 @@ type Connection = {
  * Handles one request of a connection at a time. Node emits all requests that it finds in a chunk at once, and buffers their
  * responses without limit; here a request begins when the response before it was sent.
  */
-export class Connections {
-  readonly #listener: RequestListener
-  readonly #limits: ConnectionLimits
-  readonly #connections = new Map<Socket, Connection>()
-  /** Connections with a response that the client has not read, the oldest first. */
-  readonly #unsent = new Set<Socket>()
-  #queued = 0
-  #isDraining = false
+export function createConnections(listener: RequestListener, limits: ConnectionLimits) {
+  const connections = new Map<Socket, Connection>()
+  let queued = 0
+  let isDraining = false
 
-  constructor(listener: RequestListener, limits: ConnectionLimits) {
-    this.#listener = listener
-    this.#limits = limits
-  }
-
-  readonly listener: RequestListener = (request, response) => {
-    const { socket } = request
-    const connection = this.#connectionOf(socket)
-    if (!connection.current) return this.#begin(connection, request, response)
-    // Node parses the rest of a chunk even if the socket was destroyed.
-    if (socket.destroyed) return
-    connection.queued++
-    this.#queued++
-    if (this.#queued > this.#limits.queued) socket.destroy()
-    else if (connection.waiting.length < this.#limits.waiting && !connection.isFull)
-      connection.waiting.push({ request, response })
-    else {
-      connection.isFull = true
-      // On the next tick: Node resumes the socket at the end of each request.
-      process.nextTick(() => socket.pause())
-    }
-  }
-
-  /** Calls `finish`, which ends the connection, when the complete requests before it are answered. */
-  end(socket: Socket, finish: () => void) {
-    const connection = this.#connectionOf(socket)
-    connection.isFull = true
-    // An incomplete request is the one that failed.
-    if (connection.waiting.at(-1)?.request.complete === false) connection.waiting.pop()
-    if (connection.current?.req.complete) connection.finish = finish
-    else finish()
-  }
-
-  /** From now on each connection closes after its current response, which says so if its headers are not sent yet. */
-  drain() {
-    this.#isDraining = true
-    for (const { current } of this.#connections.values())
-      if (current && !current.headersSent) current.setHeader('Connection', 'close')
-  }
-
-  #connectionOf(socket: Socket): Connection {
-    const known = this.#connections.get(socket)
+  function connectionOf(socket: Socket): Connection {
+    const known = connections.get(socket)
     if (known) return known
-    const connection: Connection = { waiting: [], queued: 0, isFull: false }
-    this.#connections.set(socket, connection)
+    const connection: Connection = { responses: [], queued: 0, isFull: false }
+    connections.set(socket, connection)
     socket.once('close', () => {
-      this.#connections.delete(socket)
-      this.#unsent.delete(socket)
-      this.#queued -= connection.queued
+      connections.delete(socket)
+      queued -= connection.queued
     })
     return connection
   }
 
-  #begin(connection: Connection, request: IncomingMessage, response: ServerResponse) {
-    connection.current = response
-    response.once('prefinish', () => this.#limitUnsent(request.socket))
-    response.once('close', () => this.#next(request.socket, connection))
-    this.#listener(request, response)
+  function begin(socket: Socket, connection: Connection, response: ServerResponse) {
+    response.once('prefinish', () => limitUnsent(socket))
+    response.once('close', () => beginNext(socket, connection))
+    listener(response.req, response)
   }
 
-  /** The response was sent, or the socket has closed. */
-  #next(socket: Socket, connection: Connection) {
-    const { waiting, finish } = connection
-    connection.current = undefined
-    // Node has set the timeout of an idle connection itself.
-    if (this.#unsent.delete(socket) && waiting.length > 0) socket.setTimeout(0)
+  /** Called when a response was sent, or its socket has closed. */
+  function beginNext(socket: Socket, connection: Connection) {
+    const { responses, finish } = connection
+    responses.shift()
     if (!socket.writable) return
-    if (this.#isDraining) return socket.destroySoon()
-    const next = waiting.shift()
-    if (!next) return finish?.()
+    if (isDraining) return socket.destroySoon()
+    const [response] = responses
+    if (!response) return finish?.()
     connection.queued--
-    this.#queued--
-    if (connection.isFull && waiting.length === 0 && !finish) next.response.setHeader('Connection', 'close')
-    this.#begin(connection, next.request, next.response)
+    queued--
+    if (connection.isFull && responses.length === 1 && !finish) response.setHeader('Connection', 'close')
+    socket.setTimeout(0)
+    begin(socket, connection, response)
   }
 
-  /**
-   * Called when a response is complete. Over the budget, the connection with the most unsent bytes is cut: it frees at least as
-   * much as this response adds.
-   */
-  #limitUnsent(socket: Socket) {
+  /** Called when a response is complete. Over the budget, the connection with the most unsent bytes is cut. */
+  function limitUnsent(socket: Socket) {
     if (socket.writableLength === 0) return
     // Node destroys the socket if it sends no byte for so long.
-    socket.setTimeout(this.#limits.stallTimeout)
-    this.#unsent.add(socket)
-    let total = 0
-    let largest: Socket | undefined
-    for (const one of this.#unsent) {
-      total += one.writableLength
-      if (one.writableLength > (largest?.writableLength ?? 0)) largest = one
-    }
-    if (total <= this.#limits.unsentBytes || !largest) return
-    this.#unsent.delete(largest)
-    largest.destroy()
+    socket.setTimeout(limits.stallTimeout)
+    const open = [...connections.keys()].filter(({ destroyed }) => !destroyed)
+    const total = open.reduce((sum, { writableLength }) => sum + writableLength, 0)
+    if (total <= limits.unsentBytes) return
+    open.reduce((largest, other) => (other.writableLength > largest.writableLength ? other : largest)).destroy()
   }
+
+  const handle: RequestListener = ({ socket }, response) => {
+    // Node parses the rest of a chunk even if the socket was destroyed.
+    if (socket.destroyed) return
+    const connection = connectionOf(socket)
+    const { responses } = connection
+    if (responses.length > 0) {
+      connection.queued++
+      queued++
+      if (queued > limits.queued) socket.destroy()
+      if (responses.length > limits.waiting || connection.isFull) {
+        connection.isFull = true
+        // On the next tick: Node resumes the socket at the end of each request.
+        process.nextTick(() => socket.pause())
+        return
+      }
+    }
+    responses.push(response)
+    if (responses.length === 1) begin(socket, connection, response)
+  }
+
+  /** Calls `finish`, which ends the connection, when the complete requests before it are answered. */
+  function end(socket: Socket, finish: () => void) {
+    const connection = connectionOf(socket)
+    const { responses } = connection
+    connection.isFull = true
+    // An incomplete request is the one that failed.
+    if (responses.length > 1 && responses.at(-1)?.req.complete === false) responses.pop()
+    if (responses[0]?.req.complete) connection.finish = finish
+    else finish()
+  }
+
+  /** From now on each connection closes after its current response, which says so if its headers are not sent yet. */
+  function drain() {
+    isDraining = true
+    for (const { responses } of connections.values())
+      if (responses[0]?.headersSent === false) responses[0].setHeader('Connection', 'close')
+  }
+
+  return { handle, end, drain }
 }

@@ -6,7 +6,7 @@ import helmet from 'helmet'
 import type { Document } from 'openapi-backend'
 import type { Config } from '../config.ts'
 import { etagOf } from '../contract/response.ts'
-import { required } from '../util/required.ts'
+import { required } from '../util/helpers.ts'
 import { readOnlyRoute } from './error-response.ts'
 import { Representation, sendRepresentation } from './response.ts'
 
@@ -53,14 +53,14 @@ export function docsRouter(document: Document, page: string | undefined, server:
   return router
 
   function serve(path: string, type: string, make: () => Content | Promise<Content>) {
-    let made: Promise<{ representation: Representation; headers: Content['headers'] }> | undefined
+    let made: Promise<Representation> | undefined
     readOnlyRoute(router, path, async (request, response) => {
       made ??= Promise.resolve(make()).then(({ text, headers }) => {
         const body = Buffer.from(text)
-        return { representation: new Representation(type, etagOf(body), body), headers }
+        const cacheHeaders = { 'Cache-Control': 'public, no-cache', Vary: 'Accept-Encoding' }
+        return new Representation(type, etagOf(body), body, { ...cacheHeaders, ...headers })
       })
-      const { representation, headers } = await made
-      response.set({ 'Cache-Control': 'public, no-cache', Vary: 'Accept-Encoding', ...headers })
+      const representation = await made
       const coding = representation.codingFor(request.headers['accept-encoding'])
       await sendRepresentation(request, response, representation, coding)
     })

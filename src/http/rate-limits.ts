@@ -5,7 +5,7 @@ import { LRUCache } from 'lru-cache'
 import proxyaddr from 'proxy-addr'
 import type { Config } from '../config.ts'
 import { ServiceError } from '../contract/errors.ts'
-import { required } from '../util/required.ts'
+import { required } from '../util/helpers.ts'
 
 /** Seconds. A window begins with the first request that counts. */
 const windowLength = 60

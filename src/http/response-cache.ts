@@ -1,17 +1,13 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { LRUCache } from 'lru-cache'
 import type { OpenAPIBackend } from 'openapi-backend'
-import { measure, withTiming } from '../util/timing.ts'
+import { measure, withTiming } from '../util/helpers.ts'
 import type { RequestContext } from './log.ts'
 import { type RateLimits, rateLimitHeaders } from './rate-limits.ts'
 import { acceptsJson, findRepeatedHeaders, isPublic, parametersOf, parseHead, validateRequest } from './request.ts'
 import { type Representation, sendRepresentation } from './response.ts'
 
-type CachedResponse = {
-  representation: Representation
-  /** Names and values in turn, without those of the body and of a single request. */
-  headers: string[]
-} & Pick<RequestContext, 'operation' | 'route'>
+type CachedResponse = { representation: Representation } & Pick<RequestContext, 'operation' | 'route'>
 
 /** The response is undefined if the request failed or its client disconnected. */
 type Entry = { version: string; response: Promise<CachedResponse | undefined> }
@@ -22,6 +18,8 @@ export type ResponseCacheOptions = {
   prefix: string
   /** Bytes. */
   maxSize: number
+  /** Headers of every response. */
+  commonHeaders: Record<string, string>
   /** The version that the data has now. */
   dataVersion: () => Promise<string>
   limits: RateLimits
@@ -37,12 +35,14 @@ const maxUrlLength = 1000
  * database for the version, so no response is older than the last write acknowledged before the request, by whatever process.
  * Concurrent requests for one URL share one computation. Unusual requests bypass the cache.
  */
-export function createResponseCache({ api, prefix, maxSize, dataVersion, limits }: ResponseCacheOptions) {
+export function createResponseCache(options: ResponseCacheOptions) {
+  const { api, prefix, maxSize, dataVersion, limits } = options
   const publicReads = api.getOperations().filter((operation) => operation.method === 'get' && isPublic(operation))
   const urls = publicReads.map(({ path }) => compileUrlPattern(prefix + path))
   const headerParameters = publicReads
     .flatMap(parametersOf)
     .flatMap((parameter) => (parameter.in === 'header' ? [parameter.name.toLowerCase()] : []))
+  const commonHeaders = Object.entries(options.commonHeaders).flat()
   // An entry that is being computed counts with its URL.
   const entries = new LRUCache<string, Entry>({ maxSize, sizeCalculation: (_entry, url) => url.length })
   const currentVersion = coalesce(() => withTiming(undefined, dataVersion))
@@ -52,7 +52,7 @@ export function createResponseCache({ api, prefix, maxSize, dataVersion, limits 
 
   return { handle, counts }
 
-  /** Responds from the cache, or has the listener respond, which calls `context.cache` with a response that can be cached. */
+  /** Responds to a read from the cache, or has the listener respond, which passes a response that can be cached to `context.cache`. */
   function handle(request: IncomingMessage, response: ServerResponse, listener: RequestListener) {
     if (!isCacheable(request)) return listener(request, response)
     const { context } = response
@@ -67,9 +67,8 @@ export function createResponseCache({ api, prefix, maxSize, dataVersion, limits 
 
   /** Whether clients can share the response, and the request passes the checks that every request must pass. */
   function isCacheable(request: IncomingMessage): boolean {
-    const { method, url = '', headers, httpVersion } = request
+    const { url = '', headers, httpVersion } = request
     return (
-      (method === 'GET' || method === 'HEAD') &&
       url.length <= maxUrlLength &&
       urls.some((pattern) => pattern.test(url)) &&
       httpVersion === '1.1' &&
@@ -109,14 +108,14 @@ export function createResponseCache({ api, prefix, maxSize, dataVersion, limits 
       : compute(version, request, response, listener))
     counts[isHit && cached ? 'hit' : 'missed']++
     if (!cached) return isHit ? listener(request, response) : undefined
-    const { representation, headers } = cached
-    context.operation = cached.operation
-    context.route = cached.route
-    if (isHit) context.isCacheHit = true
+    const { representation, operation, route } = cached
     const coding = representation.codingFor(request.headers['accept-encoding'])
+    // The listener has set the other headers of its response.
+    if (!isHit) return sendRepresentation(request, response, representation, coding)
+    Object.assign(context, { operation, route, isCacheHit: true })
     const quotaHeaders = context.readQuota ? rateLimitHeaders(context.readQuota) : []
-    const ownHeaders = ['X-Request-Id', context.id, ...quotaHeaders]
-    await sendRepresentation(request, response, representation, coding, [...headers, ...ownHeaders])
+    const headers = [...commonHeaders, 'X-Request-Id', context.id, ...quotaHeaders]
+    await sendRepresentation(request, response, representation, coding, headers)
   }
 
   /** Adds an entry, and has the listener compute its response. The entry goes if it cannot be cached. */
@@ -129,12 +128,13 @@ export function createResponseCache({ api, prefix, maxSize, dataVersion, limits 
     const finish = (cached?: CachedResponse) => {
       resolve(cached)
       if (entries.peek(url) !== entry) return
-      if (cached) entries.set(url, { ...entry }, { size: sizeOf(url, cached) })
+      // A string may have two bytes per character.
+      if (cached) entries.set(url, { ...entry }, { size: cached.representation.maxSize + 2 * url.length })
       else entries.delete(url)
     }
     context.cache = (representation) => {
       const { operation, route } = context
-      finish({ representation, headers: sharedHeaders(response), operation, route })
+      finish({ representation, operation, route })
     }
     response.once('close', finish)
     listener(request, response)
@@ -146,22 +146,6 @@ export function createResponseCache({ api, prefix, maxSize, dataVersion, limits 
 const compileUrlPattern = (path: string) =>
   new RegExp(`^${path.replaceAll(/[^{}/\w]/g, '\\$&').replaceAll(/\{\w+\}/g, '[^/?]+')}(?:\\?|$)`)
 
-/** Node has getRawHeaderNames since 15.4; its types lack it. */
-type WithRawNames = ServerResponse & { getRawHeaderNames: () => string[] }
-
-/** The response's headers that all responses to its URL have. */
-const sharedHeaders = (response: ServerResponse) =>
-  (response as WithRawNames)
-    .getRawHeaderNames()
-    .filter((name) => !singleHeaders.has(name.toLowerCase()))
-    .flatMap((name) => [name, String(response.getHeader(name))])
-
-const singleHeaders = new Set(['x-request-id', 'ratelimit-policy', 'ratelimit', 'connection'])
-
-/** Bytes, at most: strings may have two per character. */
-const sizeOf = (url: string, { representation, headers }: CachedResponse) =>
-  representation.maxSize + 2 * (url.length + headers.reduce((sum, text) => sum + text.length, 0))
-
 /**
  * Calls that arrive while one is running share the next one, which begins after it: so each sees a result that was computed
  * after it arrived.
@@ -169,19 +153,17 @@ const sizeOf = (url: string, { representation, headers }: CachedResponse) =>
 function coalesce<T>(call: () => Promise<T>): () => Promise<T> {
   let running: Promise<T> | undefined
   let next: Promise<T> | undefined
-
-  function start(): Promise<T> {
+  const start = () => {
     next = undefined
-    const current = call().finally(() => {
-      if (running === current) running = undefined
+    running = call().finally(() => {
+      running = undefined
     })
-    running = current
-    return current
+    return running
   }
-
   return () => {
+    if (next) return next
     if (!running) return start()
-    next ??= running.then(start, start)
+    next = running.then(start, start)
     return next
   }
 }

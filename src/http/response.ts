@@ -23,17 +23,21 @@ export class Representation {
   readonly type: string
   readonly etag: string
   readonly body: Buffer
+  /** Further headers, names and values in turn. */
+  readonly headers: readonly string[]
   readonly #encoded = new Map<Coding, Promise<Buffer>>()
 
-  constructor(type: string, etag: string, body: Buffer) {
+  constructor(type: string, etag: string, body: Buffer, headers: Record<string, string>) {
     this.type = type
     this.etag = etag
     this.body = body
+    this.headers = Object.entries(headers).flat()
   }
 
-  /** Bytes that it takes at most, with an encoded body for each coding. */
+  /** Bytes that it takes at most, with an encoded body for each coding. Strings may have two bytes per character. */
   get maxSize(): number {
-    return this.body.length * (this.body.length > minEncodedLength ? codings.length : 1)
+    const length = this.body.length * (this.body.length > minEncodedLength ? codings.length : 1)
+    return this.headers.reduce((size, text) => size + 2 * text.length, length)
   }
 
   /** The coding to send to a client with this Accept-Encoding header. */
@@ -53,28 +57,26 @@ export class Representation {
   }
 }
 
-/**
- * Sends a 200, or a 304 if the client has the response in any coding. The headers, names and values in turn, are added to those
- * that are set.
- */
+/** Sends a 200, or a 304 if the client has the response in any coding. `headers` are further ones, names and values in turn. */
 export async function sendRepresentation(
   request: IncomingMessage,
   response: ServerResponse,
   representation: Representation,
   coding: Coding,
-  headers: string[] = [],
+  headers: readonly string[] = [],
 ) {
   const { etag, body, type } = representation
   const ifNoneMatch = request.headers['if-none-match']
   const unchanged = ifNoneMatch === undefined ? undefined : findUnchangedCoding(ifNoneMatch, etag, coding)
   if (unchanged !== undefined) {
-    response.writeHead(304, [...headers, ...codingHeaders(etag, unchanged)]).end()
+    response.writeHead(304, [...headers, ...representation.headers, ...codingHeaders(etag, unchanged)]).end()
     return
   }
   const content = coding === 'identity' ? body : await representation.encode(coding)
   response.context.bodyLength = content.length
   response.writeHead(200, [
     ...headers,
+    ...representation.headers,
     ...codingHeaders(etag, coding),
     'Content-Type',
     type,

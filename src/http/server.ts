@@ -4,7 +4,7 @@ import type { AddressInfo, Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { invalidRequest, ServiceError } from '../contract/errors.ts'
-import { type ConnectionLimits, Connections } from './connections.ts'
+import { type ConnectionLimits, createConnections } from './connections.ts'
 import { toErrorResponse } from './error-response.ts'
 import { corsHeaders } from './headers.ts'
 import { requestId } from './log.ts'
@@ -42,7 +42,7 @@ export async function listen(
   timeouts = defaultTimeouts,
   limits = defaultConnectionLimits,
 ) {
-  const connections = new Connections(listener, limits)
+  const connections = createConnections(listener, limits)
   const server = createServer(
     {
       headersTimeout: timeouts.headers,
@@ -52,13 +52,13 @@ export async function listen(
       // Node would send its own 400, outside the envelope.
       requireHostHeader: false,
     },
-    connections.listener,
+    connections.handle,
   )
   server.maxConnections = limits.connections
   // RFC 9110, section 10.1.1 lets a server ignore an unknown expectation; Node would send a bare 417.
-  server.on('checkExpectation', connections.listener)
+  server.on('checkExpectation', connections.handle)
   // Node would send 100 Continue to every such request; readBody sends it when it reads the body.
-  server.on('checkContinue', connections.listener)
+  server.on('checkContinue', connections.handle)
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy()
     else connections.end(socket, () => sendParserError(socket, parserError(error.code), error.code, logger))

@@ -5,7 +5,7 @@ import type { StateCounts } from '../catalogue/store.ts'
 import type { Connection } from '../db/dialect.ts'
 import { type AppRow, listed } from '../db/tables.ts'
 import { nameKey } from '../search/terms.ts'
-import { required } from '../util/required.ts'
+import { required } from '../util/helpers.ts'
 
 /** Finds apps for operators by state, developer, category and name. */
 

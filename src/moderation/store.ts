@@ -1,14 +1,13 @@
 import { type Account, accountStore } from '../accounts/store.ts'
 import { type Actor, type AuditEntry, auditStore } from '../audit/store.ts'
 import { categoryStore } from '../catalogue/categories.ts'
-import { canDecide, type Decision, decisions } from '../catalogue/policy.ts'
+import { canDecide, type Decision, decisions, parseUnreviewed, reviewedColumns } from '../catalogue/policy.ts'
 import { type AppWithReviews, appStore } from '../catalogue/store.ts'
-import { parseUnreviewed, reviewedColumns } from '../catalogue/unreviewed-changes.ts'
 import { OperatorError } from '../contract/errors.ts'
 import { parseReason } from '../contract/field-rules.ts'
 import type { Connection } from '../db/dialect.ts'
 import { type AppRow, type AppStatus, type OwnerColumn, ownerColumns } from '../db/tables.ts'
-import { required } from '../util/required.ts'
+import { required } from '../util/helpers.ts'
 import { type AppFilter, type AppState, findPage, findPageInState, queues } from './app-filter.ts'
 
 /** A field that the owner has changed since the last decision. The value of `category` is its slug. */

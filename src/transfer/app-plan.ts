@@ -1,7 +1,7 @@
+import { reviewedColumns, serializeUnreviewed, type UnreviewedChanges } from '../catalogue/policy.ts'
 import { addRatings, noRatings, type Ratings, ratingColumns, ratingsOf } from '../catalogue/ratings.ts'
 import { isNumberedSlug, toSlug } from '../catalogue/slug.ts'
 import type { AppRowChanges, NewAppRow } from '../catalogue/store.ts'
-import { reviewedColumns, serializeUnreviewed } from '../catalogue/unreviewed-changes.ts'
 import type { Problem } from '../contract/contract.ts'
 import { type AppRow, appDefaults, type ReviewRow } from '../db/tables.ts'
 import { defaultVersion, type ImportLine, isSet, type Line, type LineReview, pick, problem } from './line.ts'

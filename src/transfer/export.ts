@@ -1,11 +1,10 @@
 import { once } from 'node:events'
 import type { Writable } from 'node:stream'
+import { parseUnreviewed } from '../catalogue/policy.ts'
 import { type AppReview, type NamedAppRow, reviewColumns } from '../catalogue/store.ts'
-import { parseUnreviewed } from '../catalogue/unreviewed-changes.ts'
 import type { Database } from '../db/database.ts'
 import type { Connection } from '../db/dialect.ts'
-import { chunk } from '../util/chunk.ts'
-import { required } from '../util/required.ts'
+import { chunk, required } from '../util/helpers.ts'
 import type { CategoryLine, Line } from './line.ts'
 
 type ExportedApp = NamedAppRow & { reviews: AppReview[] }

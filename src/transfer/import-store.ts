@@ -6,7 +6,7 @@ import type { Problem } from '../contract/contract.ts'
 import { OperatorError } from '../contract/errors.ts'
 import type { Connection } from '../db/dialect.ts'
 import type { ReviewRow } from '../db/tables.ts'
-import { required } from '../util/required.ts'
+import { required } from '../util/helpers.ts'
 import {
   categoryColumns,
   type ExistingApp,
@@ -27,7 +27,7 @@ import { type ImportLine, type Line, type LineCategory, type LineReview, problem
 type Options = { actor: Actor; onlyNew: boolean; now: string }
 
 export const importStore = (connection: Connection, { actor, onlyNew, now }: Options) => {
-  const { sql, insertRows, lock } = connection
+  const { sql, insertRows } = connection
   const apps = appStore(connection)
   const categories = categoryStore(connection)
   /** Ids of developers by name. */
@@ -125,11 +125,12 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
     const found = new Map<number, ExistingApp>()
     const find = async (columns: string | string[], values: readonly (string | readonly (string | number)[])[]) => {
       if (values.length === 0) return
-      await lock('apps', columns, values)
-      const rows: ExistingApp[] = await sql('apps')
+      // knex has different types for one column and for several; both accept a list of values.
+      const apps = () => sql('apps').whereIn(columns as string, values as string[])
+      // Before the joined rows are read: one statement that joins and locks may see the two at different moments.
+      await apps().orderBy('apps.id').forUpdate().select('apps.id')
+      const rows: ExistingApp[] = await apps()
         .join('developers', 'developers.id', 'apps.developer_id')
-        // knex has different types for one column and for several; both accept a list of values.
-        .whereIn(columns as string, values as string[])
         .select('apps.*', 'developers.name as developer_name')
       for (const app of rows) found.set(app.id, app)
     }

@@ -4,7 +4,7 @@ import type { Problem } from '../contract/contract.ts'
 import type { Database } from '../db/database.ts'
 import { maxTransactionTime, pauseBetweenTransactions } from '../db/write-pacing.ts'
 import { toSearchDocument } from '../search/document.ts'
-import { required } from '../util/required.ts'
+import { required } from '../util/helpers.ts'
 import { claimedKeys } from './app-plan.ts'
 import { importStore } from './import-store.ts'
 import { type ImportLine, isCategoryLine, isSet, problem, readLine } from './line.ts'
@@ -59,14 +59,14 @@ export async function importCatalogue(
     onProgress(summary)
     // Between two batches the lock is free too briefly for writers that wait for it.
     if (performance.now() - busySince < maxTransactionTime) continue
-    await Promise.all([delay(pauseBetweenTransactions), database.checkpoint()])
+    await Promise.all([delay(pauseBetweenTransactions), database.optimize({ isLast: false })])
     busySince = performance.now()
   }
   for await (const batch of batches(retries, maxRetries, Number.POSITIVE_INFINITY)) {
     await write(batch)
     for (const line of batch) await count(line)
   }
-  await database.optimize()
+  await database.optimize({ isLast: true })
   return summary
 
   async function* read(): AsyncGenerator<ImportLine> {

@@ -57,7 +57,7 @@ export async function fill(database: Database, size: number) {
   for (const index of indexes) await database.write(({ sql }) => sql.raw(index))
   await database.write((connection) => check(connection, size))
   await database.maintain()
-  await database.optimize()
+  await database.optimize({ isLast: true })
 }
 
 /** Of the tables with many rows. Returns what makes them again. */

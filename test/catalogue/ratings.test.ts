@@ -104,10 +104,10 @@ describe('migration 0002', () => {
   test('counts the reviews that are there as the program does, and keeps an average that none tells of', async () => {
     const engine = openEngine(await emptyDatabaseUrl())
     onTestFinished(() => engine.close())
-    await engine.migrate(async () => {})
+    const schema = await engine.migrate(async (_sql, schema) => schema)
     const migrate = async (name: string) => {
       const { up } = await import(`../../src/db/migrations/${name}.ts`)
-      await engine.writer.transaction((sql) => up(sql, engine.schema))
+      await engine.writer.transaction((sql) => up(sql, schema))
     }
     await migrate('0001-catalogue')
     const reviews = Array.from({ length: 40 }, (_, app) =>

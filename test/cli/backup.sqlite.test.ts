@@ -3,8 +3,7 @@ import { chmodSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSy
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, inject, test } from 'vitest'
-import { openDatabase } from '../../src/db/database.ts'
-import { sqlite } from '../../src/db/sqlite/dialect.ts'
+import { openDatabase, openEngine } from '../../src/db/database.ts'
 import { copyWorldFile, temporaryFolder } from '../support/database.ts'
 import { interrupt, run, type Served, serve } from '../support/process.ts'
 
@@ -230,7 +229,7 @@ describe('one clear line, exit 1, and nothing left behind', () => {
   }
 
   async function damageWith(file: string, statements: string) {
-    const { writer, close } = sqlite.open(`sqlite:${file}`)
+    const { writer, close } = openEngine(`sqlite:${file}`)
     for (const statement of statements.split(';')) await writer.raw(statement)
     await close()
   }

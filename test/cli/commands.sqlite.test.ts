@@ -12,7 +12,7 @@ describe('one clear line, and exit 1', () => {
       missing,
       /none\.sqlite does not exist; npx apps-service migrate creates it/,
     ],
-    ['for a file that is no database', ['serve'], garbage, /is no file that SQLite can read as a database/],
+    ['for a file that is no database', ['serve'], garbage, /is not a file that SQLite can read as a database/],
     ['for migrating a file that is no database', ['migrate'], garbage, /file is not a database/],
     ['for migrating where no file can be', ['migrate'], () => '/dev/null/x/apps.sqlite', /\/dev\/null/],
     [

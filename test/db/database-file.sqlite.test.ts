@@ -160,6 +160,7 @@ test.runIf(canMount)('a disk that is full is told, and what is read goes on', as
   const file = join(folder, 'apps.sqlite')
   copyFileSync(inject('world').source, file)
   const database = open(file)
+  expect(await namesIn(database)).toEqual(['Ada', 'Bob'])
   expect(await database.checkHealth()).toBeUndefined()
   expect(() => writeFileSync(join(folder, 'filler'), Buffer.alloc(8 * 2 ** 20))).toThrow('ENOSPC')
   expect(await database.checkHealth()).toBe('has no room left on its disk')
@@ -190,7 +191,7 @@ function made(bytes: Buffer): string {
 
 test.for<[what: string, make: () => string, refusal: RegExp, migratesIt: RegExp | undefined]>([
   ['an empty file', () => made(Buffer.alloc(0)), /is not migrated to this version/, undefined],
-  ['what is no database', () => made(Buffer.alloc(5000, 'x')), /no file that SQLite can read/, /not a database/],
+  ['what is no database', () => made(Buffer.alloc(5000, 'x')), /not a file that SQLite can read/, /not a database/],
   [
     'another program’s',
     () => foreign('delete'),

@@ -1,8 +1,7 @@
 import { existsSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { databaseFor, openDatabase, openEngine, openMigratedDatabase } from '../../src/db/database.ts'
-import { sqlite } from '../../src/db/sqlite/dialect.ts'
+import { databaseFor, isDatabaseUrl, openDatabase, openEngine, openMigratedDatabase } from '../../src/db/database.ts'
 import { copyWorld, copyWorldFile, temporaryFolder } from '../support/database.ts'
 
 test.for(['read', 'write'] as const)('every PRAGMA is in force on a connection to %s', async (way) => {
@@ -35,7 +34,7 @@ test.for<[what: string, write: ((file: string) => void) | undefined, message: Re
   [
     'a file that is no database',
     (file) => writeFileSync(file, 'x'.repeat(5000)),
-    /is no file that SQLite can read as a database/,
+    /is not a file that SQLite can read as a database/,
   ],
   [
     'a database with the log of another',
@@ -43,7 +42,7 @@ test.for<[what: string, write: ((file: string) => void) | undefined, message: Re
       writeFileSync(file, readFileSync(copyWorldFile()).subarray(0, 4096))
       writeFileSync(`${file}-wal`, 'of another')
     },
-    /some\.sqlite is no file that SQLite can read as a database, with \S+some\.sqlite-wal beside it; where another file was put/,
+    /some\.sqlite is not a file that SQLite can read as a database, and \S+some\.sqlite-wal is beside it; if another file was put/,
   ],
   [
     'a database that is not migrated',
@@ -60,7 +59,7 @@ test('a database that another has for itself is said to be in use, and not to be
   const address = await copyWorld()
   const other = openEngine(address)
   await other.withExclusiveLock(async () => {
-    await expect(openMigratedDatabase(address)).rejects.toThrow(/apps\.sqlite is in use by another process/)
+    await expect(openMigratedDatabase(address)).rejects.toThrow(/apps\.sqlite is locked by another process/)
   })
   await other.close()
 })
@@ -70,14 +69,13 @@ test.for<[address: string, name: string]>([
   ['sqlite:./a b.sqlite', './a b.sqlite'],
   ['sqlite:///var/lib/apps.sqlite', '/var/lib/apps.sqlite'],
 ])('%s is the file %s', async ([address, name]) => {
-  expect(sqlite.acceptsUrl(address)).toBe(true)
-  const engine = sqlite.open(address)
+  const engine = openEngine(address)
   expect(engine.name).toBe(name)
   await engine.close()
 })
 
 test.for(['sqlite:', 'sqlite::memory:', 'apps.sqlite', ''])('%j is no address', (address) => {
-  expect(sqlite.acceptsUrl(address)).toBe(false)
+  expect(isDatabaseUrl(address)).toBe(false)
   expect(() => openDatabase(address)).toThrow()
 })
 
@@ -110,8 +108,9 @@ test('the version of the data stays where nothing was written in the end', async
 describe('work that loses against another transaction', () => {
   const conflict = new Error('lost')
   const losing = async (times: number) => {
-    const engine = sqlite.open(await copyWorld())
-    const database = databaseFor({ ...engine, isConflict: (error) => error === conflict })
+    const engine = openEngine(await copyWorld())
+    const classifyError = (error: unknown) => ({ ...engine.classifyError(error), isConflict: error === conflict })
+    const database = databaseFor({ ...engine, classifyError })
     let begun = 0
     const work = database.write(async ({ sql }) => {
       begun++

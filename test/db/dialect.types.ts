@@ -8,26 +8,21 @@ const never = (): never => {
 
 const engine: Engine = {
   name: 'none',
-  findOpenError: never,
   checkHealth: never,
   reader: never(),
   writer: never(),
   concurrency: { cheap: 1, expensive: 1, write: 1 },
   connectionOf: never,
   migrate: never,
-  schema: { textType: 'text', createSearchIndex: never, upgradeSearchIndex: never, makeAppendOnly: never },
-  isUnavailable: never,
-  isConflict: never,
-  describeError: never,
+  classifyError: never,
   committedBefore: never,
   dataVersion: never,
   copyTo: never,
   dryRun: never,
   withExclusiveLock: never,
-  checkpoint: never,
   optimize: never,
   maintain: never,
   close: never,
 }
 
-export const none: Dialect = { urlFormat: 'none:', acceptsUrl: never, supportsPooler: false, open: () => engine }
+export const none: Dialect = { urlFormat: 'none:', openerOf: () => () => engine }

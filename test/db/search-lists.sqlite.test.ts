@@ -1,8 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { type AppListQuery, findApps } from '../../src/catalogue/app-list.ts'
 import { appStore, type NewAppRow } from '../../src/catalogue/store.ts'
-import { type Database, openDatabase } from '../../src/db/database.ts'
-import { sqlite } from '../../src/db/sqlite/dialect.ts'
+import { type Database, openDatabase, openEngine } from '../../src/db/database.ts'
 import { makeLists } from '../../src/db/sqlite/making-lists.ts'
 import { toSearchDocument } from '../../src/search/document.ts'
 import { type Form, nameKey, queryTerms } from '../../src/search/terms.ts'
@@ -163,7 +162,7 @@ async function change(database: Database, random: Random) {
 
 /** Lists of all that three apps have, made as after an import; `meanwhile` happens once they have begun to be made. */
 async function makeAll(file: string, meanwhile?: () => Promise<void>) {
-  const { reader, writer, close } = sqlite.open(`sqlite:${file}`)
+  const { reader, writer, close } = openEngine(`sqlite:${file}`)
   let writes = 0
   const making = makeLists(
     {

@@ -81,7 +81,7 @@ test.skipIf(!isInstalled)(
     ]
     const { created } = await importLines(database, lines)
     expect(created).toBeGreaterThan(399)
-    await database.optimize()
+    await database.optimize({ isLast: true })
     await database.close()
 
     const postgres = await startPostgres()

@@ -6,6 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { describe, expect, inject, onTestFinished, test } from 'vitest'
 import { parseKeyId } from '../../src/accounts/keys.ts'
+import { ServiceError } from '../../src/contract/errors.ts'
 import { openDatabase } from '../../src/db/database.ts'
 import { createLogger, redact, requestId } from '../../src/http/log.ts'
 import { type Call, newApp, validRequests } from '../contract/valid-requests.ts'
@@ -85,6 +86,28 @@ describe('the line of a request', () => {
     expect(linesOf(service)[0].responseTime).toBeCloseTo(1.234, 2)
     expect(linesOf(service)[0].timing).toBeUndefined()
   })
+})
+
+test('the cause of an outage is logged once a minute, not with every request', async () => {
+  const wait = freezeMonotonicClock()
+  const cause = new Error('the file was replaced; restart the service')
+  const service = await startService({
+    database: (database) => ({
+      ...database,
+      read: () => Promise.reject(new ServiceError('unavailable', 'Try again.', {}, { cause })),
+    }),
+  })
+  for (const milliseconds of [0, 0, 59_999, 1, 0]) {
+    wait(milliseconds)
+    expect((await service.get('/apps/1')).status).toBe(503)
+  }
+  expect(linesOf(service).map(({ level, err }) => [level, err?.cause])).toEqual([
+    [50, String(cause)],
+    [30, undefined],
+    [30, undefined],
+    [50, String(cause)],
+    [30, undefined],
+  ])
 })
 
 describe('a request of more than a second says what took it', () => {

@@ -6,7 +6,7 @@ import { buffer } from 'node:stream/consumers'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { describe, expect, inject, onTestFinished, test } from 'vitest'
 import { readConfig } from '../../src/config.ts'
-import { success } from '../../src/contract/response.ts'
+import { etagOf, success } from '../../src/contract/response.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
 import type { ServiceBackend } from '../../src/http/api.ts'
 import { createListener } from '../../src/http/app.ts'
@@ -293,7 +293,8 @@ test('a public read that is added to the document is cached, one that needs a ke
     dataVersion: async () => '1',
     handle: async ({ operation }) => {
       handled.push(String(operation.operationId))
-      return { status: 200, headers: {}, body: success('Found.', {}) }
+      const body = success('Found.', {})
+      return { status: 200, headers: { ETag: etagOf(body.json) }, body }
     },
   }
   const logger = createLogger('silent', { write: () => {} })
@@ -395,7 +396,7 @@ describe('those who ask for the same at once', () => {
 })
 
 test('what was pushed out is kept when it is asked for again, and what has changed when it is read', async () => {
-  const { service, reads } = await counting({ cacheSize: 64 * 1024 })
+  const { service, reads } = await counting({ cacheSize: 32 * 1024 })
   for (const path of ['/apps/1', '/apps?search=tide']) {
     await askTimes(service, 3, 'GET', path)
     for (let page = 2; page < 60; page++) await askTimes(service, 2, 'GET', `/apps?limit=1&page=${page}`)

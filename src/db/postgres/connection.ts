@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { required } from '../../util/required.ts'
+import { required } from '../../util/helpers.ts'
 import type { Connection, NewRow } from '../dialect.ts'
 import { jsonRows, select } from './client.ts'
 import { findViolatedColumn } from './errors.ts'
@@ -14,9 +14,6 @@ export function connectionFactory() {
     search: searchIndex(sql, searchCache),
     jsonRows,
     insertRows: (table, rows) => insertRows(sql, table, rows),
-    lastId: (table) => lastId(sql, table),
-    advanceIdsTo: (table, id) => advanceIdsTo(sql, table, id),
-    lock: lock(sql),
     mapUniqueViolation: mapUniqueViolation(sql),
   })
 }
@@ -68,18 +65,6 @@ async function advanceIdsTo(sql: Knex, table: string, id: number) {
     if ((await lastId(sql, table)) < id) await sql.raw(`select setval('${table}_id_seq', ?)`, [id])
   }
 }
-
-/** A statement that waits for a lock then reads the new version of the locked row, but old versions of the rows joined to it. */
-const lock =
-  (sql: Knex): Connection['lock'] =>
-  async (table, columns, values) => {
-    // knex types one column and several differently. In the order of their ids, so that two transactions cannot deadlock.
-    await sql(table)
-      .whereIn(columns as string, values as string[])
-      .orderBy('id')
-      .forUpdate()
-      .select('id')
-  }
 
 /** After an error a transaction can only continue from a savepoint. */
 const mapUniqueViolation =

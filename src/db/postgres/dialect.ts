@@ -1,12 +1,12 @@
 import { OperatorError } from '../../contract/errors.ts'
-import { required } from '../../util/required.ts'
+import { required } from '../../util/helpers.ts'
 import { type Dialect, defaultPoolSize, type Engine, notMigrated, type ServerOptions } from '../dialect.ts'
 import { applicationName, openReader, openWriter } from './client.ts'
 import { committedBefore } from './committed-before.ts'
 import { connectionFactory } from './connection.ts'
 import { dataVersionReader, dedicatedConnection } from './data-version.ts'
 import { copyToTemporaryTables } from './dry-run.ts'
-import { describeError, isConflict, isUnavailable } from './errors.ts'
+import { classifyError, isUnavailable, reasonOf } from './errors.ts'
 import { schema } from './schema.ts'
 import { assertDirectConnection } from './snapshots.ts'
 import { parseServerUrl, type ServerUrl } from './url.ts'
@@ -14,12 +14,11 @@ import { parseServerUrl, type ServerUrl } from './url.ts'
 /** PostgreSQL, 14 or newer. Several servers of this program may share a database. */
 export const postgres: Dialect = {
   urlFormat: 'postgres://USER:PASSWORD@HOST:PORT/DATABASE',
-  acceptsUrl: (url) => parseServerUrl(url) !== undefined,
-  supportsPooler: true,
-  open: (url, options = {}) => openServer(parseAcceptedUrl(url), options),
+  openerOf(text) {
+    const url = parseServerUrl(text)
+    return url && ((options = {}) => openServer(url, options))
+  },
 }
-
-const parseAcceptedUrl = (text: string): ServerUrl => required(parseServerUrl(text), 'the URL of a PostgreSQL database')
 
 /** One connection reads the data's version; the others are divided. */
 function shareConnections(pool: number): Engine['concurrency'] {
@@ -38,7 +37,7 @@ const longTimeout = 3_600_000
 
 function openServer(url: ServerUrl, options: ServerOptions): Engine {
   const { pool = defaultPoolSize, writeTimeout = longTimeout } = options
-  const direct = options.direct === undefined ? undefined : parseAcceptedUrl(options.direct)
+  const direct = options.direct === undefined ? undefined : required(parseServerUrl(options.direct), 'a direct URL')
   const concurrency = shareConnections(pool)
   const writer = openWriter(url, concurrency.write, writeTimeout)
   const reader = openReader(url, concurrency.cheap + concurrency.expensive)
@@ -71,10 +70,16 @@ function openServer(url: ServerUrl, options: ServerOptions): Engine {
     })
   }
 
+  let isAccepted = false
+
   const engine: Engine = {
     name: url.name,
-    findOpenError,
     async checkHealth() {
+      if (!isAccepted) {
+        const reason = await findOpenError()
+        isAccepted = reason === undefined
+        return reason
+      }
       try {
         // Uses the writer pool, but does not wait behind queued writes.
         await writer.raw('select 1').options({ query_timeout: url.connectTimeout })
@@ -96,14 +101,10 @@ function openServer(url: ServerUrl, options: ServerOptions): Engine {
       return directWriter.transaction(async (sql) => {
         await sql.raw('set local lock_timeout = 0')
         await sql.raw('select pg_advisory_xact_lock(?)', [migrationLockId])
-        return work(sql)
+        return work(sql, schema)
       })
     },
-    schema,
-
-    isUnavailable,
-    isConflict,
-    describeError,
+    classifyError,
 
     committedBefore: () => committedBefore(reader),
     dataVersion: versionReader.version,
@@ -150,11 +151,9 @@ function openServer(url: ServerUrl, options: ServerOptions): Engine {
         await sql.raw(`lock table ${tables.map(({ name }: { name: string }) => name).join(', ')} in share mode`)
         return work(sql)
       }),
-    // PostgreSQL does it by itself, and no commit waits for it.
-    async checkpoint() {},
-    async optimize() {
+    async optimize({ isLast }) {
       // Otherwise the planner has no statistics until autovacuum runs.
-      await directWriter.raw('analyze')
+      if (isLast) await directWriter.raw('analyze')
     },
     // Autovacuum does it by itself.
     async maintain() {},
@@ -175,7 +174,7 @@ async function orUnreachableMessage(
   try {
     return await work()
   } catch (error) {
-    const reason = isUnavailable(error) ? describeError(error) : undefined
+    const reason = isUnavailable(error) ? reasonOf(error) : undefined
     if (reason === undefined) throw error
     return `${message}: ${reason}`
   }

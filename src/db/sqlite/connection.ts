@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { required } from '../../util/required.ts'
+import { required } from '../../util/helpers.ts'
 import type { Connection, NewRow } from '../dialect.ts'
 import { jsonArrayBytes, jsonRows, select } from './client.ts'
 import { findViolatedColumn } from './errors.ts'
@@ -14,10 +14,6 @@ export function connectionFactory() {
     search: searchIndex(sql, searchCache),
     jsonRows,
     insertRows: (table, rows) => insertRows(sql, table, rows),
-    lastId: (table) => lastId(sql, table),
-    advanceIdsTo: (table, id) => advanceIdsTo(sql, table, id),
-    // There is one writer at a time.
-    lock: async () => {},
     mapUniqueViolation,
   })
 }
@@ -28,7 +24,7 @@ export function connectionFactory() {
  */
 const maxRowsPerStatement = 250
 
-/** Rows with an id come first, so that the ids which the table gives to the others are greater. */
+/** Rows with an id come first, so that the table gives greater ids to the others (https://sqlite.org/autoinc.html). */
 async function insertRows<Row extends NewRow>(sql: Knex, table: string, rows: Row[]) {
   const withId = rows.filter(({ id }) => id !== undefined)
   const withoutId = rows.filter(({ id }) => id === undefined).map(({ id, ...row }) => row)
@@ -55,18 +51,6 @@ async function insertBatches(sql: Knex, table: string, rows: NewRow[]): Promise<
     for (const { id } of inserted) ids.push(id)
   }
   return ids
-}
-
-/** https://sqlite.org/autoinc.html */
-async function lastId(sql: Knex, table: string): Promise<number> {
-  const [sequence] = await sql.raw('select seq from sqlite_sequence where name = ?', [table])
-  return sequence?.seq ?? 0
-}
-
-async function advanceIdsTo(sql: Knex, table: string, id: number) {
-  // The table has no unique key, and a row only for tables that have had rows.
-  await sql.raw('delete from sqlite_sequence where name = ?', [table])
-  await sql.raw('insert into sqlite_sequence (name, seq) values (?, ?)', [table, id])
 }
 
 /** A statement that fails changes nothing, and the transaction stays as it was (https://sqlite.org/lang_conflict.html, ABORT). */

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { healthErrorOf, isDamage, UnusableDatabase } from './errors.ts'
+import { diskFull, healthErrorOf, isDamage, UnusableDatabase } from './errors.ts'
 
 /** Device and inode of the database file and of its log; no two open files have the same. */
 type FileIdentity = { file: string; log: string }
@@ -75,6 +75,7 @@ export function databaseFile(filename: string) {
   }
 
   return {
+    isOpen: () => opened !== undefined,
     assertInPlace,
     assertInPlaceOnce,
     openConnection,
@@ -85,10 +86,8 @@ export function databaseFile(filename: string) {
     /** Why the file cannot be used, such as "is damaged"; undefined if no reason is known. */
     async checkHealth(): Promise<string | undefined> {
       assertInPlace()
-      if (identityOf(filename) === noFile) return 'is gone'
       if (lastError && performance.now() - lastError.at < errorLifetime) return lastError.reason
-      const { bavail, bsize } = await statfs(dirname(filename))
-      return bavail * bsize < minFreeSpace ? 'has no room left on its disk' : undefined
+      return (await isDiskFull(filename)) ? diskFull : undefined
     },
   }
 }
@@ -102,6 +101,11 @@ const errorLifetime = 5000
 
 /** Bytes that the largest write of a request may take in the log. */
 const minFreeSpace = 2 ** 20
+
+export async function isDiskFull(filename: string): Promise<boolean> {
+  const { bavail, bsize } = await statfs(dirname(filename))
+  return bavail * bsize < minFreeSpace
+}
 
 const noFile = ''
 

@@ -2,13 +2,12 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { dirname } from 'node:path'
 import { OperatorError } from '../../contract/errors.ts'
-import { required } from '../../util/required.ts'
 import type { Dialect, Engine } from '../dialect.ts'
 import { dataVersionOf, openReader, openWriter } from './client.ts'
 import { connectionFactory } from './connection.ts'
 import { copyTo, dryRun, withExclusiveLock } from './copy.ts'
 import { databaseFile } from './database-file.ts'
-import { describeError, healthErrorOf, isBusy, isUnavailable, UnusableDatabase } from './errors.ts'
+import { classifyError, healthErrorOf, isBusy, isUnavailable, UnusableDatabase } from './errors.ts'
 import { findOpenError, foreignDatabase, inspectFile } from './inspect-file.ts'
 import { schema } from './schema.ts'
 import { upkeepOf } from './upkeep.ts'
@@ -16,9 +15,10 @@ import { upkeepOf } from './upkeep.ts'
 /** SQLite: a database in one file, with one writer at a time and readers beside it. */
 export const sqlite: Dialect = {
   urlFormat: 'sqlite:PATH, the path of a file',
-  acceptsUrl: (url) => pathFromUrl(url) !== undefined,
-  supportsPooler: false,
-  open: (url) => openFile(required(pathFromUrl(url), 'the path')),
+  openerOf(url) {
+    const path = pathFromUrl(url)
+    return path === undefined ? undefined : () => openFile(path)
+  },
 }
 
 function pathFromUrl(url: string): string | undefined {
@@ -41,17 +41,12 @@ function openFile(filename: string): Engine {
     await writer.destroy()
   }
 
-  async function checkpoint() {
-    // Not TRUNCATE, which would keep writers waiting until the last reader has ended (https://sqlite.org/pragma.html).
-    await writer.raw('pragma wal_checkpoint(passive)')
-  }
-
   const openSource = () => openWriter(filename, file)
 
   return {
     name: filename,
-    findOpenError: () => findOpenError(filename),
     async checkHealth() {
+      if (!file.isOpen()) return findOpenError(filename)
       try {
         const known = await file.checkHealth()
         if (known !== undefined) return known
@@ -73,26 +68,24 @@ function openFile(filename: string): Engine {
       await createFile(filename)
       for (const begin = performance.now(); ; ) {
         try {
-          return await writer.transaction(work)
+          return await writer.transaction((sql) => work(sql, schema))
         } catch (error) {
           if (!isBusy(error) || performance.now() - begin > migrationTimeout) throw error
         }
       }
     },
-    schema,
 
-    isUnavailable,
-    // No isConflict: there is one writer at a time.
-    describeError,
-
+    classifyError,
     // There is one writer at a time, so all earlier ones have ended.
     committedBefore: () => writer.transaction(async () => new Date()),
     dataVersion: dataVersionOf(versionReader, file),
     copyTo: (target, inspect) => copyTo(openSource, filename, target, inspect),
     dryRun: (work) => dryRun(openSource, filename, openFile, work),
     withExclusiveLock: (work) => withExclusiveLock(filename, work),
-    checkpoint,
-    optimize: checkpoint,
+    async optimize() {
+      // Not TRUNCATE, which would keep writers waiting until the last reader has ended (https://sqlite.org/pragma.html).
+      await writer.raw('pragma wal_checkpoint(passive)')
+    },
     maintain: upkeepOf(filename, reader),
     close,
   }

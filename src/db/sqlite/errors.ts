@@ -1,13 +1,17 @@
+import type { ErrorClass } from '../dialect.ts'
+
 /** The file cannot be used now. The message follows "the database", such as "is gone". */
 export class UnusableDatabase extends Error {
   override readonly name = 'UnusableDatabase'
 }
 
+export const diskFull = 'has no room left on its disk'
+
 /** What SQLite's result codes say against the file itself, in words for operators. */
 const healthErrors = new Map([
   ['SQLITE_CORRUPT', 'is damaged'],
   ['SQLITE_NOTADB', 'is damaged'],
-  ['SQLITE_FULL', 'has no room left on its disk'],
+  ['SQLITE_FULL', diskFull],
   ['SQLITE_IOERR', 'is on a failing disk'],
 ])
 
@@ -39,12 +43,17 @@ export function isUnavailable(error: unknown): boolean {
   return error.name === 'KnexTimeoutError' || error.message.startsWith('Unable to acquire a connection')
 }
 
-export const describeError = (error: unknown): string | undefined =>
-  error instanceof UnusableDatabase
-    ? `the database ${error.message}`
-    : error instanceof Error
-      ? /SQLITE_[A-Z]+: (.+)/.exec(error.message)?.[1]
-      : undefined
+/** There is one writer at a time, so transactions do not conflict. */
+export const classifyError = (error: unknown): ErrorClass => ({
+  isUnavailable: isUnavailable(error),
+  isConflict: false,
+  reason: reasonOf(error),
+})
+
+function reasonOf(error: unknown): string | undefined {
+  if (error instanceof UnusableDatabase) return `the database ${error.message}`
+  return error instanceof Error ? /SQLITE_[A-Z]+: (.+)/.exec(error.message)?.[1] : undefined
+}
 
 /** `table.column` of the unique constraint that the error says was violated, if it says that. */
 export const findViolatedColumn = (error: unknown): string | undefined =>

@@ -2,7 +2,8 @@ import { access, constants } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { notMigrated } from '../dialect.ts'
 import { openForInspection } from './client.ts'
-import { isBusy, isDamage } from './errors.ts'
+import { isDiskFull } from './database-file.ts'
+import { diskFull, isBusy, isDamage } from './errors.ts'
 
 /** What a file contains: nothing yet, a database of this program, or another program's. Does not change a byte of it. */
 export async function inspectFile(filename: string): Promise<'empty' | 'own' | 'foreign'> {
@@ -23,8 +24,8 @@ const ownTables = new Set(['knex_migrations', 'apps', 'audit'])
 const migrationTables = new Set(['knex_migrations', 'knex_migrations_lock'])
 
 export const foreignDatabase = 'is a database of another program; DATABASE_URL has to name another file'
-const unreadable = 'is no file that SQLite can read as a database'
-const staleLogAdvice = 'where another file was put in its place, move that log away, and the one with -shm'
+const unreadable = 'is not a file that SQLite can read as a database'
+const staleLogAdvice = 'if another file was put in its place, move the former -wal and -shm files away'
 
 /** Why the file cannot be opened as the service's database, such as "does not exist"; undefined if it can. */
 export async function findOpenError(filename: string): Promise<string | undefined> {
@@ -38,10 +39,11 @@ export async function findOpenError(filename: string): Promise<string | undefine
   try {
     return { own: undefined, empty: notMigrated, foreign: foreignDatabase }[await inspectFile(filename)]
   } catch (error) {
-    if (isBusy(error)) return 'is in use by another process, which lets no other read it'
+    if (isBusy(error)) return 'is locked by another process'
+    if (await isDiskFull(filename)) return diskFull
     const log = `${filename}-wal`
     const hasLog = isDamage(error) && (await canAccess(log)) === true
-    return hasLog ? `${unreadable}, with ${log} beside it; ${staleLogAdvice}` : unreadable
+    return hasLog ? `${unreadable}, and ${log} is beside it; ${staleLogAdvice}` : unreadable
   }
 }
 

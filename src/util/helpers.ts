@@ -1,5 +1,16 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 
+/** Returns a value that the surrounding code guarantees. Throws an error that names `what` if it is missing. */
+export function required<T>(value: T | null | undefined, what: string): T {
+  if (value === null || value === undefined) throw new Error(`${what} is missing`)
+  return value
+}
+
+/** Splits a list into lists of `size` values; the last may be shorter. */
+export function* chunk<T>(values: readonly T[], size: number): Generator<T[]> {
+  for (let first = 0; first < values.length; first += size) yield values.slice(first, first + size)
+}
+
 /** Milliseconds that a request has waited for the database, and that its statements have run there. */
 export type Timing = { waiting: number; sql: number }
 
