@@ -60,6 +60,14 @@ const sound: [what: string, change: Change][] = [
       saying('apps', 'listApps', 'x-unpaged: true'),
     ),
   ],
+  [
+    'an error that is written where its path is',
+    (folder) => {
+      const response = readFileSync(join(folder, 'responses/MethodNotAllowed.yaml'), 'utf8')
+      const indented = response.trimEnd().replaceAll('\n', '\n      ')
+      replace('paths/apps.yaml', '$ref: ../responses/MethodNotAllowed.yaml', indented)(folder)
+    },
+  ],
 ]
 
 const rows: Row[] = [

@@ -123,10 +123,14 @@ function envelopeProblems(schema: Schema, status: string, resolved: (node: Schem
   return demands.filter(([isMet]) => !isMet).map(([, advice]) => advice)
 }
 
-/** A caller who knows the answer knows by these names what to read. What comes before them tells of a variant of the answer. */
+/**
+ * Callers find an error's schema by its name: the response's name ends with that of its envelope and data. A response
+ * without a name is written where its path is.
+ */
 function errorProblems(name: string, envelope: Reference, data: Reference): string[] {
   const own = nameOf(data).replace(/Error$/, '')
-  if (nameOf(envelope) === `${own}Envelope` && nameOf(data) === `${own}Error` && name.endsWith(own)) return []
+  if (nameOf(envelope) === `${own}Envelope` && nameOf(data) === `${own}Error` && (name === '' || name.endsWith(own)))
+    return []
   return [`Give the error ${name} an envelope of its own, schemas/${name}Envelope.yaml, with data in ${name}Error.yaml`]
 }
 

@@ -97,6 +97,15 @@ export async function lifeCycle(connect: Connect) {
     categories: [{ slug: 'empty' }, { slug: 'games' }, { slug: 'tools' }],
   })
 
+  // A client returns what the server sends for each collection.
+  for (const { operationId, path } of operations.filter(
+    ({ method, path }) => method === 'GET' && !path.includes('{'),
+  )) {
+    // All take no arguments, which only their common type knows.
+    const { body } = await anyone[operationId as 'listApps']({})
+    expect(body).toEqual(await (await fetch(baseUrl + path)).json())
+  }
+
   // Deleted: gone for everyone.
   expect(dataOf(await ada.deleteApp({ path }), 200)).toEqual({ app_id })
   expect(errorOf(await ada.getApp({ path }), 404)).toEqual({ code: 'not_found' })

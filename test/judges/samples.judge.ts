@@ -7,7 +7,6 @@ import { expect, onTestFinished, test } from 'vitest'
 import document from '../../generated/openapi.json' with { type: 'json' }
 import { accountStore } from '../../src/accounts/store.ts'
 import { categoryStore } from '../../src/catalogue/categories.ts'
-import type { OperationId } from '../../src/contract/contract.ts'
 import { openDatabase } from '../../src/db/database.ts'
 import { documentedUrl } from '../../src/http/docs.ts'
 import { importLines } from '../support/catalogue-file.ts'
@@ -29,11 +28,10 @@ const operations = Object.values(document.paths).flatMap((path) => Object.values
 
 type Scene = { server: Served; baseUrl: string; key: string }
 
-/** What each prints of an answer's data in the languages that pick from it, and what is true once it has run. */
-const expectations: Record<
-  OperationId,
-  { answer: (scene: Scene) => Promise<unknown>; lines: (scene: Scene) => Promise<string[]> }
-> = {
+type Expectation = { answer: (scene: Scene) => Promise<unknown>; lines: (scene: Scene) => Promise<string[]> }
+
+/** What the samples print, by curl and by the languages that pick from the data, and what is true afterwards. */
+const expectations: Record<string, Expectation> = {
   listApps: {
     answer: async ({ server }) => {
       const { body } = await server.request('GET', '/apps?search=tide+table&sort=rating&limit=20')
@@ -95,8 +93,8 @@ async function expectCreated({ server, key }: Scene) {
 
 const samples = operations.flatMap((operation) =>
   operation['x-codeSamples'].map(({ label, source }) => ({
-    // The JSON has no type so narrow; the linter knows the labels, and the server the operations.
-    operationId: operation.operationId as OperationId,
+    operationId: operation.operationId,
+    // The linter requires these labels, which the JSON's type does not know.
     language: label as Language,
     source,
   })),
@@ -106,10 +104,15 @@ test.for(samples)('$operationId in $language does what it says', async ({ operat
   const scene = await startScene()
   const { code, stdout, stderr } = await runSample(language, source, scene)
   expect(code, stderr).toBe(0)
-  const { answer, lines } = expectations[operationId]
-  if (language === 'curl') expect(JSON.parse(stdout)).toEqual(await answer(scene))
-  else expect(stdout.trimEnd().split('\n')).toEqual((await lines(scene)).join('\n').trimEnd().split('\n'))
+  await expect.poll(() => loggedRequests(scene).at(-1)).toMatchObject({ operation: operationId })
+  expect(loggedRequests(scene).filter(({ res }) => res.statusCode >= 400)).toEqual([])
+  expect(stdout).toMatch(language === 'curl' ? /^{"success":true,/ : /^(?!.*(undefined|None|NaN|\[object)).+\n/s)
+  const { answer, lines } = expectations[operationId] ?? {}
+  if (language === 'curl') expect(answer && JSON.parse(stdout)).toEqual(await answer?.(scene))
+  else if (lines) expect(stdout.trimEnd().split('\n')).toEqual((await lines(scene)).join('\n').trimEnd().split('\n'))
 })
+
+const loggedRequests = ({ server }: Scene) => server.log.map((line) => JSON.parse(line)).filter(({ res }) => res)
 
 test.for(samples)('$operationId in $language says so where the server refuses', async ({ language, source }) => {
   const scene = await startScene()
