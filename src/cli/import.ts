@@ -1,7 +1,7 @@
 import { createReadStream, fstatSync, type Stats } from 'node:fs'
 import { type FileHandle, lstat, open, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { pipeline, Transform } from 'node:stream'
+import type { Readable } from 'node:stream'
 import { setFlagsFromString } from 'node:v8'
 import { Command, CommanderError } from 'commander'
 import type { Problem } from '../contract/contract.ts'
@@ -65,37 +65,19 @@ async function runImport(file: string, { dryRun, onlyNew = false, rejects: path 
   const rejectsPath = path ?? (isStdin ? 'stdin.rejects.ndjson' : `${file}.rejects.ndjson`)
   const input = isStdin ? fstatSync(process.stdin.fd) : await statFile(file)
   const rejects = new RejectsFile(rejectsPath, await rejectsOpenFlags(rejectsPath, input))
-  const source = isStdin ? process.stdin : createReadStream(file, { highWaterMark: 64 * 1024 })
+  const source: Readable & { bytesRead: number } = isStdin ? process.stdin : createReadStream(file)
   const begin = performance.now()
-  let bytes = 0
-  const counter = new Transform({
-    transform(chunk: Buffer, _encoding, done) {
-      bytes += chunk.length
-      done(null, chunk)
-    },
-  })
   const { update, stop } = showProgress()
-  const updateProgress = (lines: number) =>
-    update(
-      bytes,
-      input.isFile() ? input.size : undefined,
-      `${lines} lines, ${linesPerSecond(lines, elapsedSeconds(begin))}/s`,
-    )
-  updateProgress(0)
+  function onProgress({ lines }: Pick<ImportSummary, 'lines'>) {
+    const rate = linesPerSecond(lines, elapsedSeconds(begin))
+    update(source.bytesRead, input.isFile() ? input.size : undefined, `${lines} lines, ${rate}/s`)
+  }
+  onProgress({ lines: 0 })
 
   limitHeapGrowth()
+  const onReject = rejects.add.bind(rejects)
   const importInto = (database: Database) =>
-    // `pipeline` also destroys its last stream with the error, so the reader gets it.
-    importCatalogue(
-      database,
-      pipeline(source, counter, () => {}),
-      {
-        actor: currentOperator(),
-        onlyNew,
-        onReject: (...refused) => rejects.add(...refused),
-        onProgress: ({ lines }) => updateProgress(lines),
-      },
-    )
+    importCatalogue(database, source, { actor: currentOperator(), onlyNew, onReject, onProgress })
   const summary = await withDatabase((database) =>
     dryRun ? database.dryRun(importInto) : importInto(database),
   ).finally(async () => {
