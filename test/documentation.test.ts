@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { Command } from 'commander'
 import { describe, expect, test } from 'vitest'
+import { programFor } from '../src/cli/program.ts'
 import { readConfig } from '../src/config.ts'
 import { leafCommands } from './support/commands.ts'
 
@@ -55,15 +55,9 @@ test.for<[page: string, writes: RegExp, refusedKeys: RegExp]>([
 })
 
 test('docs/operating.md has every command, and no other', async () => {
-  const files = readdirSync(`${root}/src/cli`)
-  const modules: object[] = await Promise.all(files.map((file) => import(`${root}/src/cli/${file}`)))
-  const commands = modules
-    .flatMap((module) => Object.entries(module).filter(([name]) => name.endsWith('Command')))
-    .map(([, make]) => make())
-    .filter((made) => made instanceof Command)
   const [, section = ''] = /^## Commands$([\s\S]*?)^## /m.exec(read('docs/operating.md')) ?? []
   const told = [...section.matchAll(/^npx apps-service ([a-z]+(?: [a-z]+)?)/gm)].map(([, name = '']) => name)
-  const names = commands.flatMap((command) => leafCommands(command, [command.name()])).map(({ name }) => name)
+  const names = leafCommands(await programFor('')).map(({ name }) => name)
   expect(told.toSorted()).toEqual(names.toSorted())
 })
 

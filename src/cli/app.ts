@@ -2,8 +2,8 @@ import { Command, Option } from 'commander'
 import type { AppFilter, AppState } from '../moderation/app-filter.ts'
 import { moderationStore } from '../moderation/store.ts'
 import {
-  addDatabaseAction,
-  addListAction,
+  buildDatabaseCommand,
+  buildListCommand,
   currentOperator,
   parsePositiveInteger,
   print,
@@ -22,71 +22,57 @@ export const appCommand = () =>
 const states: AppState[] = ['pending', 'approved', 'rejected', 'deleted']
 
 const list = () =>
-  addListAction(
-    withFilterOptions(new Command('list'))
+  buildListCommand({
+    command: withFilterOptions(new Command('list'))
       .description('list apps in any state, newest first')
       .addOption(new Option('--status <status>', 'only apps in this state').choices(states)),
-    'apps',
-    {
-      help: `
-With --search and without --developer, approved apps are found and ordered as
+    about: `With --search and without --developer, approved apps are found and ordered as
 in the catalogue's search, best match first; apps in other states come before
-them. A deleted app is in no other state.
-
-Examples:
-  npx apps-service app list --search "tide clock"
-  npx apps-service app list --status rejected --developer "Harbour Software"
-  npx apps-service app list --status deleted --json | jq '.apps[].id'
-
-JSON: {apps, pagination: {current_page, total_pages, per_page, total}}.
+them. A deleted app is in no other state.`,
+    examples: [
+      'app list --search "tide clock"',
+      'app list --status rejected --developer "Harbour Software"',
+      "app list --status deleted --json | jq '.apps[].id'",
+    ],
+    rows: 'apps',
+    json: `{apps, pagination: {current_page, total_pages, per_page, total}}.
 An app: {id, name, slug, package_name, developer_name, category_slug, status,
 deleted_at, created_at, updated_at}. If deleted_at is not null, status is the
 one before the deletion.`,
-      find: (connection, options: AppFilter & { status?: AppState }, limit, offset) =>
-        moderationStore(connection).list(options.status, options, limit, offset),
-      print: ({ apps }) =>
-        printTable(
-          ['ID', 'NAME', 'DEVELOPER', 'CATEGORY', 'STATUS', 'UPDATED'],
-          apps.map(({ id, name, developer_name, category_slug, status, deleted_at, updated_at }) => {
-            const state = deleted_at === null ? status : 'deleted'
-            return [id, name, developer_name, category_slug, state, age(updated_at)]
-          }),
-          { shrinkable: ['NAME', 'DEVELOPER', 'CATEGORY'] },
-        ),
-    },
-  )
+    find: (connection, options: AppFilter & { status?: AppState }, limit, offset) =>
+      moderationStore(connection).list(options.status, options, limit, offset),
+    print: ({ apps }) =>
+      printTable(
+        ['ID', 'NAME', 'DEVELOPER', 'CATEGORY', 'STATUS', 'UPDATED'],
+        apps.map(({ id, name, developer_name, category_slug, status, deleted_at, updated_at }) => {
+          const state = deleted_at === null ? status : 'deleted'
+          return [id, name, developer_name, category_slug, state, age(updated_at)]
+        }),
+        { shrinkable: ['NAME', 'DEVELOPER', 'CATEGORY'] },
+      ),
+  })
 
 const restore = () =>
-  addDatabaseAction(
-    new Command('restore')
+  buildDatabaseCommand({
+    command: new Command('restore')
       .description('restore a deleted app, in the status it had')
       .argument('<id>', 'id of the app', parsePositiveInteger),
-    {
-      help: `
-Example:
-  npx apps-service app restore 42
-
-JSON: {id, slug, status}.`,
-      run: (database, id: number) =>
-        database.write((connection) => moderationStore(connection).restore(id, currentOperator())),
-      print: ({ id, slug, status }) => print(`App ${id} (${slug}) is back; it is ${status}.`),
-    },
-  )
+    examples: ['app restore 42'],
+    json: '{id, slug, status}.',
+    run: (database, id: number) =>
+      database.write((connection) => moderationStore(connection).restore(id, currentOperator())),
+    print: ({ id, slug, status }) => print(`App ${id} (${slug}) is back; it is ${status}.`),
+  })
 
 const transfer = () =>
-  addDatabaseAction(
-    new Command('transfer')
+  buildDatabaseCommand({
+    command: new Command('transfer')
       .description('transfer an app to another developer; from then on only their keys can change it')
       .argument('<id>', 'id of the app', parsePositiveInteger)
       .requiredOption('--to <developer>', 'name of an existing developer'),
-    {
-      help: `
-Example:
-  npx apps-service app transfer 42 --to "Harbour Software"
-
-JSON: {id, slug, developer_name}.`,
-      run: (database, id: number, { to }: { to: string }) =>
-        database.write((connection) => moderationStore(connection).transfer(id, to, currentOperator())),
-      print: ({ id, slug, developer_name }) => print(`App ${id} (${slug}) belongs to ${developer_name} now.`),
-    },
-  )
+    examples: ['app transfer 42 --to "Harbour Software"'],
+    json: '{id, slug, developer_name}.',
+    run: (database, id: number, { to }: { to: string }) =>
+      database.write((connection) => moderationStore(connection).transfer(id, to, currentOperator())),
+    print: ({ id, slug, developer_name }) => print(`App ${id} (${slug}) belongs to ${developer_name} now.`),
+  })

@@ -1,26 +1,19 @@
 import { stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { Command } from 'commander'
-import { addDatabaseAction, print } from './command.ts'
+import { buildDatabaseCommand, print } from './command.ts'
 import { formatCount } from './terminal-text.ts'
 import { elapsedSeconds } from './time.ts'
 import { assertMissing, writeNewFile } from './write-new-file.ts'
 
 export const backupCommand = () =>
-  addDatabaseAction(
-    new Command('backup')
+  buildDatabaseCommand({
+    command: new Command('backup')
       .description('copy the database into a new file, while it is in use, and verify the copy')
       .argument('<file>', 'path of the backup; an existing file is never overwritten'),
-    {
-      help: `
-The backup is the database at one moment in one file: all apps, also pending,
+    about: `The backup is the database at one moment in one file: all apps, also pending,
 rejected and deleted ones, keys, and the audit. The file appears under its name
 only when it is complete, verified and synced to disk.
-
-Example:
-  npx apps-service backup /var/backups/apps-2026-11-20.sqlite
-
-JSON: {file, bytes, apps, seconds}.
 
 To restore it:
   1. Stop the server.
@@ -32,20 +25,21 @@ To restore it:
 
 To inspect it first, serve a copy of it:
   DATABASE_URL=sqlite:COPY PORT=3001 npx apps-service serve`,
-      async run(database, file: string) {
-        const begin = performance.now()
-        const target = resolve(file)
-        // SQLite would apply a log or journal of an older database to the backup when it is opened.
-        for (const suffix of ['-wal', '-shm', '-journal']) await assertMissing(target + suffix)
-        const written = await writeNewFile(file, 'backup', async (copy) => {
-          const { apps } = await database.copyTo(copy)
-          return { bytes: (await stat(copy)).size, apps }
-        })
-        return { file: target, ...written, seconds: elapsedSeconds(begin) }
-      },
-      print({ bytes, apps, seconds }, [file]) {
-        const megabytes = (bytes / 1e6).toLocaleString('en', { maximumFractionDigits: 1 })
-        print(`Backed up ${formatCount(apps)} apps to ${file}: ${megabytes} MB, verified, in ${seconds} s.`)
-      },
+    examples: ['backup /var/backups/apps-2026-11-20.sqlite'],
+    json: '{file, bytes, apps, seconds}.',
+    async run(database, file: string) {
+      const begin = performance.now()
+      const target = resolve(file)
+      // SQLite would apply a log or journal of an older database to the backup when it is opened.
+      for (const suffix of ['-wal', '-shm', '-journal']) await assertMissing(target + suffix)
+      const written = await writeNewFile(file, 'backup', async (copy) => {
+        const { apps } = await database.copyTo(copy)
+        return { bytes: (await stat(copy)).size, apps }
+      })
+      return { file: target, ...written, seconds: elapsedSeconds(begin) }
     },
-  )
+    print({ bytes, apps, seconds }, [file]) {
+      const megabytes = (bytes / 1e6).toLocaleString('en', { maximumFractionDigits: 1 })
+      print(`Backed up ${formatCount(apps)} apps to ${file}: ${megabytes} MB, verified, in ${seconds} s.`)
+    },
+  })

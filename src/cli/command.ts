@@ -3,80 +3,93 @@ import { type Command, InvalidArgumentError } from 'commander'
 import { readConfig } from '../config.ts'
 import { type Database, openMigratedDatabase } from '../db/database.ts'
 import type { Connection, ServerOptions } from '../db/dialect.ts'
-import { sanitize, tableLines, terminalWidth } from './terminal-text.ts'
+import { type Cell, sanitize, tableLines, terminalWidth } from './terminal-text.ts'
 
-/** How every command is built: it gets the database and checked arguments, and prints its result for people or as JSON. */
+/** How commands are built: a command gets checked arguments and returns a result, which is printed for people or as JSON. */
 
-type CommandParts<Args extends unknown[], Result> = {
-  /** Printed below the options. It ends with the fields that `--json` prints. */
-  help: string
-  /** What `--json` prints. */
-  json?: string
-  run: (...args: Args) => Promise<Result>
-  /** The value that `--json` prints, if it is not the result itself. */
+export type CommandDescription = {
+  /** Its name, description, arguments and options. */
+  command: Command
+  /** More help, printed below the options. */
+  about?: string
+  /** Command lines without `npx apps-service`. */
+  examples: string[]
+  /** The fields that `--json` prints. */
+  json: string
+}
+
+type Output<Args, Result> = {
+  /** The value that `--json` prints, if it is not the result itself. Nothing is printed for undefined. */
   toJson?: (result: NoInfer<Result>, args: NoInfer<Args>) => unknown
   /** Prints the result for people. */
   print: (result: NoInfer<Result>, args: NoInfer<Args>) => void
 }
 
-/** Adds the action, its help and `--json` to a command. `Args` are the command's arguments, then its options. */
-export const addAction = <Args extends unknown[], Result>(
-  command: Command,
-  { help, json = 'one JSON object', run, toJson, print }: CommandParts<Args, Result>,
-) =>
-  command
-    .option('--json', `print ${json}`)
-    .addHelpText('after', help)
-    .action(async (...args) => {
-      // commander passes the command itself, too, as the last argument.
-      const given = args.slice(0, -1) as Args
-      const result = await run(...given)
-      if (command.opts().json) printJson(toJson ? toJson(result, given) : result)
-      else print(result, given)
+/** `Args` are the arguments, the options, and the command itself. */
+type CommandParts<Args extends unknown[], Result> = CommandDescription &
+  Output<Args, Result> & { run: (...args: Args) => Promise<Result> }
+
+export const buildCommand = <Args extends unknown[], Result>(parts: CommandParts<Args, Result>) =>
+  parts.command
+    .option('--json', 'print JSON')
+    .addHelpText('after', helpText(parts))
+    .action(async (...given) => {
+      const args = given as Args
+      const result = await parts.run(...args)
+      if (!parts.command.opts().json) return parts.print(result, args)
+      const value = parts.toJson ? parts.toJson(result, args) : result
+      if (value !== undefined) printJson(value)
     })
 
-/** The same for a command that works on the database of `DATABASE_URL`. */
-export const addDatabaseAction = <Args extends unknown[], Result>(
-  command: Command,
-  {
-    run,
-    ...parts
-  }: Omit<CommandParts<Args, Result>, 'run'> & { run: (database: Database, ...args: Args) => Promise<Result> },
-) =>
-  addAction<Args, Result>(command, { ...parts, run: (...args) => withDatabase((database) => run(database, ...args)) })
+function helpText({ about, examples, json }: CommandDescription): string {
+  const title = examples.length === 1 ? 'Example:' : 'Examples:'
+  const usage = [title, ...examples.map((example) => `  npx apps-service ${example}`)].join('\n')
+  return `\n${[...(about ? [about] : []), usage, `JSON: ${json}`].join('\n\n')}`
+}
+
+type DatabaseParts<Args extends unknown[], Result> = CommandDescription &
+  Output<Args, Result> & { run: (database: Database, ...args: Args) => Promise<Result> }
+
+/** A command that works on the database of `DATABASE_URL`. */
+export const buildDatabaseCommand = <Args extends unknown[], Result>(parts: DatabaseParts<Args, Result>) =>
+  buildCommand<Args, Result>({ ...parts, run: (...args) => withDatabase((database) => parts.run(database, ...args)) })
 
 type PageOptions = { page: number; limit: number }
 
 const maxPageSize = 1000
 
-/** The same for a command that prints a page of a list. `name` is the field with the rows. */
-export function addListAction<Options extends object, Page extends { total: number }>(
-  command: Command,
-  name: string,
-  parts: {
-    help: string
-    find: (connection: Connection, options: Options, limit: number, offset: number) => Promise<Page>
-    /** Prints the rows, of which there is at least one. */
-    print: (page: NoInfer<Page>, options: NoInfer<Options>) => void
-  },
-) {
+type ListParts<Options, Page> = CommandDescription & {
+  /** What the rows are called. */
+  rows: string
+  find: (connection: Connection, options: Options, limit: number, offset: number) => Promise<Page>
+  /** Prints the rows, of which there is at least one. */
+  print: (page: NoInfer<Page>, options: NoInfer<Options>) => void
+}
+
+/** A command that prints a page of a list. */
+export function buildListCommand<Options extends object, Page extends { total: number }>({
+  rows,
+  find,
+  print,
+  ...parts
+}: ListParts<Options, Page>) {
   const offsetOf = ({ page, limit }: PageOptions) => (page - 1) * limit
   const pagesOf = (total: number, limit: number) => Math.ceil(total / limit)
-  command
+  parts.command
     .option('--page <number>', 'number of the page', parsePositiveInteger, 1)
     .option('--limit <number>', `rows on a page, at most ${maxPageSize}`, parseLimit, 50)
-  return addDatabaseAction(command, {
-    help: parts.help,
+  return buildDatabaseCommand({
+    ...parts,
     run: (database, options: Options & PageOptions) =>
-      database.snapshot((connection) => parts.find(connection, options, options.limit, offsetOf(options))),
-    toJson: ({ total, ...rows }, [{ page, limit }]) => ({
-      ...rows,
-      pagination: { current_page: page, total_pages: pagesOf(total, limit), per_page: limit, total },
+      database.snapshot((connection) => find(connection, options, options.limit, offsetOf(options))),
+    toJson: ({ total, ...page }, [{ page: current_page, limit }]) => ({
+      ...page,
+      pagination: { current_page, total_pages: pagesOf(total, limit), per_page: limit, total },
     }),
     print(found, [options]) {
       const { page, limit } = options
-      if (found.total === 0) return printInfo(`No ${name}.`)
-      if (offsetOf(options) < found.total) parts.print(found, options)
+      if (found.total === 0) return printInfo(`No ${rows}.`)
+      if (offsetOf(options) < found.total) print(found, options)
       printInfo(`Page ${page} of ${pagesOf(found.total, limit)}, ${found.total} in all.`)
     },
   })
@@ -144,16 +157,6 @@ export function printJson(value: unknown) {
   process.stdout.write(`${JSON.stringify(value, null, 2)}\n`)
 }
 
-/** Returns a function that prints progress, at most once every ten seconds. */
-export function createProgressPrinter(): (text: () => string) => void {
-  let last = performance.now()
-  return (text) => {
-    if (performance.now() - last < 10_000) return
-    last = performance.now()
-    printInfo(text())
-  }
-}
-
 type TableOptions = {
   shrinkable?: string[]
   optionalColumn?: string
@@ -163,7 +166,7 @@ type TableOptions = {
 
 export function printTable(
   head: string[],
-  rows: (string | number)[][],
+  rows: Cell[][],
   { shrinkable, optionalColumn, details = [] }: TableOptions = {},
 ) {
   const [headLine, ...lines] = tableLines(head, rows, shrinkable, optionalColumn)

@@ -3,42 +3,36 @@ import { readConfig } from '../config.ts'
 import { OperatorError } from '../contract/errors.ts'
 import { copyDatabase } from '../db/copy.ts'
 import { isDatabaseUrl, urlFormats } from '../db/database.ts'
-import { addAction, print } from './command.ts'
-import { showProgress } from './progress.ts'
+import { buildCommand, print } from './command.ts'
+import { showCount } from './progress.ts'
 import { formatCount } from './terminal-text.ts'
 import { elapsedSeconds } from './time.ts'
 
 export const copyCommand = () =>
-  addAction(
-    new Command('copy')
+  buildCommand({
+    command: new Command('copy')
       .description('copy the whole database into another, empty one, of the same engine or another')
       .requiredOption('--to <url>', 'the other database, written as for DATABASE_URL'),
-    {
-      help: `
-Everything is copied: apps, reviews, developers, categories, keys, the audit,
+    about: `Everything is copied: apps, reviews, developers, categories, keys, the audit,
 and which ids and slugs were used. A server on the copy gives the same
 responses, byte for byte. Migrate the other database first; it must be empty. It
 receives everything in one transaction, or nothing: start a stopped copy again.
 Stop the server first; nobody can write to the first database during the copy.
 
-Example:
-  npx apps-service copy --to postgres://apps@db.example/apps
-
 Other users of the machine can see a password in an argument: put it into
-~/.pgpass or PGPASSWORD.
-
-JSON: {to, rows, seconds}; rows is the number of rows of each table.`,
-      async run({ to }: { to: string }) {
-        const { databaseUrl, databaseOptions } = readConfig(process.env)
-        if (!isDatabaseUrl(to)) throw new OperatorError(`--to must be ${urlFormats}`)
-        const begin = performance.now()
-        const { update, stop } = showProgress('rows')
-        const { name, counts } = await copyDatabase(databaseOptions.direct ?? databaseUrl, to, update).finally(stop)
-        return { to: name, rows: counts, seconds: elapsedSeconds(begin) }
-      },
-      print({ to, rows: { apps, reviews, audit }, seconds }) {
-        const copied = `${formatCount(apps)} apps, ${formatCount(reviews)} reviews and ${formatCount(audit)} audit entries`
-        print(`Copied everything to ${to}: ${copied}, in ${seconds} s. Set DATABASE_URL to it, and start the server.`)
-      },
+~/.pgpass or PGPASSWORD.`,
+    examples: ['copy --to postgres://apps@db.example/apps'],
+    json: '{to, rows, seconds}; rows is the number of rows of each table.',
+    async run({ to }: { to: string }) {
+      const { databaseUrl, databaseOptions } = readConfig(process.env)
+      if (!isDatabaseUrl(to)) throw new OperatorError(`--to must be ${urlFormats}`)
+      const begin = performance.now()
+      const { update, stop } = showCount('rows')
+      const { name, counts } = await copyDatabase(databaseOptions.direct ?? databaseUrl, to, update).finally(stop)
+      return { to: name, rows: counts, seconds: elapsedSeconds(begin) }
     },
-  )
+    print({ to, rows: { apps, reviews, audit }, seconds }) {
+      const copied = `${formatCount(apps)} apps, ${formatCount(reviews)} reviews and ${formatCount(audit)} audit entries`
+      print(`Copied everything to ${to}: ${copied}, in ${seconds} s. Set DATABASE_URL to it, and start the server.`)
+    },
+  })

@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import { accountStore } from '../accounts/store.ts'
-import { addDatabaseAction, addListAction, currentOperator, print, printTable } from './command.ts'
-import { showProgress } from './progress.ts'
+import { buildDatabaseCommand, buildListCommand, currentOperator, print, printTable } from './command.ts'
+import { showCount } from './progress.ts'
 
 export const developerCommand = () =>
   new Command('developer')
@@ -10,51 +10,40 @@ export const developerCommand = () =>
     .addCommand(rename())
 
 const list = () =>
-  addListAction(
-    new Command('list').description('list developers by name, with the number of their apps in each state'),
-    'developers',
-    {
-      help: `
-Example:
-  npx apps-service developer list --page 2
-
-JSON: {developers, pagination: {current_page, total_pages, per_page, total}}.
+  buildListCommand({
+    command: new Command('list').description('list developers by name, with the number of their apps in each state'),
+    examples: ['developer list --page 2'],
+    rows: 'developers',
+    json: `{developers, pagination: {current_page, total_pages, per_page, total}}.
 A developer: {id, name, created_at, active_keys, apps: {pending, approved,
 rejected, deleted}}. A deleted app counts only as deleted.`,
-      find: (connection, _options: object, limit, offset) => accountStore(connection).developers(limit, offset),
-      print: ({ developers }) =>
-        printTable(
-          ['ID', 'NAME', 'PENDING', 'APPROVED', 'REJECTED', 'DELETED', 'ACTIVE KEYS'],
-          developers.map(({ id, name, apps: { pending, approved, rejected, deleted }, active_keys }) => {
-            return [id, name, pending, approved, rejected, deleted, active_keys]
-          }),
-          { shrinkable: ['NAME'] },
-        ),
-    },
-  )
+    find: (connection, _options: object, limit, offset) => accountStore(connection).developers(limit, offset),
+    print: ({ developers }) =>
+      printTable(
+        ['ID', 'NAME', 'PENDING', 'APPROVED', 'REJECTED', 'DELETED', 'ACTIVE KEYS'],
+        developers.map(({ id, name, apps: { pending, approved, rejected, deleted }, active_keys }) => {
+          return [id, name, pending, approved, rejected, deleted, active_keys]
+        }),
+        { shrinkable: ['NAME'] },
+      ),
+  })
 
 const rename = () =>
-  addDatabaseAction(
-    new Command('rename')
+  buildDatabaseCommand({
+    command: new Command('rename')
       .description('rename a developer, in the catalogue and in search')
       .argument('<name>', 'current name')
       .requiredOption('--to <name>', 'new name, which no other developer may have'),
-    {
-      help: `
-All apps show the new name, and are found by it, from the same moment. With very
+    about: `All apps show the new name, and are found by it, from the same moment. With very
 many apps this takes some seconds, for which other writes wait. A rename that is
-stopped changes nothing.
-
-Example:
-  npx apps-service developer rename "Harbour Software" --to "Harbour & Sons"
-
-JSON: {id, name, listed_apps}.`,
-      async run(database, name: string, { to }: { to: string }) {
-        const { update, stop } = showProgress('apps')
-        return await database
-          .write((connection) => accountStore(connection).rename(name, to, currentOperator(), update))
-          .finally(stop)
-      },
-      print: ({ name, listed_apps }) => print(`The developer is ${name} now, with ${listed_apps} listed apps.`),
+stopped changes nothing.`,
+    examples: ['developer rename "Harbour Software" --to "Harbour & Sons"'],
+    json: '{id, name, listed_apps}.',
+    async run(database, name: string, { to }: { to: string }) {
+      const { update, stop } = showCount('apps')
+      return await database
+        .write((connection) => accountStore(connection).rename(name, to, currentOperator(), update))
+        .finally(stop)
     },
-  )
+    print: ({ name, listed_apps }) => print(`The developer is ${name} now, with ${listed_apps} listed apps.`),
+  })

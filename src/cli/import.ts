@@ -1,38 +1,39 @@
 import { createReadStream, fstatSync, type Stats } from 'node:fs'
 import { type FileHandle, lstat, open, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { pipeline, Transform } from 'node:stream'
+import type { Readable } from 'node:stream'
 import { setFlagsFromString } from 'node:v8'
-import { Presets, SingleBar } from 'cli-progress'
-import { Command } from 'commander'
+import { Command, CommanderError } from 'commander'
 import type { Problem } from '../contract/contract.ts'
 import { OperatorError } from '../contract/errors.ts'
 import type { Database } from '../db/database.ts'
 import { type ImportSummary, importCatalogue } from '../transfer/import.ts'
 import { lineSchema } from '../transfer/line.ts'
 import { ReasonCounts, toReject } from '../transfer/rejects.ts'
-import { createProgressPrinter, currentOperator, print, printInfo, printJson, withDatabase } from './command.ts'
+import { buildCommand, currentOperator, print, printError, printInfo, printJson, withDatabase } from './command.ts'
+import { showProgress } from './progress.ts'
 import { formatCount, sanitize } from './terminal-text.ts'
 import { elapsedSeconds } from './time.ts'
 
-type Options = { dryRun?: true; onlyNew?: true; json?: true; schema?: true; rejects?: string }
+type Options = { dryRun?: boolean; onlyNew?: boolean; rejects?: string }
 
 export const importCommand = () =>
-  new Command('import')
-    .description('import a catalogue file: newline-delimited JSON, gzip or not, one app per line')
-    .argument('[file]', 'path of the file, or - for standard input')
-    .option('--dry-run', 'import into a temporary copy of the database and print the result; writes only the rejects')
-    .option('--only-new', 'import only new apps; leave existing ones unchanged')
-    .option(
-      '--rejects <path>',
-      'file for refused lines and their problems (default: FILE.rejects.ndjson, for - stdin.rejects.ndjson)',
-    )
-    .option('--schema', 'print the JSON Schema of a line instead')
-    .option('--json', 'print the counts as one JSON object')
-    .addHelpText(
-      'after',
-      `
-Existing apps are updated; importing the same file twice changes nothing.
+  buildCommand({
+    command: new Command('import')
+      .description('import a catalogue file: newline-delimited JSON, gzip or not, one app per line')
+      .argument('<file>', 'path of the file, or - for standard input')
+      .option('--dry-run', 'import into a temporary copy of the database and print the result; writes only the rejects')
+      .option('--only-new', 'import only new apps; leave existing ones unchanged')
+      .option(
+        '--rejects <path>',
+        'file for refused lines and their problems (default: FILE.rejects.ndjson, for - stdin.rejects.ndjson)',
+      )
+      .option('--schema', 'print the JSON Schema of a line instead')
+      .on('option:schema', () => {
+        printJson(lineSchema)
+        throw new CommanderError(0, 'schema', 'The schema has been printed.')
+      }),
+    about: `Existing apps are updated; importing the same file twice changes nothing.
 A line describes the existing app that has
   1. its id, slug and created_at, all three, whoever owns it; or else
   2. its package_name; or else
@@ -47,60 +48,50 @@ Invalid lines are refused and the others imported; the exit code is then 1. The
 rejects file has the refused lines with their problems: correct them there, and
 import that file. The next import of FILE replaces its rejects, or removes them
 if there are none. An interrupted import finishes when it is run again. Servers
-can keep running.
-
-Examples:
-  npx apps-service import catalogue.ndjson.gz
-  npx apps-service import --schema
-  zcat old.gz | npx apps-service import - --dry-run --json
-
-JSON: {lines, created, other_slugs, updated, unchanged, rejected, seconds,
+can keep running.`,
+    examples: ['import catalogue.ndjson.gz', 'import --schema', 'import - --dry-run --json < catalogue.ndjson.gz'],
+    json: `{lines, created, other_slugs, updated, unchanged, rejected, seconds,
 rejects, reasons: [{reason, count}]}. other_slugs: created apps with another
 slug than their line. rejects: the rejects file; it and reasons are left out if
 no line was refused.`,
-    )
-    .action(runImport)
+    run: runImport,
+    toJson: ({ summary: { readError, ...counts }, seconds, rejects }) => ({ ...counts, seconds, ...rejects }),
+    print: ({ summary, seconds }, [, { dryRun }]) =>
+      print(formatSummary(summary, seconds) + (dryRun ? '; nothing was written.' : '.')),
+  })
 
-async function runImport(file: string | undefined, options: Options, command: Command) {
-  if (options.schema) return printJson(lineSchema)
-  if (file === undefined) return command.error("error: missing required argument 'file'")
-
+async function runImport(file: string, { dryRun, onlyNew = false, rejects: path }: Options) {
   const isStdin = file === '-'
-  const rejectsPath = options.rejects ?? (isStdin ? 'stdin.rejects.ndjson' : `${file}.rejects.ndjson`)
+  const rejectsPath = path ?? (isStdin ? 'stdin.rejects.ndjson' : `${file}.rejects.ndjson`)
   const input = isStdin ? fstatSync(process.stdin.fd) : await statFile(file)
   const rejects = new RejectsFile(rejectsPath, await rejectsOpenFlags(rejectsPath, input))
-  const source = isStdin ? process.stdin : createReadStream(file, { highWaterMark: 64 * 1024 })
-  const progress = showProgress(input.isFile() ? input.size : undefined)
+  const source: Readable & { bytesRead: number } = isStdin ? process.stdin : createReadStream(file)
   const begin = performance.now()
+  const { update, stop } = showProgress()
+  function onProgress({ lines }: Pick<ImportSummary, 'lines'>) {
+    const rate = linesPerSecond(lines, elapsedSeconds(begin))
+    update(source.bytesRead, input.isFile() ? input.size : undefined, `${lines} lines, ${rate}/s`)
+  }
+  onProgress({ lines: 0 })
 
   limitHeapGrowth()
+  const onReject = rejects.add.bind(rejects)
   const importInto = (database: Database) =>
-    importCatalogue(database, pipeline(source, progress.counter, ignoreError), {
-      actor: currentOperator(),
-      onlyNew: options.onlyNew === true,
-      onReject: (...refused) => rejects.add(...refused),
-      onProgress: progress.update,
-    })
+    importCatalogue(database, source, { actor: currentOperator(), onlyNew, onReject, onProgress })
   const summary = await withDatabase((database) =>
-    options.dryRun ? database.dryRun(importInto) : importInto(database),
+    dryRun ? database.dryRun(importInto) : importInto(database),
   ).finally(async () => {
-    progress.stop()
+    stop()
     await rejects.close()
   })
-  const isDefaultRejectsFile = !isStdin && options.rejects === undefined
-  if (summary.rejected === 0 && !summary.readError && isDefaultRejectsFile && !options.dryRun)
-    await rejects.removePrevious()
-
-  const { readError, ...counts } = summary
-  const seconds = elapsedSeconds(begin)
+  const { rejected, readError, lines } = summary
   const reasons = rejects.reasons.all()
-  if (options.json) printJson({ ...counts, seconds, ...(counts.rejected > 0 && { rejects: rejectsPath, reasons }) })
-  else print(formatSummary(summary, seconds, options.dryRun === true))
-  if (counts.rejected > 0) printRejections(counts.rejected, rejectsPath, reasons)
+  if (rejected > 0) printRejections(rejected, rejectsPath, reasons)
   if (readError) {
-    const where = `${isStdin ? 'standard input' : file} beyond line ${counts.lines}`
-    throw new OperatorError(`cannot read ${where}: ${readError.message}; the lines before were imported`)
-  }
+    const where = `${isStdin ? 'standard input' : file} beyond line ${lines}`
+    printError(`cannot read ${where}: ${readError.message}; the lines before were imported`)
+  } else if (rejected === 0 && !isStdin && path === undefined && !dryRun) await rejects.removePrevious()
+  return { summary, seconds: elapsedSeconds(begin), rejects: rejected > 0 ? { rejects: rejectsPath, reasons } : {} }
 }
 
 /** V8 would let garbage grow with the free memory of the machine: to 400 MB, where an import needs half of that. */
@@ -116,14 +107,10 @@ async function statFile(file: string): Promise<Stats> {
   return found
 }
 
-function formatSummary(
-  { lines, created, other_slugs, updated, unchanged }: ImportSummary,
-  seconds: number,
-  dryRun: boolean,
-): string {
+function formatSummary({ lines, created, other_slugs, updated, unchanged }: ImportSummary, seconds: number): string {
   const slugs = other_slugs > 0 ? ` (${other_slugs} with another slug, because another developer's app has theirs)` : ''
   const counts = `${created} created${slugs}, ${updated} updated, ${unchanged} unchanged`
-  return `${lines} lines in ${seconds.toFixed(1)} s (${linesPerSecond(lines, seconds)}/s): ${counts}${dryRun ? '; nothing was written' : ''}.`
+  return `${lines} lines in ${seconds.toFixed(1)} s (${linesPerSecond(lines, seconds)}/s): ${counts}`
 }
 
 const linesPerSecond = (lines: number, seconds: number) => Math.round(lines / Math.max(seconds, 0.01))
@@ -202,34 +189,4 @@ class RejectsFile {
     const found = await lstat(this.#path).catch(() => undefined)
     if (found?.isFile() && (await isRejectsFile(this.#path))) await rm(this.#path)
   }
-}
-
-/** `pipeline` also destroys the last stream with the error, so whoever reads it gets the error. */
-const ignoreError = () => {}
-
-/** On a terminal a bar with rate and time left, elsewhere a line every ten seconds. `size`: bytes of the input, if known. */
-function showProgress(size: number | undefined) {
-  let bytes = 0
-  const counter = new Transform({
-    transform(chunk: Buffer, _encoding, done) {
-      bytes += chunk.length
-      done(null, chunk)
-    },
-  })
-  const begin = performance.now()
-  const rateOf = ({ lines }: ImportSummary) => linesPerSecond(lines, elapsedSeconds(begin))
-  if (process.stderr.isTTY && size !== undefined) {
-    const format = '{bar} {percentage}% | {lines} lines | {rate}/s | {eta_formatted} left'
-    const bar = new SingleBar({ format, stream: process.stderr, barsize: 24, etaBuffer: 100 }, Presets.shades_classic)
-    bar.start(size, 0, { lines: 0, rate: 0 })
-    const update = (summary: ImportSummary) => bar.update(bytes, { lines: summary.lines, rate: rateOf(summary) })
-    return { counter, update, stop: () => bar.stop() }
-  }
-  const printProgress = createProgressPrinter()
-  const update = (summary: ImportSummary) =>
-    printProgress(() => {
-      const share = size ? `, ${Math.round((bytes / size) * 100)}%` : ''
-      return `${summary.lines} lines${share}, ${rateOf(summary)}/s`
-    })
-  return { counter, update, stop: () => {} }
 }

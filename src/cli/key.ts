@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import { keyPrefix, parseKeyIdOrPrefix } from '../accounts/keys.ts'
 import { accountStore } from '../accounts/store.ts'
-import { addDatabaseAction, addListAction, currentOperator, print, printInfo, printTable } from './command.ts'
+import { buildDatabaseCommand, buildListCommand, currentOperator, print, printInfo, printTable } from './command.ts'
 import { age, formatDate, parseFutureTime } from './time.ts'
 
 export const keyCommand = () =>
@@ -12,97 +12,71 @@ export const keyCommand = () =>
     .addCommand(revoke())
 
 const issue = () =>
-  addDatabaseAction(
-    new Command('issue')
+  buildDatabaseCommand({
+    command: new Command('issue')
       .description('issue a key and print it, only this once; adds the developer if there is none of that name')
       .requiredOption('--developer <name>', 'name of the developer, as the catalogue shows it')
       .option('--expires <time>', 'when the key expires: 90d, 12h, 2027-01-31 (default: 365d)', parseFutureTime)
       .option('--name <text>', 'what the key is for; key list shows it'),
-    {
-      help: `
-Only the key goes to standard output.
-
-Examples:
-  npx apps-service key issue --developer "Harbour Software"
-  npx apps-service key issue --developer Ada --expires 90d --name nightly
-
-JSON: {id, key, name, developer_name, expires_at}; name may be null.`,
-      run: (database, { developer: developerName, expires: expiresAt, name }: IssueOptions) =>
-        database.write(async (connection) => {
-          const accounts = accountStore(connection)
-          const developer = await accounts.findOrAddDeveloper(developerName)
-          return { developer, issued: await accounts.issueKey(developer, currentOperator(), { name, expiresAt }) }
-        }),
-      toJson: ({ issued }) => issued,
-      print({ developer, issued }) {
-        const owner = `${developer.isNew ? 'the new developer ' : ''}${developer.name}`
-        printInfo(`Key of ${owner}, until ${issued.expires_at}. It is not shown again:`)
-        print(issued.key)
-      },
+    about: 'Only the key goes to standard output.',
+    examples: ['key issue --developer "Harbour Software"', 'key issue --developer Ada --expires 90d --name nightly'],
+    json: '{id, key, name, developer_name, expires_at}; name may be null.',
+    run: (database, { developer: developerName, expires: expiresAt, name }: IssueOptions) =>
+      database.write(async (connection) => {
+        const accounts = accountStore(connection)
+        const developer = await accounts.findOrAddDeveloper(developerName)
+        return { developer, issued: await accounts.issueKey(developer, currentOperator(), { name, expiresAt }) }
+      }),
+    toJson: ({ issued }) => issued,
+    print({ developer, issued }) {
+      const owner = `${developer.isNew ? 'the new developer ' : ''}${developer.name}`
+      printInfo(`Key of ${owner}, until ${issued.expires_at}. It is not shown again:`)
+      print(issued.key)
     },
-  )
+  })
 
 type IssueOptions = { developer: string; expires?: string; name?: string }
 
 const list = () =>
-  addListAction(
-    new Command('list')
+  buildListCommand({
+    command: new Command('list')
       .description('list keys by developer, oldest first, without their secret part')
       .option('--developer <name>', 'only keys of this developer'),
-    'keys',
-    {
-      help: `
-Example:
-  npx apps-service key list --developer "Harbour Software"
-
-JSON: {keys, pagination: {current_page, total_pages, per_page, total}}.
+    examples: ['key list --developer "Harbour Software"'],
+    rows: 'keys',
+    json: `{keys, pagination: {current_page, total_pages, per_page, total}}.
 A key: {id, name, developer_name, created_at, expires_at, last_used_at,
 revoked_at, state}. state is active, expired or revoked; name, last_used_at and
 revoked_at may be null. last_used_at is updated at most once an hour.`,
-      async find(connection, options: { developer?: string }, limit, offset) {
-        const accounts = accountStore(connection)
-        const developer =
-          options.developer === undefined ? undefined : await accounts.requireDeveloper(options.developer)
-        return accounts.keys(developer?.id, limit, offset)
-      },
-      print: ({ keys }) =>
-        printTable(
-          ['KEY', 'DEVELOPER', 'NAME', 'CREATED', 'EXPIRES', 'USED', 'STATE'],
-          keys.map(({ id, developer_name, name, created_at, expires_at, last_used_at, state }) => {
-            const used = last_used_at === null ? 'never' : age(last_used_at)
-            return [
-              keyPrefix(id),
-              developer_name,
-              name ?? '',
-              formatDate(created_at),
-              formatDate(expires_at),
-              used,
-              state,
-            ]
-          }),
-          { shrinkable: ['DEVELOPER', 'NAME'] },
-        ),
+    async find(connection, { developer: name }: { developer?: string }, limit, offset) {
+      const accounts = accountStore(connection)
+      const developer = name === undefined ? undefined : await accounts.requireDeveloper(name)
+      return accounts.keys(developer?.id, limit, offset)
     },
-  )
+    print: ({ keys }) =>
+      printTable(
+        ['KEY', 'DEVELOPER', 'NAME', 'CREATED', 'EXPIRES', 'USED', 'STATE'],
+        keys.map(({ id, developer_name, name, created_at, expires_at, last_used_at, state }) => {
+          const dates = [formatDate(created_at), formatDate(expires_at)]
+          return [keyPrefix(id), developer_name, name, ...dates, last_used_at ? age(last_used_at) : 'never', state]
+        }),
+        { shrinkable: ['DEVELOPER', 'NAME'] },
+      ),
+  })
 
 function revoke() {
   const command = new Command('revoke')
-  return addDatabaseAction(
-    command.description('revoke a key; it is refused from the next request on').argument(
+  return buildDatabaseCommand({
+    command: command.description('revoke a key; it is refused from the next request on').argument(
       '<key>',
       'id of the key, as key list shows it, or the whole key',
       // The message does not repeat the text, which may be a mistyped secret.
       (text) => parseKeyIdOrPrefix(text) ?? command.error('error: that is neither a key nor the id of one'),
     ),
-    {
-      help: `
-Example:
-  npx apps-service key revoke apps_3k9x0v2m1qzt
-
-JSON: {id, developer_name, revoked_at}.`,
-      run: (database, id: string) =>
-        database.write((connection) => accountStore(connection).revoke(id, currentOperator())),
-      print: ({ id, developer_name }) => print(`The key ${keyPrefix(id)} of ${developer_name} is revoked.`),
-    },
-  )
+    examples: ['key revoke apps_3k9x0v2m1qzt'],
+    json: '{id, developer_name, revoked_at}.',
+    run: (database, id: string) =>
+      database.write((connection) => accountStore(connection).revoke(id, currentOperator())),
+    print: ({ id, developer_name }) => print(`The key ${keyPrefix(id)} of ${developer_name} is revoked.`),
+  })
 }

@@ -6,17 +6,18 @@ import { parseReason } from '../contract/field-rules.ts'
 import type { Database } from '../db/database.ts'
 import type { OwnerColumn } from '../db/tables.ts'
 import type { AppFilter } from '../moderation/app-filter.ts'
-import { type AppReviewDetails, type Change, moderationStore } from '../moderation/store.ts'
+import { type AppReviewDetails, type Change, type DecisionOptions, moderationStore } from '../moderation/store.ts'
 import { printEntries } from './audit.ts'
 import {
-  addListAction,
+  buildCommand,
+  buildListCommand,
+  type CommandDescription,
   currentOperator,
   detailWidth,
   parsePositiveInteger,
   print,
   printError,
   printInfo,
-  printJson,
   printTable,
   withDatabase,
   withFilterOptions,
@@ -33,60 +34,57 @@ export const moderationCommand = () =>
     .addCommand(reject())
 
 const queue = () =>
-  addListAction(
-    withFilterOptions(new Command('queue'))
+  buildListCommand({
+    command: withFilterOptions(new Command('queue'))
       .description('list apps that wait for a decision, longest first: pending ones, or changed ones')
       .option('--changed', 'approved apps that their owners have changed since the last decision, with the changes'),
-    'apps',
-    {
-      help: `
-Examples:
-  npx apps-service moderation queue
-  npx apps-service moderation queue --changed --limit 10
-  npx apps-service moderation queue --developer "Harbour Software"
-  npx apps-service moderation queue --category games --search tide
-  npx apps-service moderation queue --json | jq '.apps[].id'
-
-JSON: {apps, as_of, pagination: {current_page, total_pages, per_page, total}}.
+    examples: [
+      'moderation queue',
+      'moderation queue --changed --limit 10',
+      'moderation queue --developer "Harbour Software"',
+      'moderation queue --category games --search tide',
+      "moderation queue --json | jq '.apps[].id'",
+    ],
+    rows: 'apps',
+    json: `{apps, as_of, pagination: {current_page, total_pages, per_page, total}}.
 An app: {id, name, slug, short_description, developer_name, category_slug,
 created_at, updated_at, waiting_since, waiting_seconds, changes}. A change:
 {field, before, after}, before being the value at the last decision. Texts are
 not shortened. as_of is for --as-of of approve and reject; null without apps.`,
-      async find(connection, options: AppFilter & { changed?: true }, limit, offset) {
-        const name = options.changed ? 'changed' : 'pending'
-        const { apps, total } = await moderationStore(connection).queue(name, options, limit, offset)
-        return {
-          apps: apps.map(({ changes, ...app }) => ({
-            ...app,
-            waiting_seconds: secondsSince(app.waiting_since),
-            changes,
-          })),
-          // Updates are committed one after the other, so one that is missing here is not older.
-          as_of:
-            apps
-              .map(({ updated_at }) => updated_at)
-              .toSorted()
-              .at(-1) ?? null,
-          total,
-        }
-      },
-      print({ apps, as_of }, { changed }) {
-        printTable(
-          ['ID', 'NAME', 'DEVELOPER', 'CATEGORY', 'WAITED', 'UPDATED', 'IN SHORT'],
-          apps.map(({ id, name, developer_name, category_slug, waiting_since, updated_at, short_description }) => {
-            const ages = [age(waiting_since), age(updated_at)]
-            return [id, name, developer_name, category_slug, ...ages, short_description ?? '']
-          }),
-          {
-            shrinkable: ['NAME', 'DEVELOPER', 'CATEGORY'],
-            optionalColumn: 'IN SHORT',
-            details: changed ? apps.map(({ changes }) => changeLines(changes)) : [],
-          },
-        )
-        printInfo(`As of ${as_of}, which approve and reject take as --as-of.`)
-      },
+    async find(connection, options: AppFilter & { changed?: true }, limit, offset) {
+      const name = options.changed ? 'changed' : 'pending'
+      const { apps, total } = await moderationStore(connection).queue(name, options, limit, offset)
+      // Updates are committed one after the other, so one that is missing here is not older.
+      const newest = apps
+        .map(({ updated_at }) => updated_at)
+        .toSorted()
+        .at(-1)
+      return {
+        apps: apps.map(({ changes, ...app }) => ({
+          ...app,
+          waiting_seconds: secondsSince(app.waiting_since),
+          changes,
+        })),
+        as_of: newest ?? null,
+        total,
+      }
     },
-  )
+    print({ apps, as_of }, { changed }) {
+      printTable(
+        ['ID', 'NAME', 'DEVELOPER', 'CATEGORY', 'WAITED', 'UPDATED', 'IN SHORT'],
+        apps.map(({ id, name, developer_name, category_slug, waiting_since, updated_at, short_description }) => {
+          const ages = [age(waiting_since), age(updated_at)]
+          return [id, name, developer_name, category_slug, ...ages, short_description]
+        }),
+        {
+          shrinkable: ['NAME', 'DEVELOPER', 'CATEGORY'],
+          optionalColumn: 'IN SHORT',
+          details: changed ? apps.map(({ changes }) => changeLines(changes)) : [],
+        },
+      )
+      printInfo(`As of ${as_of}, which approve and reject take as --as-of.`)
+    },
+  })
 
 const noValue = '(none)'
 
@@ -102,51 +100,80 @@ function changeLines(changes: Change[]): string[] {
 /** `-` stands for the ids on standard input. */
 type Id = number | '-'
 
-const withIds = (command: Command, which: string) =>
-  command.argument(
-    '<ids...>',
-    `ids of ${which}; - reads them from standard input, one per line`,
-    (id: string, ids: Id[] = []): Id[] => [...ids, id === '-' ? id : parsePositiveInteger(id)],
-  )
+type FailedApp = { id: number; error: string }
+
+type AppsParts<Options, Result> = CommandDescription & {
+  /** Which ids the command takes. */
+  ids: string
+  /** Prints its result, unless `--json` is given. `position` is the number of apps before it. Returns what `--json` prints. */
+  work: (database: Database, id: number, options: Options, position: number) => Promise<Result>
+  toJson?: (results: (Result | FailedApp)[], args: [Id[], Options, Command]) => unknown
+}
+
+/** A command for several apps. If one fails, it prints the error, and goes on. */
+const buildAppsCommand = <Options, Result>({ ids, work, ...parts }: AppsParts<Options, Result>) =>
+  buildCommand<[Id[], Options, Command], (Result | FailedApp)[]>({
+    ...parts,
+    command: parts.command.argument(
+      '<ids...>',
+      `ids of ${ids}; - reads them from standard input, one per line`,
+      (id: string, others: Id[] = []): Id[] => [...others, id === '-' ? id : parsePositiveInteger(id)],
+    ),
+    async run(given, options, command) {
+      const listed = given.includes('-') ? await readIdsFromStdin(command) : []
+      // Each id once, in the given order.
+      const all = new Set(given.flatMap((id) => (id === '-' ? listed : id)))
+      return withDatabase(async (database) => {
+        const results: (Result | FailedApp)[] = []
+        let position = 0
+        for (const id of all) {
+          try {
+            results.push(await work(database, id, options, position))
+            position++
+          } catch (error) {
+            if (!(error instanceof OperatorError || error instanceof ServiceError)) throw error
+            printError(error.message)
+            results.push({ id, error: error.message })
+          }
+        }
+        return results
+      })
+    },
+    // `work` has printed each result.
+    print: () => {},
+  })
 
 /** How many history entries `show` prints. */
 const historyLimit = 100
 
 const show = () =>
-  withIds(new Command('show'), 'apps, also deleted ones')
-    .description('show everything that a decision on an app may need, with its history')
-    .option('--json', 'print one JSON object, or an array of several')
-    .addHelpText(
-      'after',
-      `
-Examples:
-  npx apps-service moderation show 42
-  npx apps-service moderation queue --json | jq '.apps[].id' |
-    npx apps-service moderation show -
-
-JSON: an object for one id, an array for several or for -, with {id, error} for
+  buildAppsCommand({
+    command: new Command('show').description('show everything that a decision on an app may need, with its history'),
+    ids: 'apps, also deleted ones',
+    examples: [
+      'moderation show 42',
+      `moderation queue --json | jq '.apps[].id' |\n    npx apps-service moderation show -`,
+    ],
+    json: `an object for one id, an array for several or for -, with {id, error} for
 each missing app. An app: {id, slug, name, short_description, description,
 version, package_name, status, rejection_reason, deleted_at, unreviewed_since,
 created_at, updated_at, approved_at, total_downloads, average_rating,
 rating_count, review_count, category: {id, slug, name},
 developer: as in developer list, changes: as in queue, history: the newest
 ${historyLimit} entries as in audit}.`,
-    )
-    .action(async (given: Id[], { json }: { json?: true }, command: Command) => {
-      let shown = 0
-      const results = await forEachApp(await expandIds(given, command), async (database, id) => {
-        const details = await database.snapshot((connection) =>
-          moderationStore(connection).reviewDetails(id, historyLimit),
-        )
-        if (json) return detailsJson(details)
-        if (shown++ > 0) print(`\n${'─'.repeat(terminalWidth())}\n`)
-        return printDetails(details)
-      })
-      if (!json) return
-      const [only] = results
-      if (given.length > 1 || given[0] === '-') printJson(results)
-      else if (only && !('error' in only)) printJson(only)
-    })
+    async work(database, id, { json }: { json?: true }, position) {
+      const details = await database.snapshot((connection) =>
+        moderationStore(connection).reviewDetails(id, historyLimit),
+      )
+      if (json) return detailsJson(details)
+      if (position > 0) print(`\n${'─'.repeat(terminalWidth())}\n`)
+      return printDetails(details)
+    },
+    toJson(results, [given]) {
+      if (given.length > 1 || given[0] === '-') return results
+      return results.find((result) => result && !('error' in result))
+    },
+  })
 
 function detailsJson({ app, developer, changes, history }: AppReviewDetails) {
   const { developer_id, developer_name, category_id, category_slug, category_name, package_key, reviews, ...kept } = app
@@ -199,18 +226,21 @@ function printDetails({ app, developer, changes, history, hasOlderHistory }: App
 const prefixLines = (prefix: string, text: string | null) => sanitize(text ?? noValue).replace(/^/gm, prefix)
 
 const approve = () =>
-  decisionCommand(new Command('approve'), 'approve', [
-    'approve 42',
-    'approve 42 43 --as-of 2026-01-31T09:30:00Z',
-    'approve -',
-  ]).description('show pending or rejected apps to everyone; accept the changes of approved ones')
+  decisionCommand('approve', {
+    command: new Command('approve').description(
+      'show pending or rejected apps to everyone; accept the changes of approved ones',
+    ),
+    examples: ['approve 42', 'approve 42 43 --as-of 2026-01-31T09:30:00Z', 'approve -'],
+  })
 
 function reject() {
-  const command = new Command('reject')
-  command
+  const command: Command = new Command('reject')
     .description('reject pending apps, or take approved ones down')
     .requiredOption('--reason <text>', 'why; the owner reads it', (reason) => assertReason(reason, command))
-  return decisionCommand(command, 'reject', ['reject 42 --reason "The link is dead."', 'reject - --reason Spam'])
+  return decisionCommand('reject', {
+    command,
+    examples: ['reject 42 --reason "The link is dead."', 'reject - --reason Spam'],
+  })
 }
 
 /** Unlike an error about an app, a bad reason is a usage error. */
@@ -224,59 +254,26 @@ function assertReason(reason: string, command: Command): string {
   }
 }
 
-type DecisionOptions = { reason?: string; asOf?: string; json?: true }
-
-const decisionCommand = (command: Command, decision: Decision, examples: string[]) =>
-  withIds(command, 'apps')
-    .option('--as-of <time>', 'refuse apps that were updated after this time: when you looked', parsePastTime)
-    .option('--json', 'print a JSON array')
-    .addHelpText(
-      'after',
-      `
-Each app is decided on separately: if one fails, the others are still decided
-on, and the exit code is 1.
-
-Examples:
-${examples.map((example) => `  npx apps-service moderation ${example}`).join('\n')}
-
-JSON: an array in the order of the ids: {id, slug, status}, or {id, error}.`,
-    )
-    .action(async (given: Id[], options: DecisionOptions) => {
-      const results = await forEachApp(await expandIds(given, command), async (database, id) => {
-        const result = await database.write((connection) =>
-          moderationStore(connection).decide(decision, id, currentOperator(), options),
-        )
-        if (!options.json) print(`App ${result.id} (${result.slug}) is ${result.status} now.`)
-        return result
-      })
-      if (options.json) printJson(results)
-    })
-
-/** Does the work for each app. If one fails, prints the error, returns it with the results, and goes on. */
-async function forEachApp<Result>(
-  ids: Set<number>,
-  work: (database: Database, id: number) => Promise<Result>,
-): Promise<(Result | { id: number; error: string })[]> {
-  const results: (Result | { id: number; error: string })[] = []
-  await withDatabase(async (database) => {
-    for (const id of ids) {
-      try {
-        results.push(await work(database, id))
-      } catch (error) {
-        if (!(error instanceof OperatorError || error instanceof ServiceError)) throw error
-        printError(error.message)
-        results.push({ id, error: error.message })
-      }
-    }
+const decisionCommand = (decision: Decision, { command, examples }: { command: Command; examples: string[] }) =>
+  buildAppsCommand({
+    command: command.option(
+      '--as-of <time>',
+      'refuse apps that were updated after this time: when you looked',
+      parsePastTime,
+    ),
+    ids: 'apps',
+    about: `Each app is decided on separately: if one fails, the others are still decided
+on, and the exit code is 1.`,
+    examples: examples.map((example) => `moderation ${example}`),
+    json: 'an array in the order of the ids: {id, slug, status}, or {id, error}.',
+    async work(database, id, { json, ...options }: DecisionOptions & { json?: true }) {
+      const result = await database.write((connection) =>
+        moderationStore(connection).decide(decision, id, currentOperator(), options),
+      )
+      if (!json) print(`App ${id} (${result.slug}) is ${result.status} now.`)
+      return result
+    },
   })
-  return results
-}
-
-/** Each id once, in the given order. */
-async function expandIds(given: Id[], command: Command): Promise<Set<number>> {
-  const listed = given.includes('-') ? await readIdsFromStdin(command) : []
-  return new Set(given.flatMap((id) => (id === '-' ? listed : id)))
-}
 
 /** How many bad lines an error names. */
 const maxNamedLines = 10

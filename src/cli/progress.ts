@@ -1,20 +1,31 @@
 import { Presets, SingleBar } from 'cli-progress'
-import { createProgressPrinter } from './command.ts'
+import { printInfo } from './command.ts'
 import { formatCount } from './terminal-text.ts'
 
-/** Shows progress on standard error: a bar on a terminal, elsewhere a line every ten seconds. */
-export function showProgress(unit: string) {
-  if (!process.stderr.isTTY) {
-    const printProgress = createProgressPrinter()
-    const update = (done: number, total: number) =>
-      printProgress(() => `${formatCount(done)} of ${formatCount(total)} ${unit}`)
-    return { update, stop: () => {} }
-  }
-  const format = `{bar} {percentage}% | {value} of {total} ${unit} | {eta_formatted} left`
-  const bar = new SingleBar({ format, stream: process.stderr, barsize: 24 }, Presets.shades_classic)
-  function update(done: number, total: number) {
-    if (!bar.isActive) bar.start(total, 0)
-    bar.update(done)
+/** Milliseconds. */
+const interval = 10_000
+
+/** Shows progress on standard error: a bar on a terminal, elsewhere, or if the total is unknown, a line every ten seconds. */
+export function showProgress() {
+  const format = '{bar} {percentage}% | {text} | {eta_formatted} left'
+  const bar = new SingleBar({ format, stream: process.stderr, barsize: 24, etaBuffer: 100 }, Presets.shades_classic)
+  let last = performance.now()
+
+  function update(done: number, total: number | undefined, text: string) {
+    if (process.stderr.isTTY && total !== undefined) {
+      if (!bar.isActive) bar.start(total, 0, { text })
+      bar.update(done, { text })
+    } else if (performance.now() - last >= interval) {
+      last = performance.now()
+      printInfo(total ? `${text}, ${Math.round((done / total) * 100)}%` : text)
+    }
   }
   return { update, stop: () => bar.stop() }
+}
+
+export function showCount(unit: string) {
+  const { update, stop } = showProgress()
+  const updateCount = (done: number, total: number) =>
+    update(done, total, `${formatCount(done)} of ${formatCount(total)} ${unit}`)
+  return { update: updateCount, stop }
 }

@@ -1,4 +1,5 @@
 import stringWidth from 'string-width'
+import { required } from '../util/helpers.ts'
 
 /** Makes text safe to print on a terminal, and fits it to the width. */
 
@@ -56,47 +57,48 @@ const separator = '  '
 /** Columns. A narrower optional column is left out. */
 const minOptionalWidth = 16
 
+export type Cell = string | number | null
+
 /**
  * The lines of a table, the head first. If it is wider than the terminal, the widest shrinkable column is narrowed until
  * it fits. The optional column gets the width that the others leave, or is left out.
  */
 export function tableLines(
   head: string[],
-  rows: (string | number)[][],
+  rows: Cell[][],
   shrinkable: string[] = [],
   optionalColumn?: string,
 ): string[] {
-  const lines = [head, ...rows]
-  const all = head.map((name, index) => {
-    const isShrinkable = shrinkable.includes(name) || name === optionalColumn
-    const whole = lines.map((line) => toSingleLine(String(line[index] ?? '')))
-    const cells = isShrinkable ? whole.map((cell) => truncate(cell, terminalWidth())) : whole
+  const columns = head.map((name, index) => {
+    const cells = [name, ...rows.map((row) => toSingleLine(String(row[index] ?? '')))]
     const width = cells.reduce((most, cell) => Math.max(most, stringWidth(cell)), 0)
-    return { name, cells, width, minWidth: isShrinkable ? stringWidth(name) : width }
+    return { name, cells, width, minWidth: shrinkable.includes(name) ? stringWidth(name) : width }
   })
-  const widthOf = (columns: typeof all) =>
-    columns.reduce((sum, column) => sum + column.width + separator.length, -separator.length)
-  const others = all.filter(({ name }) => name !== optionalColumn)
-  const availableWidth = terminalWidth() - widthOf(others) - separator.length
-  const columns = all.flatMap((column) => {
-    if (column.name !== optionalColumn) return [column]
-    const isWideEnough =
-      availableWidth >= Math.min(column.width, minOptionalWidth) && column.cells.some((cell, line) => line > 0 && cell)
-    return isWideEnough ? [{ ...column, width: Math.min(column.width, availableWidth) }] : []
-  })
-  while (widthOf(columns) > terminalWidth()) {
+  const widthOf = (some: typeof columns) => some.reduce((sum, { width }) => sum + width + separator.length, 0)
+  const available = terminalWidth() + separator.length
+  const optional = columns.find(({ name }) => name === optionalColumn)
+  if (optional) {
+    const left = available - widthOf(columns) + optional.width
+    const isEmpty = optional.cells.every((cell, line) => line === 0 || cell === '')
+    if (isEmpty || left < Math.min(optional.width, minOptionalWidth)) columns.splice(columns.indexOf(optional), 1)
+    optional.width = Math.min(optional.width, left)
+  }
+  while (widthOf(columns) > available) {
     const [widest] = columns.filter((column) => column.width > column.minWidth).toSorted((a, b) => b.width - a.width)
     if (!widest) break
     widest.width--
   }
-  return lines.map((_, line) =>
+  const lineOf = (index: number) =>
     columns
-      .map((column) => padToWidth(truncate(column.cells[line] ?? '', column.width), column.width))
+      .map(({ cells, width }) => fitToWidth(required(cells[index], 'a cell'), width))
       .join(separator)
-      .trimEnd(),
-  )
+      .trimEnd()
+  return [head, ...rows].map((_, index) => lineOf(index))
 }
 
-const padToWidth = (text: string, width: number) => text + ' '.repeat(Math.max(0, width - stringWidth(text)))
+function fitToWidth(text: string, width: number): string {
+  const fitting = truncate(text, width)
+  return fitting + ' '.repeat(width - stringWidth(fitting))
+}
 
 export const formatCount = (count: number) => count.toLocaleString('en')

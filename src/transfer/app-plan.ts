@@ -1,4 +1,4 @@
-import { reviewedColumns, serializeUnreviewed, type UnreviewedChanges } from '../catalogue/policy.ts'
+import { reviewedColumns, serializeUnreviewed } from '../catalogue/policy.ts'
 import { addRatings, noRatings, type Ratings, ratingColumns, ratingsOf } from '../catalogue/ratings.ts'
 import { isNumberedSlug, toSlug } from '../catalogue/slug.ts'
 import type { AppRowChanges, NewAppRow } from '../catalogue/store.ts'

@@ -1,8 +1,8 @@
 import { Ajv, type ValidateFunction } from 'ajv'
 import addFormats from 'ajv-formats'
 import document from '../../generated/openapi.json' with { type: 'json' }
+import type { UnreviewedChanges } from '../catalogue/policy.ts'
 import type { NewReviewRow } from '../catalogue/store.ts'
-import type { UnreviewedChanges } from '../catalogue/unreviewed-changes.ts'
 import type { Problem } from '../contract/contract.ts'
 import { categoryNameRule, developerNameRule, reasonRule, reviewerNameRule } from '../contract/field-rules.ts'
 import { duplicateField, objectProblems, textProblems } from '../contract/validation.ts'

@@ -52,7 +52,7 @@ describe('import', () => {
   test.skipIf(!hasTerminal)('shows at a terminal how far it is, and leaves the terminal as it was', async () => {
     const shown = await runInTerminal(100, ['import', manyApps(300)], { DATABASE_URL: await copyWorld() })
     const [bar = '', sentence, ...rest] = shown.split('\n')
-    const states = [...bar.matchAll(/ (\d+)% \| (\d+) lines \| (\d+)\/s \| (\d+)s left/g)].map(([, ...told]) => told)
+    const states = [...bar.matchAll(/ (\d+)% \| (\d+) lines, (\d+)\/s \| (\d+)s left/g)].map(([, ...told]) => told)
     expect(states.at(0)).toEqual(['0', '0', '0', '0'])
     expect(states.at(-1)).toEqual(['100', '300', expect.stringMatching(/^[1-9]/), '0'])
     // The last that the terminal is told of its modes: to wrap lines again.
@@ -122,7 +122,7 @@ describe('import', () => {
     expect(reply.stderr.split('\n').slice(0, 3)).toEqual([
       `1,067 refused: see ${file}.rejects.ndjson; correct the lines there and import that file`,
       '  800 × /package_name: must have at least three parts separated by dots, each a letter followed by letters, digits, "_" or "-"',
-      '  267 × /category: is not there: give slug and name to make it, not unknown alone',
+      '  267 × /category: does not exist: give slug and name to add it, not unknown alone',
     ])
     expect(reply.stderr).toContain('1 × /created_at: must be a time such as 2026-03-04T09:12:45Z')
     const rejects = readFileSync(`${file}.rejects.ndjson`, 'utf8')
