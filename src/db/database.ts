@@ -66,8 +66,6 @@ export type Database = Readonly<{
   checkpoint: () => Promise<void>
   /** To be called after many writes. */
   optimize: () => Promise<void>
-  /** Keeps reads fast; to be called regularly. Uses a process of its own for long work. */
-  maintain: (signal?: AbortSignal) => Promise<void>
   close: () => Promise<void>
 }>
 
@@ -164,7 +162,6 @@ export function databaseFor(engine: Engine): Database {
     }),
     checkpoint: () => engine.checkpoint().catch(rethrowUnavailable),
     optimize: () => engine.optimize().catch(rethrowUnavailable),
-    maintain: (signal) => engine.maintain(signal).catch(rethrowUnavailable),
     close: engine.close,
   }
 }

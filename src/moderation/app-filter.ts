@@ -1,5 +1,5 @@
 import { accountStore } from '../accounts/store.ts'
-import { findIds } from '../catalogue/app-list.ts'
+import { findMatches, matchesNote } from '../catalogue/app-list.ts'
 import { categoryStore } from '../catalogue/categories.ts'
 import type { StateCounts } from '../catalogue/store.ts'
 import type { Connection } from '../db/dialect.ts'
@@ -44,7 +44,8 @@ const states: Record<AppState, AppSet> = {
 }
 const unlisted = [states.pending, states.rejected, states.deleted]
 
-type Page = { ids: number[]; total: number }
+/** `note` is for the operator: why these are not all, or not exactly what was searched for. */
+type Page = { ids: number[]; total: number; note?: string }
 type Scope = { developerId: number | undefined; categoryId: number | undefined; words: string[] }
 
 /** A page of a set's apps, in its order, and the total. Throws an OperatorError if the developer or category is missing. */
@@ -82,14 +83,9 @@ export async function findPageInState(
   const scope = await resolveScope(connection, filter)
   const matching: number[] = []
   for (const one of state === undefined ? unlisted : []) matching.push(...(await findIdsByName(connection, one, scope)))
-  const first = slicePage(
-    matching.toSorted((a, b) => b - a),
-    limit,
-    offset,
-  )
-  const rest = limit - first.ids.length
-  const found = await findIds(connection, search, category, undefined, limit, Math.max(0, offset - first.total))
-  return { ids: [...first.ids, ...found.ids.slice(0, rest)], total: first.total + found.total }
+  const { ids, ...matches } = await findMatches(connection, search, category, undefined)
+  const all = [...matching.toSorted((a, b) => b - a), ...ids]
+  return { ...slicePage(all, limit, offset), note: matchesNote(matches) }
 }
 
 async function resolveScope(connection: Connection, { developer, category, search }: AppFilter): Promise<Scope> {

@@ -7,7 +7,8 @@ const minLength = 4
 const maxLength = 30
 
 /** Whether a typo in it can be forgiven. */
-export const isCorrectable = ({ word = '' }: Term) => [...word].length >= minLength && [...word].length <= maxLength
+export const isCorrectable = ({ text, isWord }: Term) =>
+  isWord && [...text].length >= minLength && [...text].length <= maxLength
 
 /**
  * All words at distance one, each once: a letter more, less or another, or two side by side swapped. The letters are digits,

@@ -15,7 +15,7 @@ const engine: Engine = {
   concurrency: { cheap: 1, expensive: 1, write: 1 },
   connectionOf: never,
   migrate: never,
-  schema: { textType: 'text', createSearchIndex: never, upgradeSearchIndex: never, makeAppendOnly: never },
+  schema: { textType: 'text', createSearchIndex: never, makeAppendOnly: never },
   isUnavailable: never,
   isConflict: never,
   describeError: never,
@@ -26,7 +26,6 @@ const engine: Engine = {
   withExclusiveLock: never,
   checkpoint: never,
   optimize: never,
-  maintain: never,
   close: never,
 }
 

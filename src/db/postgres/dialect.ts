@@ -169,7 +169,6 @@ function openServer(url: ServerUrl, options: ServerOptions): Engine {
       await directWriter.raw('analyze')
     },
     // Autovacuum does it by itself.
-    async maintain() {},
     async close() {
       const pools = new Set([reader, writer, directWriter])
       const connections = new Set([connection, directConnection])

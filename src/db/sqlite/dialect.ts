@@ -12,8 +12,7 @@ import { describeError, healthErrorOf, isBusy, isUnavailable, UnusableDatabase }
 import { findOpenError, foreignDatabase, inspectFile } from './inspect-file.ts'
 import { advanceIdsTo, insertRows, lastId, mapUniqueViolation } from './rows.ts'
 import { schema } from './schema.ts'
-import { createSearchCache, searchIndex } from './search.ts'
-import { upkeepOf } from './upkeep.ts'
+import { searchIndex } from './search.ts'
 
 /** SQLite: a database in one file, with one writer at a time and readers beside it. */
 export const sqlite: Dialect = {
@@ -49,7 +48,6 @@ function openFile(filename: string): Engine {
   }
 
   const openSource = () => openWriter(filename, file)
-  const searchCache = createSearchCache()
 
   return {
     name: filename,
@@ -74,7 +72,7 @@ function openFile(filename: string): Engine {
     connectionOf: (sql) => ({
       sql,
       select: select(sql),
-      search: searchIndex(sql, searchCache),
+      search: searchIndex(sql),
       jsonRows,
       insertRows: insertRows(sql),
       lastId: lastId(sql),
@@ -107,7 +105,6 @@ function openFile(filename: string): Engine {
     withExclusiveLock: (work) => withExclusiveLock(filename, work),
     checkpoint,
     optimize: checkpoint,
-    maintain: upkeepOf(filename, reader),
     close,
   }
 }

@@ -1,0 +1,189 @@
+import { required } from '../util/required.ts'
+import { idOfRank, popularityOfRank } from './document.ts'
+import { nameKey, queryTerms, type Term, wordForm } from './terms.ts'
+import { isCorrectable, similarWords } from './typos.ts'
+
+/** Finds the best matches of a search. Engines only list the first matches of a tier; all else is here, the same for each. */
+
+/** An app matches if it has every term, in any of its forms, and is in the category. */
+export type SearchQuery = Readonly<{
+  terms: readonly Term[]
+  /** The tier `key` wants one of these as the whole name or package name. */
+  keys: readonly string[]
+  categoryId: number | undefined
+}>
+
+/**
+ * What an app must have, strictest first:
+ *
+ * - `key`: one of the query's keys;
+ * - `name`: each term begins a word of the name;
+ * - `whole`: each term is a whole word of any text, package names aside;
+ * - `prefix`: each term begins a word of any text or of the package name. Every match has this.
+ */
+export type Tier = 'key' | 'name' | 'whole' | 'prefix'
+
+/** `nameWords` is the document's. */
+export type Match = Readonly<{ rank: number; nameWords: string }>
+
+export type MatchFinder = Readonly<{
+  /** The first `limit` apps of a tier, by descending rank (document.ts). An app may be in several tiers. */
+  firstMatches: (query: SearchQuery, tier: Tier, limit: number) => Promise<Match[]>
+  /** For each term, the number of apps that have it as the tier wants it, in any category, counted up to `limit`. */
+  countTerms: (terms: readonly Term[], tier: 'whole' | 'prefix', limit: number) => Promise<number[]>
+}>
+
+/** A search returns at most so many apps. */
+export const maxMatches = 1000
+
+export const toQuery = (search: string, categoryId: number | undefined): SearchQuery => ({
+  terms: queryTerms(search),
+  keys: [nameKey(search)],
+  categoryId,
+})
+
+/** The ids of the best matches, best first: one more than `maxMatches` if there are more. */
+export async function bestMatches(index: MatchFinder, query: SearchQuery): Promise<number[]> {
+  const limit = maxMatches + 1
+  const exact = await index.firstMatches(query, 'key', limit)
+  const byName = await index.firstMatches(query, 'name', limit)
+  const exactRanks = new Set(exact.map(({ rank }) => rank))
+  const scored = [...exact, ...byName.filter(({ rank }) => !exactRanks.has(rank))].map((match) => ({
+    rank: match.rank,
+    score: (exactRanks.has(match.rank) ? weights.exact : 0) + scoreMatch(query.terms, match),
+  }))
+  scored.sort((a, b) => b.score - a.score || b.rank - a.rank)
+  const ranks = new Set(scored.map(({ rank }) => rank))
+  for (const tier of ['whole', 'prefix'] as const) {
+    if (ranks.size >= limit) break
+    for (const { rank } of await index.firstMatches(query, tier, limit)) ranks.add(rank)
+  }
+  return [...ranks].slice(0, limit).map(idOfRank)
+}
+
+/**
+ * In steps of popularity, four to a doubling of the downloads. A search that equals a name finds that app first, whatever is
+ * more popular. Otherwise a match must be so much more popular to precede a closer one: 64 times for words that are only
+ * begun, 16 times for a name that does not begin with the search, and up to 256 times for a name that says much more.
+ */
+const weights = { exact: 10_000, whole: 24, start: 16, share: 32 }
+
+/** How well a name matches, popularity included. Integers, so that the order is the same everywhere. */
+function scoreMatch(terms: readonly Term[], { rank, nameWords }: Match): number {
+  const words = nameWords.split(' ')
+  const name = words.join('')
+  const edges = new Set([0])
+  let end = 0
+  for (const { length } of words) {
+    end += length
+    edges.add(end)
+  }
+  const found = terms.map((term) => findTerm(term, name, edges))
+  const matched = found.reduce((sum, { length }) => sum + length, 0)
+  const isWhole = found.every(({ isWhole }) => isWhole)
+  return (
+    popularityOfRank(rank) +
+    (isWhole && matched >= name.length ? weights.exact : 0) +
+    (isWhole ? weights.whole : 0) +
+    (found[0]?.at === 0 ? weights.start : 0) +
+    Math.floor((weights.share * Math.min(matched, name.length)) / Math.max(1, name.length))
+  )
+}
+
+/** Where the words of a name, written together, have a term: as whole words if they can. */
+function findTerm({ forms }: Term, name: string, edges: Set<number>) {
+  let best = { at: -1, length: 0, isWhole: false }
+  for (const { text, tokens } of forms) {
+    for (let at = name.indexOf(text); at >= 0; at = name.indexOf(text, at + 1)) {
+      const isWhole = tokens.length > 1 || (edges.has(at) && edges.has(at + text.length))
+      if (isWhole) return { at, length: text.length, isWhole }
+      if (edges.has(at) && best.length === 0) best = { at, length: text.length, isWhole }
+    }
+  }
+  return best
+}
+
+/** A query that has matches instead of one that has none. */
+export type RelaxedQuery = Readonly<{ query: SearchQuery; corrections: Correction[]; droppedTerms: number }>
+
+/** A word of the search that no listed app has, and the words that replaced it, ordered by code point. */
+export type Correction = { word: string; replacements: string[] }
+
+/** Later terms are dropped. */
+const maxRelaxedTerms = 8
+
+/**
+ * For a query without matches: corrects the typos in its unknown terms, drops the terms that are still unknown, and then drops
+ * the commonest term until there are matches. Undefined if not even the rarest term alone has any.
+ */
+export async function relaxQuery(index: MatchFinder, query: SearchQuery): Promise<RelaxedQuery | undefined> {
+  const considered = query.terms.slice(0, maxRelaxedTerms)
+  const counts = await countEach(index, considered)
+  const unknown = considered.filter((_, position) => counts[position] === 0)
+  const corrections = await correctTypos(index, unknown.filter(isCorrectable))
+  let terms = considered.flatMap((term) => {
+    if (!unknown.includes(term)) return [term]
+    const correction = corrections.find(({ word }) => word === term.text)
+    return correction ? [anyOfWords(correction.replacements)] : []
+  })
+  const isUnchanged = terms.length === query.terms.length && corrections.length === 0
+  const dropOrder = await sortByCount(index, terms)
+  for (const dropped of isUnchanged ? dropOrder : [undefined, ...dropOrder]) {
+    terms = terms.filter((term) => term !== dropped)
+    const relaxed = { ...query, terms, keys: [] }
+    if (terms.length > 0 && (await hasMatch(index, relaxed))) {
+      return { query: relaxed, corrections, droppedTerms: query.terms.length - terms.length }
+    }
+  }
+  return undefined
+}
+
+async function hasMatch(index: MatchFinder, query: SearchQuery): Promise<boolean> {
+  // Engines find whole words sooner.
+  for (const tier of ['whole', 'prefix'] as const) {
+    if ((await index.firstMatches(query, tier, 1)).length > 0) return true
+  }
+  return false
+}
+
+/** Counting stops here: of terms that so many apps have, none counts as the commoner one. */
+const maxCount = 1000
+
+/** Apps that have each term as a whole word, or where there are none, as the beginning of one. */
+async function countEach(index: MatchFinder, terms: readonly Term[]): Promise<number[]> {
+  const counts = await index.countTerms(terms, 'whole', maxCount)
+  const others = terms.filter((_, position) => counts[position] === 0)
+  const otherCounts = (await index.countTerms(others, 'prefix', maxCount)).values()
+  return counts.map((count) => count || required(otherCounts.next().value, 'a count'))
+}
+
+/** The commonest first; of equally common ones, the last. */
+async function sortByCount(index: MatchFinder, terms: readonly Term[]): Promise<Term[]> {
+  const counts = await countEach(index, terms)
+  const countOf = new Map(terms.map((term, position) => [term, required(counts[position], 'a count')]))
+  return terms.toReversed().toSorted((a, b) => (countOf.get(b) ?? 0) - (countOf.get(a) ?? 0))
+}
+
+/** The words that have a similar word in a listed app, and those words. */
+async function correctTypos(index: MatchFinder, terms: readonly Term[]): Promise<Correction[]> {
+  const candidates = terms.map(({ text }) => similarWords(text))
+  const words = [...new Set(candidates.flat())]
+  const counts = await index.countTerms(
+    words.map((word) => anyOfWords([word])),
+    'whole',
+    1,
+  )
+  const known = new Set(words.filter((_, position) => counts[position] !== 0))
+  return terms.flatMap(({ text }, position) => {
+    const replacements = candidates[position]?.filter((word) => known.has(word)).toSorted(byCodePoint) ?? []
+    return replacements.length === 0 ? [] : [{ word: text, replacements }]
+  })
+}
+
+const anyOfWords = (words: readonly string[]): Term => ({
+  text: words.join(' or '),
+  isWord: false,
+  forms: words.map((word) => wordForm(word, 'whole')),
+})
+
+const byCodePoint = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b))
