@@ -29,8 +29,13 @@ export type Match = Readonly<{ rank: number; nameWords: string }>
 export type MatchFinder = Readonly<{
   /** The first `limit` apps of a tier, by descending rank (document.ts). An app may be in several tiers. */
   firstMatches: (query: SearchQuery, tier: Tier, limit: number) => Promise<Match[]>
-  /** For each term, the number of apps that have it as the tier wants it, in any category, counted up to `limit`. */
-  countTerms: (terms: readonly Term[], tier: 'whole' | 'prefix', limit: number) => Promise<number[]>
+  /** For each term, the number of apps in the category that have it as the tier wants it, counted up to `limit`. */
+  countTerms: (
+    terms: readonly Term[],
+    tier: 'whole' | 'prefix',
+    categoryId: number | undefined,
+    limit: number,
+  ) => Promise<number[]>
 }>
 
 /** A search returns at most so many apps. */
@@ -79,11 +84,16 @@ function scoreMatch(terms: readonly Term[], { rank, nameWords }: Match): number 
     edges.add(end)
   }
   const found = terms.map((term) => findTerm(term, name, edges))
-  const matched = found.reduce((sum, { length }) => sum + length, 0)
+  // By position, since two terms may both be found in their joined form.
+  const matched = [...new Map(found.map(({ at, length }) => [at, length])).values()].reduce(
+    (sum, length) => sum + length,
+    0,
+  )
   const isWhole = found.every(({ isWhole }) => isWhole)
+  const isInOrder = found.every(({ at }, position) => at >= (found[position - 1]?.at ?? 0))
   return (
     popularityOfRank(rank) +
-    (isWhole && matched >= name.length ? weights.exact : 0) +
+    (isWhole && isInOrder && matched === name.length ? weights.exact : 0) +
     (isWhole ? weights.whole : 0) +
     (found[0]?.at === 0 ? weights.start : 0) +
     Math.floor((weights.share * Math.min(matched, name.length)) / Math.max(1, name.length))
@@ -113,27 +123,29 @@ export type Correction = { word: string; replacements: string[] }
 const maxRelaxedTerms = 8
 
 /**
- * For a query without matches: corrects the typos in its unknown terms, drops the terms that are still unknown, and then drops
- * the commonest term until there are matches. Undefined if not even the rarest term alone has any.
+ * For a query without matches: corrects the typos in its unknown terms, drops the terms that no app of the category has, and
+ * then drops the commonest term until there are matches. Undefined if no term is left.
  */
 export async function relaxQuery(index: MatchFinder, query: SearchQuery): Promise<RelaxedQuery | undefined> {
   const considered = query.terms.slice(0, maxRelaxedTerms)
-  const counts = await countEach(index, considered)
-  const unknown = considered.filter((_, position) => counts[position] === 0)
+  const known = await countEach(index, considered, undefined, 1)
+  const unknown = considered.filter((_, position) => known[position] === 0)
   const corrections = await correctTypos(index, unknown.filter(isCorrectable))
-  let terms = considered.flatMap((term) => {
-    if (!unknown.includes(term)) return [term]
-    const correction = corrections.find(({ word }) => word === term.text)
-    return correction ? [anyOfWords(correction.replacements)] : []
+  const corrected = considered.map((term) => {
+    const correction = unknown.includes(term) && corrections.find(({ word }) => word === term.text)
+    return correction ? anyOfWords(correction.replacements) : term
   })
-  const isUnchanged = terms.length === query.terms.length && corrections.length === 0
-  const dropOrder = await sortByCount(index, terms)
-  for (const dropped of isUnchanged ? dropOrder : [undefined, ...dropOrder]) {
-    terms = terms.filter((term) => term !== dropped)
+  const counts = await countEach(index, corrected, query.categoryId, maxCount)
+  const countOf = new Map(corrected.map((term, position) => [term, counts[position] ?? 0]))
+  let terms = corrected.filter((term) => countOf.get(term) !== 0)
+  // Of equally common terms the last is dropped first.
+  const commonestFirst = terms.toReversed().toSorted((a, b) => (countOf.get(b) ?? 0) - (countOf.get(a) ?? 0))
+  for (const commonest of commonestFirst) {
     const relaxed = { ...query, terms, keys: [] }
-    if (terms.length > 0 && (await hasMatch(index, relaxed))) {
+    if (await hasMatch(index, relaxed)) {
       return { query: relaxed, corrections, droppedTerms: query.terms.length - terms.length }
     }
+    terms = terms.filter((term) => term !== commonest)
   }
   return undefined
 }
@@ -149,19 +161,17 @@ async function hasMatch(index: MatchFinder, query: SearchQuery): Promise<boolean
 /** Counting stops here: of terms that so many apps have, none counts as the commoner one. */
 const maxCount = 1000
 
-/** Apps that have each term as a whole word, or where there are none, as the beginning of one. */
-async function countEach(index: MatchFinder, terms: readonly Term[]): Promise<number[]> {
-  const counts = await index.countTerms(terms, 'whole', maxCount)
+/** Apps that have each term as a whole word, or if there are none, as the beginning of one. */
+async function countEach(
+  index: MatchFinder,
+  terms: readonly Term[],
+  categoryId: number | undefined,
+  limit: number,
+): Promise<number[]> {
+  const counts = await index.countTerms(terms, 'whole', categoryId, limit)
   const others = terms.filter((_, position) => counts[position] === 0)
-  const otherCounts = (await index.countTerms(others, 'prefix', maxCount)).values()
+  const otherCounts = (await index.countTerms(others, 'prefix', categoryId, limit)).values()
   return counts.map((count) => count || required(otherCounts.next().value, 'a count'))
-}
-
-/** The commonest first; of equally common ones, the last. */
-async function sortByCount(index: MatchFinder, terms: readonly Term[]): Promise<Term[]> {
-  const counts = await countEach(index, terms)
-  const countOf = new Map(terms.map((term, position) => [term, required(counts[position], 'a count')]))
-  return terms.toReversed().toSorted((a, b) => (countOf.get(b) ?? 0) - (countOf.get(a) ?? 0))
 }
 
 /** The words that have a similar word in a listed app, and those words. */
@@ -171,6 +181,7 @@ async function correctTypos(index: MatchFinder, terms: readonly Term[]): Promise
   const counts = await index.countTerms(
     words.map((word) => anyOfWords([word])),
     'whole',
+    undefined,
     1,
   )
   const known = new Set(words.filter((_, position) => counts[position] !== 0))

@@ -6,7 +6,7 @@ import { orderBy } from '../page-slice.ts'
 import { listed } from '../tables.ts'
 import { select } from './client.ts'
 import { jsonArrayBytes } from './rows.ts'
-import { matchExpression, phrasesOf, tokensOf } from './tokens.ts'
+import { matchExpression, tokensOf } from './tokens.ts'
 
 /** Up to so many matches are fetched and sorted. If there are more, walking the order's own index meets enough of them soon. */
 const maxSorted = 20_000
@@ -69,8 +69,8 @@ export const searchIndex = (sql: Knex): SearchIndex => ({
     return found.map(({ id }) => id)
   },
 
-  async countTerms(terms, tier, limit) {
-    const expressions = terms.map((term) => phrasesOf(term, tier).join(' OR '))
+  async countTerms(terms, tier, categoryId, limit) {
+    const expressions = terms.map((term) => matchExpression({ terms: [term], keys: [], categoryId }, tier))
     const counts = await select(sql)<{ count: number }>(
       `select (select count(*) from (select 1 from app_search where app_search match asked.value limit ?)) as count
        from json_each(?) as asked order by asked.key`,

@@ -32,7 +32,7 @@ export function matchExpression({ terms, keys, categoryId }: SearchQuery, tier: 
 }
 
 /** A term's forms in the kinds of tokens that a tier looks at. */
-export function phrasesOf({ forms }: Term, tier: Exclude<Tier, 'key'>): string[] {
+function phrasesOf({ forms }: Term, tier: Exclude<Tier, 'key'>): string[] {
   const kinds = { name: [marks.name], whole: [marks.text], prefix: [marks.text, marks.package] }[tier]
   const isPrefix = ({ extent }: Form) => extent === 'prefix' || (extent === 'either' && tier !== 'whole')
   // A form that begins with the prefix of another adds no match.
