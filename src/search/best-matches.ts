@@ -23,12 +23,11 @@ export type SearchQuery = Readonly<{
  */
 export type Tier = 'key' | 'name' | 'whole' | 'prefix'
 
-/** `nameWords` is the document's. */
-export type Match = Readonly<{ rank: number; nameWords: string }>
-
 export type MatchFinder = Readonly<{
-  /** The first `limit` apps of a tier, by descending rank (document.ts). An app may be in several tiers. */
-  firstMatches: (query: SearchQuery, tier: Tier, limit: number) => Promise<Match[]>
+  /** The ranks (document.ts) of the first `limit` apps of a tier, the greatest first. An app may be in several tiers. */
+  firstMatches: (query: SearchQuery, tier: Tier, limit: number) => Promise<number[]>
+  /** The `nameWords` of the documents with these ranks, in this order. */
+  nameWords: (ranks: number[]) => Promise<string[]>
   /** For each term, the number of apps in the category that have it as the tier wants it, counted up to `limit`. */
   countTerms: (
     terms: readonly Term[],
@@ -50,18 +49,18 @@ export const toQuery = (search: string, categoryId: number | undefined): SearchQ
 /** The ids of the best matches, best first: one more than `maxMatches` if there are more. */
 export async function bestMatches(index: MatchFinder, query: SearchQuery): Promise<number[]> {
   const limit = maxMatches + 1
-  const exact = await index.firstMatches(query, 'key', limit)
-  const byName = await index.firstMatches(query, 'name', limit)
-  const exactRanks = new Set(exact.map(({ rank }) => rank))
-  const scored = [...exact, ...byName.filter(({ rank }) => !exactRanks.has(rank))].map((match) => ({
-    rank: match.rank,
-    score: (exactRanks.has(match.rank) ? weights.exact : 0) + scoreMatch(query.terms, match),
+  const exact = new Set(await index.firstMatches(query, 'key', limit))
+  const byName = [...exact.union(new Set(await index.firstMatches(query, 'name', limit)))]
+  const names = await index.nameWords(byName)
+  const scored = byName.map((rank, position) => ({
+    rank,
+    score: (exact.has(rank) ? weights.exact : 0) + scoreMatch(query.terms, rank, required(names[position], 'a name')),
   }))
   scored.sort((a, b) => b.score - a.score || b.rank - a.rank)
   const ranks = new Set(scored.map(({ rank }) => rank))
   for (const tier of ['whole', 'prefix'] as const) {
     if (ranks.size >= limit) break
-    for (const { rank } of await index.firstMatches(query, tier, limit)) ranks.add(rank)
+    for (const rank of await index.firstMatches(query, tier, limit)) ranks.add(rank)
   }
   return [...ranks].slice(0, limit).map(idOfRank)
 }
@@ -74,7 +73,7 @@ export async function bestMatches(index: MatchFinder, query: SearchQuery): Promi
 const weights = { exact: 10_000, whole: 24, start: 16, share: 32 }
 
 /** How well a name matches, popularity included. Integers, so that the order is the same everywhere. */
-function scoreMatch(terms: readonly Term[], { rank, nameWords }: Match): number {
+function scoreMatch(terms: readonly Term[], rank: number, nameWords: string): number {
   const words = nameWords.split(' ')
   const name = words.join('')
   const edges = new Set([0])

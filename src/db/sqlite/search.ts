@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
-import type { Match } from '../../search/best-matches.ts'
 import { idLimit, searchRank } from '../../search/document.ts'
+import { required } from '../../util/required.ts'
 import type { SearchIndex } from '../dialect.ts'
 import { orderBy } from '../page-slice.ts'
 import { listed } from '../tables.ts'
@@ -8,7 +8,7 @@ import { select } from './client.ts'
 import { jsonArrayBytes } from './rows.ts'
 import { matchExpression, tokensOf } from './tokens.ts'
 
-/** Up to so many matches are fetched and sorted. If there are more, walking the order's own index meets enough of them soon. */
+/** Up to so many matches are fetched and sorted. If there are more, a walk through the order's own index soon meets enough. */
 const maxSorted = 20_000
 
 /**
@@ -42,30 +42,40 @@ export const searchIndex = (sql: Knex): SearchIndex => ({
   async firstMatches(query, tier, limit) {
     const expression = matchExpression(query, tier)
     if (expression === undefined) return []
-    return select(sql)<Match>(
-      `select rank, name_words as nameWords
-       from (select rowid from app_search where app_search match ? order by rowid desc limit ?) as found
-       cross join app_search_apps on app_id = found.rowid % ${idLimit}
-       order by rank desc`,
+    // As one text: the driver takes longer for a thousand rows than SQLite takes to find them.
+    const [found] = await select(sql)<{ ranks: string }>(
+      `select json_group_array(rowid) as ranks
+       from (select rowid from app_search where app_search match ? order by rowid desc limit ?)`,
       [expression, limit],
     )
+    return JSON.parse(required(found, 'the matches').ranks)
+  },
+
+  async nameWords(ranks) {
+    const [found] = await select(sql)<{ names: string }>(
+      `select json_group_array(name_words) as names
+       from json_each(?) as asked cross join app_search_apps on app_id = asked.value % ${idLimit}`,
+      [JSON.stringify(ranks)],
+    )
+    return JSON.parse(required(found, 'the names').names)
   },
 
   async sortedMatches(query, order, limit) {
     const expression = matchExpression(query, 'prefix')
     if (expression === undefined) return []
-    const matches = `select rowid % ${idLimit} from app_search where app_search match ?`
+    const matches = 'select rowid as rank from app_search where app_search match ?'
     const [counted] = await select(sql)<{ count: number }>(`select count(*) as count from (${matches} limit ?)`, [
       expression,
       maxSorted + 1,
     ])
-    // With the plus, SQLite does not look up each of many matches but walks the order's index.
-    const isMany = counted !== undefined && counted.count > maxSorted
-    const found = await select(sql)<{ id: number }>(
-      `select apps.id from apps where ${listed} and ${isMany ? '+' : ''}apps.id in (${matches})
-       ${orderBy(order, 'desc')} limit ?`,
-      [expression, limit],
-    )
+    const from =
+      required(counted, 'the count').count > maxSorted
+        ? `apps cross join app_search_apps on app_id = apps.id where ${listed} and +rank in (${matches})`
+        : `(${matches}) as found cross join apps on apps.id = found.rank % ${idLimit}`
+    const found = await select(sql)<{ id: number }>(`select apps.id from ${from} ${orderBy(order, 'desc')} limit ?`, [
+      expression,
+      limit,
+    ])
     return found.map(({ id }) => id)
   },
 
