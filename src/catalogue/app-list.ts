@@ -6,10 +6,9 @@ import { listed } from '../db/tables.ts'
 import {
   bestMatches,
   type Correction,
+  findOrRelax,
   maxMatches,
-  type RelaxedQuery,
-  relaxQuery,
-  type SearchQuery,
+  type Relaxation,
   toQuery,
 } from '../search/best-matches.ts'
 
@@ -126,8 +125,8 @@ async function deepPage(
   return { apps, total }
 }
 
-/** The first `maxMatches` matches of a search. `isCut`: there are more. `relaxed`: no app matches the whole search. */
-export type Matches = { ids: number[]; isCut: boolean; relaxed?: RelaxedQuery }
+/** The first `maxMatches` matches of a search. `isCut`: there are more. `relaxation`: no app matches the whole search. */
+export type Matches = { ids: number[]; isCut: boolean; relaxation?: Relaxation }
 
 /** Without `sort`, the best matches come first. */
 export async function findMatches(
@@ -140,25 +139,20 @@ export async function findMatches(
   const query = toQuery(search, scope?.categoryId)
   if (!scope || query.terms.length === 0) return { ids: [], isCut: false }
   const { search: index } = connection
-  const find = (query: SearchQuery) =>
-    sort === undefined ? bestMatches(index, query) : index.sortedMatches(query, orders[sort], maxMatches + 1)
-  const toMatches = (ids: number[]) => ({ ids: ids.slice(0, maxMatches), isCut: ids.length > maxMatches })
-
-  const ids = await find(query)
-  if (ids.length > 0) return toMatches(ids)
-  const relaxed = await relaxQuery(index, query)
-  return relaxed ? { ...toMatches(await find(relaxed.query)), relaxed } : toMatches(ids)
+  const { ids, ...relaxed } = await findOrRelax(index, query, (query) =>
+    sort === undefined ? bestMatches(index, query) : index.sortedMatches(query, orders[sort], maxMatches + 1),
+  )
+  return { ids: ids.slice(0, maxMatches), isCut: ids.length > maxMatches, ...relaxed }
 }
 
 /** What a user has to know of the matches besides their page; empty if there is nothing. */
-export function matchesNote({ isCut, relaxed }: Omit<Matches, 'ids'>): string {
+export function matchesNote({ isCut, relaxation }: Omit<Matches, 'ids'>): string {
   const cut = `More than ${maxMatches.toLocaleString('en')} apps match; these are the best ${maxMatches.toLocaleString('en')}. `
-  return `${relaxed ? relaxedNote(relaxed) : ''}${isCut ? cut : ''}`
+  return `${relaxation ? relaxationNote(relaxation) : ''}${isCut ? cut : ''}`
 }
 
-function relaxedNote({ query, corrections, droppedTerms }: RelaxedQuery): string {
-  if (droppedTerms > 0)
-    return `No app matches all words. Results for "${query.terms.map(({ text }) => text).join(' ')}". `
+function relaxationNote({ terms, corrections, droppedTerms }: Relaxation): string {
+  if (droppedTerms > 0) return `No app matches all words. Results for "${terms.map(({ text }) => text).join(' ')}". `
   return corrections.map((correction) => `${correctionNote(correction)} `).join('')
 }
 

@@ -67,10 +67,10 @@ export async function bestMatches(index: MatchFinder, query: SearchQuery): Promi
 
 /**
  * In steps of popularity, four to a doubling of the downloads. A search that equals a name finds that app first, whatever is
- * more popular. Otherwise a match must be so much more popular to precede a closer one: 64 times for words that are only
- * begun, 16 times for a name that does not begin with the search, and up to 256 times for a name that says much more.
+ * more popular. Otherwise a match has to be that much more popular to precede a closer one: 16 times if its words only begin
+ * with the terms, 16 times if its name does not begin with the first term, and up to 256 times if its name says much more.
  */
-const weights = { exact: 10_000, whole: 24, start: 16, share: 32 }
+const weights = { exact: 10_000, whole: 16, start: 16, share: 32 }
 
 /** How well a name matches, popularity included. Integers, so that the order is the same everywhere. */
 function scoreMatch(terms: readonly Term[], rank: number, nameWords: string): number {
@@ -112,8 +112,8 @@ function findTerm({ forms }: Term, name: string, edges: Set<number>) {
   return best
 }
 
-/** A query that has matches instead of one that has none. */
-export type RelaxedQuery = Readonly<{ query: SearchQuery; corrections: Correction[]; droppedTerms: number }>
+/** What a query without matches was replaced with. */
+export type Relaxation = Readonly<{ terms: readonly Term[]; corrections: Correction[]; droppedTerms: number }>
 
 /** A word of the search that no listed app has, and the words that replaced it, ordered by code point. */
 export type Correction = { word: string; replacements: string[] }
@@ -122,10 +122,16 @@ export type Correction = { word: string; replacements: string[] }
 const maxRelaxedTerms = 8
 
 /**
- * For a query without matches: corrects the typos in its unknown terms, drops the terms that no app of the category has, and
- * then drops the commonest term until there are matches. Undefined if no term is left.
+ * What `find` finds. If it finds nothing: corrects the typos in the unknown terms, drops the terms that no app of the category
+ * has, and then drops the commonest term until there are matches.
  */
-export async function relaxQuery(index: MatchFinder, query: SearchQuery): Promise<RelaxedQuery | undefined> {
+export async function findOrRelax(
+  index: MatchFinder,
+  query: SearchQuery,
+  find: (query: SearchQuery) => Promise<number[]>,
+): Promise<{ ids: number[]; relaxation?: Relaxation }> {
+  const ids = await find(query)
+  if (ids.length > 0) return { ids }
   const considered = query.terms.slice(0, maxRelaxedTerms)
   const known = await countEach(index, considered, undefined, 1)
   const unknown = considered.filter((_, position) => known[position] === 0)
@@ -140,21 +146,14 @@ export async function relaxQuery(index: MatchFinder, query: SearchQuery): Promis
   // Of equally common terms the last is dropped first.
   const commonestFirst = terms.toReversed().toSorted((a, b) => (countOf.get(b) ?? 0) - (countOf.get(a) ?? 0))
   for (const commonest of commonestFirst) {
-    const relaxed = { ...query, terms, keys: [] }
-    if (await hasMatch(index, relaxed)) {
-      return { query: relaxed, corrections, droppedTerms: query.terms.length - terms.length }
+    const droppedTerms = query.terms.length - terms.length
+    if (corrections.length > 0 || droppedTerms > 0) {
+      const ids = await find({ ...query, terms, keys: [] })
+      if (ids.length > 0) return { ids, relaxation: { terms, corrections, droppedTerms } }
     }
     terms = terms.filter((term) => term !== commonest)
   }
-  return undefined
-}
-
-async function hasMatch(index: MatchFinder, query: SearchQuery): Promise<boolean> {
-  // Engines find whole words sooner.
-  for (const tier of ['whole', 'prefix'] as const) {
-    if ((await index.firstMatches(query, tier, 1)).length > 0) return true
-  }
-  return false
+  return { ids: [] }
 }
 
 /** Counting stops here: of terms that so many apps have, none counts as the commoner one. */

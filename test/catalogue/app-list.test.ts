@@ -344,7 +344,7 @@ describe('search', () => {
         many.map((app, index) => ({ app, index })),
         ({ app }) => tierOf(app, search),
       )
-      const slugsOf = (tier: string) =>
+      const slugsOf = (tier: 'name' | 'whole' | 'prefix') =>
         (inTier.get(tier) ?? [])
           .toSorted((a, b) => b.app.total_downloads - a.app.total_downloads || b.index - a.index)
           .map(({ app }) => app.slug)

@@ -311,7 +311,7 @@ describe.skipIf(!existsSync(`${folder}/apps.json`))('of real listings (skipped w
     for (const { listing, search } of all) {
       const { apps, matches } = await firstPage(database, search)
       const found = apps.flatMap(({ id }) => taken.get(id) ?? [])
-      if (!isRight(found, listing, matches?.relaxed !== undefined))
+      if (!isRight(found, listing, matches?.relaxation !== undefined))
         wrong.push({ search, listing, found: found.slice(0, 3) })
     }
     expect(wrong, `of ${all.length} searches`).toEqual([])
