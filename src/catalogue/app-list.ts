@@ -6,9 +6,11 @@ import { listed } from '../db/tables.ts'
 import {
   bestMatches,
   type Correction,
+  cutNote,
   findOrRelax,
   maxMatches,
   type Relaxation,
+  type SearchQuery,
   toQuery,
 } from '../search/best-matches.ts'
 
@@ -23,8 +25,8 @@ export type AppListQuery = Readonly<{
   sort?: Sort | undefined
 }>
 
-/** A page, and the number of apps on all pages. */
-export type AppPage = { apps: AppSummary[]; total: number; matches?: Omit<Matches, 'ids'> }
+/** A page, the number of apps on all pages, and sentences about how a search found them. */
+export type AppPage = { apps: AppSummary[]; total: number; notes?: string[] }
 
 /** Each has an index, which is read backwards. */
 const orders: Record<Sort, SortOrder> = {
@@ -125,35 +127,30 @@ async function deepPage(
   return { apps, total }
 }
 
-/** The first `maxMatches` matches of a search. `isCut`: there are more. `relaxation`: no app matches the whole search. */
-export type Matches = { ids: number[]; isCut: boolean; relaxation?: Relaxation }
-
 /** Without `sort`, the best matches come first. */
-export async function findMatches(
+async function searchPage(
   connection: Connection,
-  search: string,
-  category: string | undefined,
-  sort: Sort | undefined,
-): Promise<Matches> {
+  { search, category, sort }: AppListQuery & { search: string },
+  limit: number,
+  offset: number,
+): Promise<AppPage> {
   const scope = category ? await findScope(connection, category) : { categoryId: undefined }
-  const query = toQuery(search, scope?.categoryId)
-  if (!scope || query.terms.length === 0) return { ids: [], isCut: false }
+  if (!scope) return { apps: [], total: 0 }
   const { search: index } = connection
-  const { ids, ...relaxed } = await findOrRelax(index, query, (query) =>
-    sort === undefined ? bestMatches(index, query) : index.sortedMatches(query, orders[sort], maxMatches + 1),
-  )
-  return { ids: ids.slice(0, maxMatches), isCut: ids.length > maxMatches, ...relaxed }
+  const find = (query: SearchQuery) =>
+    sort === undefined ? bestMatches(index, query) : index.sortedMatches(query, orders[sort], maxMatches + 1)
+  const { ids, relaxation } = await findOrRelax(index, toQuery(search, scope.categoryId), find)
+  const notes = [
+    ...(relaxation ? relaxationNotes(relaxation) : []),
+    ...(ids.length > maxMatches ? [cutNote(sort === undefined ? 'best' : 'first')] : []),
+  ]
+  const matches = ids.slice(0, maxMatches)
+  return { apps: await findSummaries(connection, matches.slice(offset, offset + limit)), total: matches.length, notes }
 }
 
-/** What a user has to know of the matches besides their page; empty if there is nothing. */
-export function matchesNote({ isCut, relaxation }: Omit<Matches, 'ids'>): string {
-  const cut = `More than ${maxMatches.toLocaleString('en')} apps match; these are the best ${maxMatches.toLocaleString('en')}. `
-  return `${relaxation ? relaxationNote(relaxation) : ''}${isCut ? cut : ''}`
-}
-
-function relaxationNote({ terms, corrections, droppedTerms }: Relaxation): string {
-  if (droppedTerms > 0) return `No app matches all words. Results for "${terms.map(({ text }) => text).join(' ')}". `
-  return corrections.map((correction) => `${correctionNote(correction)} `).join('')
+function relaxationNotes({ terms, corrections, droppedTerms }: Relaxation): string[] {
+  if (droppedTerms === 0) return corrections.map(correctionNote)
+  return [`No app matches all words. Results for "${terms.map(({ text }) => text).join(' ')}".`]
 }
 
 /** How many of the words that replace another are named. */
@@ -163,16 +160,6 @@ function correctionNote({ word, replacements }: Correction): string {
   const named = replacements.slice(0, maxNamedWords).map((one) => `"${one}"`)
   const more = replacements.length > maxNamedWords ? ' and others' : ''
   return `No results for "${word}"; showing ${named.join(', ')}${more}.`
-}
-
-async function searchPage(
-  connection: Connection,
-  { search, category, sort }: AppListQuery & { search: string },
-  limit: number,
-  offset: number,
-): Promise<AppPage> {
-  const { ids, ...matches } = await findMatches(connection, search, category, sort)
-  return { apps: await findSummaries(connection, ids.slice(offset, offset + limit)), total: ids.length, matches }
 }
 
 /** The apps with these ids, in this order. */

@@ -4,7 +4,7 @@ import { etagOf, hasStrongEtag, satisfiesIfMatch, success } from '../contract/re
 import type { Database } from '../db/database.ts'
 import type { Connection } from '../db/dialect.ts'
 import { omitNulls } from '../util/omit-nulls.ts'
-import { findApps, matchesNote } from './app-list.ts'
+import { findApps } from './app-list.ts'
 import { categoryStore } from './categories.ts'
 import { assertOwner, statusAfterUpdate } from './policy.ts'
 import { type AppRowChanges, type AppStore, type AppWithReviews, appStore, hasChanges } from './store.ts'
@@ -13,18 +13,18 @@ import { mergeUnreviewed } from './unreviewed-changes.ts'
 /** The five operations. `baseUrl` is the public address that `Location` and `Link` begin with. */
 export const appHandlers = (database: Database, baseUrl: string): Handlers => ({
   async listApps({ query, signal }) {
-    const { apps, total, matches } = await findApps(database, query, signal)
+    const { apps, total, notes = [] } = await findApps(database, query, signal)
     const pagination = {
       current_page: query.page,
       total_pages: Math.ceil(total / query.limit),
       per_page: query.limit,
     }
-    const note = matches ? matchesNote(matches) : ''
-    const message = total === 0 ? 'No apps match.' : `${note}Page ${query.page} of ${pagination.total_pages}.`
+    const page = `Page ${query.page} of ${pagination.total_pages}.`
+    const message = total === 0 ? 'No apps match.' : [...notes, page].join(' ')
     const body = success(message, { apps, pagination })
     const headers = {
-      // The note can change while the page stays the same.
-      ETag: etagOf(note === '' ? body.json : message + body.json),
+      // Notes can change while the page stays the same.
+      ETag: etagOf(notes.length === 0 ? body.json : message + body.json),
       Link: pageLinks(`${baseUrl}/apps`, query, pagination.total_pages),
     }
     return { status: 200, headers, body }

@@ -50,7 +50,7 @@ type PageOptions = { page: number; limit: number }
 const maxPageSize = 1000
 
 /** The same for a command that prints a page of a list. `name` is the field with the rows. */
-export function addListAction<Options extends object, Page extends { total: number }>(
+export function addListAction<Options extends object, Page extends { total: number; note?: string }>(
   command: Command,
   name: string,
   parts: {
@@ -69,13 +69,14 @@ export function addListAction<Options extends object, Page extends { total: numb
     help: parts.help,
     run: (database, options: Options & PageOptions) =>
       database.snapshot((connection) => parts.find(connection, options, options.limit, offsetOf(options))),
-    toJson: ({ total, ...rows }, [{ page, limit }]) => ({
+    toJson: ({ total, note: _, ...rows }, [{ page, limit }]) => ({
       ...rows,
       pagination: { current_page: page, total_pages: pagesOf(total, limit), per_page: limit, total },
     }),
     print(found, [options]) {
       const { page, limit } = options
       if (found.total === 0) return printInfo(`No ${name}.`)
+      if (found.note) printInfo(found.note)
       if (offsetOf(options) < found.total) parts.print(found, options)
       printInfo(`Page ${page} of ${pagesOf(found.total, limit)}, ${found.total} in all.`)
     },

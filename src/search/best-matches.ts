@@ -40,11 +40,13 @@ export type MatchFinder = Readonly<{
 /** A search returns at most so many apps. */
 export const maxMatches = 1000
 
-export const toQuery = (search: string, categoryId: number | undefined): SearchQuery => ({
-  terms: queryTerms(search),
-  keys: [nameKey(search)],
-  categoryId,
-})
+export const cutNote = (which: 'best' | 'first') => `More than 1,000 apps match; these are the ${which} 1,000.`
+
+/** A text without terms matches nothing, not even a name that equals it. */
+export function toQuery(search: string, categoryId: number | undefined): SearchQuery {
+  const terms = queryTerms(search)
+  return { terms, keys: terms.length === 0 ? [] : [nameKey(search)], categoryId }
+}
 
 /** The ids of the best matches, best first: one more than `maxMatches` if there are more. */
 export async function bestMatches(index: MatchFinder, query: SearchQuery): Promise<number[]> {
@@ -67,10 +69,10 @@ export async function bestMatches(index: MatchFinder, query: SearchQuery): Promi
 
 /**
  * In steps of popularity, four to a doubling of the downloads. A search that equals a name finds that app first, whatever is
- * more popular. Otherwise a match has to be that much more popular to precede a closer one: 16 times if its words only begin
+ * more popular. Otherwise a match has to be that much more popular to precede a closer one: 64 times if its words only begin
  * with the terms, 16 times if its name does not begin with the first term, and up to 256 times if its name says much more.
  */
-const weights = { exact: 10_000, whole: 16, start: 16, share: 32 }
+const weights = { exact: 10_000, whole: 24, start: 16, share: 32 }
 
 /** How well a name matches, popularity included. Integers, so that the order is the same everywhere. */
 function scoreMatch(terms: readonly Term[], rank: number, nameWords: string): number {
