@@ -91,7 +91,7 @@ async function sqliteTokens({ sql }: Connection): Promise<Indexed[]> {
 }
 
 const postgresTokens = ({ select }: Connection): Promise<Indexed[]> =>
-  select("select app_id as id, concat_ws('|', name, text, package, tokens) as tokens from app_search", [])
+  select("select app_id as id, concat_ws('|', rank, name_words, tokens, sequence) as tokens from app_search", [])
 
 /** What the engine itself can tell of its own soundness; PostgreSQL keeps to what it was told, or ends. */
 export async function expectSound(database: Database) {

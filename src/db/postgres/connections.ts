@@ -3,7 +3,7 @@ import knex, { type Knex } from 'knex'
 import pg from 'pg'
 import { measure } from '../../util/timing.ts'
 import { breaksConnection, isQueryTimeout } from './errors.ts'
-import { numberConnection } from './snapshots.ts'
+import { storeProcessId } from './snapshots.ts'
 import type { ServerUrl } from './url.ts'
 
 /** What of the driver's connections is used here. */
@@ -114,7 +114,7 @@ const clientWith = (settings: string): typeof PostgresClient =>
       const connection: DriverConnection = await super.acquireRawConnection()
       connection.lastAnswerAt = performance.now()
       try {
-        await connection.query(`${settings} ${numberConnection(connection.processID)}`)
+        await connection.query(`${settings} ${storeProcessId(connection.processID)}`)
       } catch (error) {
         await this.destroyRawConnection(connection)
         throw error

@@ -8,7 +8,7 @@ import { copyToTemporaryTables } from './dry-run.ts'
 import { describeError, isConflict, isUnavailable } from './errors.ts'
 import { advanceIdsTo, insertRows, jsonRows, lastId, lock, mapUniqueViolation, select } from './rows.ts'
 import { schema } from './schema.ts'
-import { createSearchCache, searchIndex } from './search.ts'
+import { searchIndex } from './search.ts'
 import { assertDirectConnection } from './snapshots.ts'
 import { parseServerUrl, type ServerUrl } from './url.ts'
 
@@ -48,7 +48,6 @@ function openServer(url: ServerUrl, options: ServerOptions): Engine {
   const directWriter = direct ? openWriter(direct, 1, writeTimeout) : writer
   const directConnection = direct ? dedicatedConnection(direct) : connection
   const versionReader = dataVersionReader(directConnection, connection)
-  const searchCache = createSearchCache()
 
   /** Whether the database has tables, and whether they are this program's. */
   async function ownership(): Promise<'own' | 'empty' | 'foreign'> {
@@ -94,7 +93,7 @@ function openServer(url: ServerUrl, options: ServerOptions): Engine {
     connectionOf: (sql) => ({
       sql,
       select: select(sql),
-      search: searchIndex(sql, searchCache),
+      search: searchIndex(sql),
       jsonRows,
       insertRows: insertRows(sql),
       lastId: lastId(sql),
