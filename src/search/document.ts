@@ -1,3 +1,4 @@
+import { OperatorError } from '../contract/errors.ts'
 import { indexTokens, nameKey, nameWords } from './terms.ts'
 
 /** What the index stores of one app. Tokens are separated by spaces. */
@@ -49,7 +50,15 @@ export const popularity = (downloads: number) => Math.floor(4 * Math.log2(downlo
 /** Ids are less than this, so that a rank is a safe integer. */
 export const idLimit = 2 ** 40
 
-/** Ranks order apps by popularity, and equally popular ones by id: the newest has the greatest rank. */
-export const searchRank = ({ id, popularity }: { id: number; popularity: number }) => popularity * idLimit + id
+/**
+ * Ranks order apps by popularity, and equally popular ones by id: the newest has the greatest rank. Throws an OperatorError if
+ * the id is too large, which only a database of version 1 can have.
+ */
+export function searchRank({ id, popularity }: { id: number; popularity: number }): number {
+  if (id >= idLimit)
+    throw new OperatorError(`the app with the id ${id} cannot be indexed: ids must be less than ${idLimit}`)
+  return popularity * idLimit + id
+}
+
 export const idOfRank = (rank: number) => rank % idLimit
 export const popularityOfRank = (rank: number) => Math.floor(rank / idLimit)
