@@ -128,7 +128,7 @@ export interface components {
             current_page: number;
             /**
              * Format: int64
-             * @description Number of pages; 0 if nothing matches.
+             * @description Number of pages; 0 if nothing matches. Of a search, pages of its first 1,000 apps.
              * @example 17
              */
             total_pages: number;
@@ -1242,17 +1242,23 @@ export interface components {
          *     Joined and split spellings match each other: `wifi`, `wi-fi` and `wi fi`; `NewPipe` and `new pipe`. A `+` or `#` after a
          *     letter belongs to the word: `c++` does not match a bare `c`. In a URL, write `+` as `%2B` and `#` as `%23`.
          *
-         *     If nothing matches, a typo is corrected in the first word that no listed app has and that has 4 to 30 characters of a script
-         *     with spaces. It is replaced by the known words that differ from it by one letter added, removed, changed or swapped. The
-         *     message then begins with the correction: `No results for "faceboook"; showing "facebook".`
+         *     A search returns at most its first 1,000 apps, in the order that `sort` describes. If more match, the message says so:
+         *     `More than 1,000 apps match; these are the best 1,000.`
+         *
+         *     If no app matches all words, typos are corrected: each word that no listed app has, of 4 to 30 characters of a script with
+         *     spaces, is replaced by the known words that differ from it by one letter added, removed, changed or swapped. The message
+         *     then begins with the corrections: `No results for "faceboook"; showing "facebook".` Words that are still unknown are left
+         *     out, then the most frequent ones, one at a time, until apps match. The message then begins with the words that are left:
+         *     `No app matches all words. Results for "scan pdf".` Of a longer search, only the first 8 words are considered.
          * @example tide clock
          */
         Search: string;
         /**
          * @description `latest`: by first approval, newest first. `popular`: most downloads first. `rating`: best rated first, as below. The
          *     default is `latest` or, with `search`, best match: apps whose name or package name equals the search; then those with
-         *     every word in the name; then those with every word beginning a word of the name; then those with every word in the name,
-         *     descriptions or developer name; then the rest. Each group is sorted by downloads.
+         *     every word beginning a word of the name; then those with every word as a whole in the name, descriptions or developer
+         *     name; then the rest. Names are ordered by how well they match and by downloads, the rest by downloads alone. Downloads
+         *     count by order of magnitude, in steps of a fifth; of two apps in the same step the newer comes first.
          *
          *     `rating` sorts by a weighted (Bayesian) mean: of the app's ratings and of 10 more assumed ratings of 3.5. One rating of 5
          *     gives 3.64; a hundred that average 4.6 give 4.5. The averages shown are therefore not always in descending order. Means
@@ -1398,17 +1404,23 @@ export interface operations {
                  *     Joined and split spellings match each other: `wifi`, `wi-fi` and `wi fi`; `NewPipe` and `new pipe`. A `+` or `#` after a
                  *     letter belongs to the word: `c++` does not match a bare `c`. In a URL, write `+` as `%2B` and `#` as `%23`.
                  *
-                 *     If nothing matches, a typo is corrected in the first word that no listed app has and that has 4 to 30 characters of a script
-                 *     with spaces. It is replaced by the known words that differ from it by one letter added, removed, changed or swapped. The
-                 *     message then begins with the correction: `No results for "faceboook"; showing "facebook".`
+                 *     A search returns at most its first 1,000 apps, in the order that `sort` describes. If more match, the message says so:
+                 *     `More than 1,000 apps match; these are the best 1,000.`
+                 *
+                 *     If no app matches all words, typos are corrected: each word that no listed app has, of 4 to 30 characters of a script with
+                 *     spaces, is replaced by the known words that differ from it by one letter added, removed, changed or swapped. The message
+                 *     then begins with the corrections: `No results for "faceboook"; showing "facebook".` Words that are still unknown are left
+                 *     out, then the most frequent ones, one at a time, until apps match. The message then begins with the words that are left:
+                 *     `No app matches all words. Results for "scan pdf".` Of a longer search, only the first 8 words are considered.
                  * @example tide clock
                  */
                 search?: components["parameters"]["Search"];
                 /**
                  * @description `latest`: by first approval, newest first. `popular`: most downloads first. `rating`: best rated first, as below. The
                  *     default is `latest` or, with `search`, best match: apps whose name or package name equals the search; then those with
-                 *     every word in the name; then those with every word beginning a word of the name; then those with every word in the name,
-                 *     descriptions or developer name; then the rest. Each group is sorted by downloads.
+                 *     every word beginning a word of the name; then those with every word as a whole in the name, descriptions or developer
+                 *     name; then the rest. Names are ordered by how well they match and by downloads, the rest by downloads alone. Downloads
+                 *     count by order of magnitude, in steps of a fifth; of two apps in the same step the newer comes first.
                  *
                  *     `rating` sorts by a weighted (Bayesian) mean: of the app's ratings and of 10 more assumed ratings of 3.5. One rating of 5
                  *     gives 3.64; a hundred that average 4.6 give 4.5. The averages shown are therefore not always in descending order. Means

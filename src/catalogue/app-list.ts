@@ -1,10 +1,18 @@
 import type { AppSummary, Sort } from '../contract/contract.ts'
 import type { Database } from '../db/database.ts'
-import type { Connection, SearchIndex, SortOrder } from '../db/dialect.ts'
+import type { Connection, SortOrder } from '../db/dialect.ts'
 import { nearestSlice, orderBy } from '../db/page-slice.ts'
 import { listed } from '../db/tables.ts'
-import { nameKey, queryTerms, type Term } from '../search/terms.ts'
-import { isCorrectable, similarWords } from '../search/typos.ts'
+import {
+  bestMatches,
+  type Correction,
+  cutNote,
+  findOrRelax,
+  maxMatches,
+  type Relaxation,
+  type SearchQuery,
+  toQuery,
+} from '../search/best-matches.ts'
 
 /** The public list: pages of the listed apps, sorted or searched. */
 
@@ -17,11 +25,8 @@ export type AppListQuery = Readonly<{
   sort?: Sort | undefined
 }>
 
-/** A page, and the number of apps on all pages. */
-export type AppPage = { apps: AppSummary[]; total: number; correction?: Correction }
-
-/** A word of the search that no listed app has, and the words that replaced it, ordered by code point. */
-export type Correction = { word: string; replacements: string[] }
+/** A page, the number of apps on all pages, and sentences about how a search found them. */
+export type AppPage = { apps: AppSummary[]; total: number; notes?: string[] }
 
 /** Each has an index, which is read backwards. */
 const orders: Record<Sort, SortOrder> = {
@@ -34,15 +39,12 @@ const orders: Record<Sort, SortOrder> = {
 const maxShallowOffset = 1000
 
 /** A page of the list. Its apps and its total are of one moment. */
-export function findApps(
-  database: Database,
-  { page, limit, category, search, sort }: AppListQuery,
-  signal?: AbortSignal,
-): Promise<AppPage> {
+export function findApps(database: Database, query: AppListQuery, signal?: AbortSignal): Promise<AppPage> {
+  const { page, limit, category, search, sort } = query
   const offset = (page - 1) * limit
   const expensive = { isExpensive: true, signal }
   if (search)
-    return database.snapshot((connection) => searchPage(connection, search, category, sort, limit, offset), expensive)
+    return database.snapshot((connection) => searchPage(connection, { ...query, search }, limit, offset), expensive)
   const order = orders[sort ?? 'latest']
   return offset <= maxShallowOffset
     ? database.read((connection) => shallowPage(connection, category, order, limit, offset), { signal })
@@ -125,71 +127,39 @@ async function deepPage(
   return { apps, total }
 }
 
-/** The ids of a page of the matches, and the number of all matches. Without `sort`, the best matches come first. */
-export async function findIds(
-  connection: Connection,
-  text: string,
-  category: string | undefined,
-  sort: Sort | undefined,
-  limit: number,
-  offset: number,
-  { terms, keys }: ParsedSearch = parseSearch(text),
-): Promise<{ ids: number[]; total: number }> {
-  const scope = category ? await findScope(connection, category) : { categoryId: undefined }
-  if (terms.length === 0 || !scope) return { ids: [], total: 0 }
-  const { categoryId } = scope
-  const order = orders[sort ?? 'popular']
-  return connection.search.page({ terms, keys, categoryId }, order, sort === undefined, limit, offset)
-}
-
-type ParsedSearch = { terms: Term[]; keys: string[] }
-const parseSearch = (text: string): ParsedSearch => ({ terms: queryTerms(text), keys: [nameKey(text)] })
-
-/** If nothing matches, one word is corrected. */
+/** Without `sort`, the best matches come first. */
 async function searchPage(
   connection: Connection,
-  text: string,
-  category: string | undefined,
-  sort: Sort | undefined,
+  { search, category, sort }: AppListQuery & { search: string },
   limit: number,
   offset: number,
 ): Promise<AppPage> {
-  const { terms, keys } = parseSearch(text)
-  const { ids, total } = await findIds(connection, text, category, sort, limit, offset, { terms, keys })
-  if (total > 0) return { apps: await findSummaries(connection, ids), total }
-  const correction = await correctTypos(connection, terms)
-  if (!correction) return { apps: [], total }
-  const { word, replacements: words } = correction
-  const corrected = await findIds(connection, text, category, sort, limit, offset, {
-    terms: terms.map((term) => (term.word === word ? anyOfWords(words) : term)),
-    keys: keys.flatMap((key) => words.map((one) => key.replace(word, one))),
-  })
-  return { apps: await findSummaries(connection, corrected.ids), total: corrected.total, correction }
+  const scope = category ? await findScope(connection, category) : { categoryId: undefined }
+  if (!scope) return { apps: [], total: 0 }
+  const { search: index } = connection
+  const find = (query: SearchQuery) =>
+    sort === undefined ? bestMatches(index, query) : index.sortedMatches(query, orders[sort], maxMatches + 1)
+  const { ids, relaxation } = await findOrRelax(index, toQuery(search, scope.categoryId), find)
+  const notes = [
+    ...(relaxation ? relaxationNotes(relaxation) : []),
+    ...(ids.length > maxMatches ? [cutNote(sort === undefined ? 'best' : 'first')] : []),
+  ]
+  const matches = ids.slice(0, maxMatches)
+  return { apps: await findSummaries(connection, matches.slice(offset, offset + limit)), total: matches.length, notes }
 }
 
-const byCodePoint = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b))
-
-const anyOfWords = (words: string[]): Term => ({ forms: words.map((word) => ({ tokens: [word], extent: 'whole' })) })
-
-/** Corrects the first word that no listed app has, if listed apps have similar words. */
-async function correctTypos({ search }: Connection, terms: Term[]): Promise<Correction | undefined> {
-  const word = await firstUnknownWord(search, terms)
-  if (word === undefined) return undefined
-  const letters = [...word]
-  const prefixes = letters.map((_, index) => letters.slice(0, index + 1).join(''))
-  const had = await search.has(prefixes.map((text) => ({ text, isPrefix: true })))
-  const words = similarWords(word, prefixes[had.indexOf(false)])
-  const has = await search.has(words.map((text) => ({ text, isPrefix: false })))
-  const existingWords = words.filter((_, index) => has[index]).toSorted(byCodePoint)
-  return existingWords.length === 0 ? undefined : { word, replacements: existingWords }
+function relaxationNotes({ terms, corrections, droppedTerms }: Relaxation): string[] {
+  if (droppedTerms === 0) return corrections.map(correctionNote)
+  return [`No app matches all words. Results for "${terms.map(({ text }) => text).join(' ')}".`]
 }
 
-async function firstUnknownWord(search: SearchIndex, terms: Term[]): Promise<string | undefined> {
-  for (const { word, forms } of terms.filter(isCorrectable)) {
-    const words = forms.flatMap(({ tokens, extent }) => tokens.map((text) => ({ text, isPrefix: extent !== 'whole' })))
-    if (!(await search.has(words)).includes(true)) return word
-  }
-  return undefined
+/** How many of the words that replace another are named. */
+const maxNamedWords = 3
+
+function correctionNote({ word, replacements }: Correction): string {
+  const named = replacements.slice(0, maxNamedWords).map((one) => `"${one}"`)
+  const more = replacements.length > maxNamedWords ? ' and others' : ''
+  return `No results for "${word}"; showing ${named.join(', ')}${more}.`
 }
 
 /** The apps with these ids, in this order. */

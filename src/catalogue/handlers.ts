@@ -3,7 +3,7 @@ import { notFound, ServiceError } from '../contract/errors.ts'
 import { etagOf, hasStrongEtag, satisfiesIfMatch, success } from '../contract/response.ts'
 import type { Database } from '../db/database.ts'
 import type { Connection } from '../db/dialect.ts'
-import { type Correction, findApps } from './app-list.ts'
+import { findApps } from './app-list.ts'
 import { categoryStore } from './categories.ts'
 import { assertOwner, mergeUnreviewed, statusAfterUpdate } from './policy.ts'
 import { type AppRowChanges, type AppStore, type AppWithReviews, appStore, hasChanges } from './store.ts'
@@ -11,18 +11,18 @@ import { type AppRowChanges, type AppStore, type AppWithReviews, appStore, hasCh
 /** The five operations. `baseUrl` is the public address that `Location` and `Link` begin with. */
 export const appHandlers = (database: Database, baseUrl: string): Handlers => ({
   async listApps({ query, signal }) {
-    const { apps, total, correction } = await findApps(database, query, signal)
+    const { apps, total, notes = [] } = await findApps(database, query, signal)
     const pagination = {
       current_page: query.page,
       total_pages: Math.ceil(total / query.limit),
       per_page: query.limit,
     }
-    const shown = correction ? `${correctionText(correction)} ` : ''
-    const message = total === 0 ? 'No apps match.' : `${shown}Page ${query.page} of ${pagination.total_pages}.`
+    const page = `Page ${query.page} of ${pagination.total_pages}.`
+    const message = total === 0 ? 'No apps match.' : [...notes, page].join(' ')
     const body = success(message, { apps, pagination })
     const headers = {
-      // The replacements of a misspelt word can change while the page stays the same.
-      ETag: etagOf(correction ? message + body.json : body.json),
+      // Notes can change while the page stays the same.
+      ETag: etagOf(notes.length === 0 ? body.json : message + body.json),
       Link: pageLinks(`${baseUrl}/apps`, query, pagination.total_pages),
     }
     return { status: 200, headers, body }
@@ -97,15 +97,6 @@ export const appHandlers = (database: Database, baseUrl: string): Handlers => ({
     return { status: 200, headers: {}, body: success('App deleted.', { app_id: path.id }) }
   },
 })
-
-/** How many of the words that stand for another are named. */
-const maxNamedWords = 3
-
-function correctionText({ word, replacements: words }: Correction): string {
-  const named = words.slice(0, maxNamedWords).map((one) => `"${one}"`)
-  const more = words.length > maxNamedWords ? ' and others' : ''
-  return `No results for "${word}"; showing ${named.join(', ')}${more}.`
-}
 
 /** The app as callers see it, without the optional fields that are not set. */
 const appDetail = (app: AppWithReviews): App =>

@@ -11,7 +11,7 @@ import {
   type ReviewRow,
   searchedColumns,
 } from '../db/tables.ts'
-import { type SearchDocument, toSearchDocument } from '../search/document.ts'
+import { popularity, type SearchDocument, toSearchDocument } from '../search/document.ts'
 import { chunk, required } from '../util/helpers.ts'
 import { isListed } from './policy.ts'
 import { addRatings, ratingColumns, ratingsOf } from './ratings.ts'
@@ -114,7 +114,7 @@ export const appStore = (connection: Connection) => {
     const unlisted = changes.filter(({ before, after }) => before && isListed(before) && !isListed(after))
     await search.remove(unlisted.map(({ after }) => after.id))
     const stale = changes.filter(
-      ({ before, after }) => isListed(after) && !(before && isListed(before) && hasSameSearchText(before, after)),
+      ({ before, after }) => isListed(after) && !(before && isListed(before) && hasSameDocument(before, after)),
     )
     const names = await developerNames(stale.filter(({ document }) => !document).map(({ after }) => after.developer_id))
     await search.index(
@@ -273,8 +273,13 @@ function auditedDifference(before: AppRow | undefined, after: AppRow) {
   return { ...(before && { before: pick(before) }), after: pick(after) }
 }
 
-const hasSameSearchText = (before: AppRow, after: AppRow) =>
-  searchedColumns.every((column) => before[column] === after[column])
+/** A search document has only the popularity that downloads amount to. */
+const hasSameDocument = (before: AppRow, after: AppRow) =>
+  searchedColumns.every((column) =>
+    column === 'total_downloads'
+      ? popularity(before.total_downloads) === popularity(after.total_downloads)
+      : before[column] === after[column],
+  )
 
 const packageNameTaken = (name: string | null | undefined) => ({
   'apps.package_key': () =>

@@ -67,7 +67,7 @@ type ListParts<Options, Page> = CommandDescription & {
 }
 
 /** A command that prints a page of a list. */
-export function buildListCommand<Options extends object, Page extends { total: number }>({
+export function buildListCommand<Options extends object, Page extends { total: number; note?: string }>({
   rows,
   find,
   print,
@@ -82,13 +82,14 @@ export function buildListCommand<Options extends object, Page extends { total: n
     ...parts,
     run: (database, options: Options & PageOptions) =>
       database.snapshot((connection) => find(connection, options, options.limit, offsetOf(options))),
-    toJson: ({ total, ...page }, [{ page: current_page, limit }]) => ({
+    toJson: ({ total, note: _, ...page }, [{ page: current_page, limit }]) => ({
       ...page,
       pagination: { current_page, total_pages: pagesOf(total, limit), per_page: limit, total },
     }),
     print(found, [options]) {
       const { page, limit } = options
       if (found.total === 0) return printInfo(`No ${rows}.`)
+      if (found.note) printInfo(found.note)
       if (offsetOf(options) < found.total) print(found, options)
       printInfo(`Page ${page} of ${pagesOf(found.total, limit)}, ${found.total} in all.`)
     },

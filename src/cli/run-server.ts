@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
-import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
 import { ServiceError } from '../contract/errors.ts'
 import { newestMigration } from '../db/migrations.ts'
@@ -39,16 +38,12 @@ export async function serveUntilSignal(config: Config, backend: ServiceBackend, 
   // Loading the modules has grown V8's young generation to 32 MB. It would double twice under load, for 4 % more throughput.
   setFlagsFromString('--semi-space-growth-factor=1')
 
-  const stop = new AbortController()
-  void maintainRegularly(backend, logger, stop.signal)
-
   const reason = await Promise.race([
     waitForSignal(),
     ...(process.env.npm_execpath === undefined ? [] : [waitForNpmExit()]),
   ])
   logger.info(`${reason}: finishing the requests in flight`)
   draining = true
-  stop.abort()
   // The process must end even if something hangs, such as a database that another process has locked.
   setTimeout(() => {
     logger.error('not all could be finished in time')
@@ -57,18 +52,6 @@ export async function serveUntilSignal(config: Config, backend: ServiceBackend, 
   await drain()
   stopMetrics?.()
   logger.info('stopped serving')
-}
-
-/** Milliseconds. */
-const maintenanceInterval = 60_000
-
-async function maintainRegularly({ maintain }: ServiceBackend, logger: Logger, signal: AbortSignal) {
-  while (maintain && !signal.aborted) {
-    await maintain(signal).catch((error) =>
-      logger.warn({ err: error }, 'searches may be slow: what they need could not be made'),
-    )
-    await delay(maintenanceInterval, undefined, { signal }).catch(() => {})
-  }
 }
 
 async function createMetrics(version: string) {

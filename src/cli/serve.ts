@@ -32,7 +32,6 @@ export const catalogueBackend = (database: Database, baseUrl: string): ServiceBa
   handle: dispatchTo(appHandlers(database, baseUrl)),
   dataVersion: database.dataVersion,
   usage: database.usage,
-  maintain: database.maintain,
   assertReady: readinessCheck(database),
 })
 

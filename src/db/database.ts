@@ -59,8 +59,6 @@ export type Database = Readonly<{
   usage: () => Usage
   /** To be called after each large transaction, so that later commits and queries do not pay for it. `isLast` after the last. */
   optimize: (options: { isLast: boolean }) => Promise<void>
-  /** Keeps reads fast; to be called regularly. Uses a process of its own for long work. */
-  maintain: (signal?: AbortSignal) => Promise<void>
   close: () => Promise<void>
 }>
 
@@ -158,7 +156,6 @@ export function databaseFor(engine: Engine): Database {
       shed: { cheap: cheap.rejected, dear: expensive.rejected, write: writing.rejected },
     }),
     optimize: (options) => engine.optimize(options).catch(rethrowUnavailable),
-    maintain: (signal) => engine.maintain(signal).catch(rethrowUnavailable),
     close: engine.close,
   }
 }

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
+import type { MatchFinder, SearchQuery } from '../search/best-matches.ts'
 import type { SearchDocument } from '../search/document.ts'
-import type { Term } from '../search/terms.ts'
 import type { AppRow } from './tables.ts'
 
 /** Reported of a database in which migrations are missing. */
@@ -60,8 +60,6 @@ export type Engine = Readonly<{
   withExclusiveLock: <T>(work: (sql: Knex) => Promise<T>) => Promise<T>
   /** To be called after each large transaction, so that later commits and queries do not pay for it. `isLast` after the last. */
   optimize: (options: { isLast: boolean }) => Promise<void>
-  /** Keeps reads fast; a server calls it regularly. Work that the signal interrupts starts again the next time. */
-  maintain: (signal?: AbortSignal) => Promise<void>
   close: () => Promise<void>
 }>
 
@@ -94,53 +92,25 @@ export type Connection = Readonly<{
 
 export type NewRow = { id?: number | undefined } & Record<string, string | number | null | undefined>
 
-/** An app matches if it has every term in any of its forms. */
-export type SearchQuery = {
-  terms: readonly Term[]
-  /** An app with one of these keys ranks first. */
-  keys: readonly string[]
-  categoryId: number | undefined
-}
-
 /** Columns that all descend, the last of which is unique. The listed apps have an index in this order. */
 export type SortOrder = readonly (keyof AppRow)[]
 
 /** The full-text index of the listed apps. Its changes belong to the transaction. */
-export type SearchIndex = Readonly<{
-  /** Adds apps, or replaces what the index has of them. */
-  index: (documents: (SearchDocument & { id: number; categoryId: number })[]) => Promise<void>
-  remove: (ids: number[]) => Promise<void>
-  /**
-   * The ids of a page of the matches, and the number of all matches. A ranked page orders apps by the best of these ranks that
-   * they have, and within a rank by `order`:
-   *
-   * 1. one of their keys is among the query's;
-   * 2. their name has every term, words whole;
-   * 3. their name has every term;
-   * 4. their name and text have every term, words whole;
-   * 5. these and their package name have every term: all matches.
-   *
-   * Late pages of common words cost most.
-   */
-  page: (
-    query: SearchQuery,
-    order: SortOrder,
-    isRanked: boolean,
-    limit: number,
-    offset: number,
-  ) => Promise<{ ids: number[]; total: number }>
-  /** For each word or prefix, whether any app has it. */
-  has: (words: readonly { text: string; isPrefix: boolean }[]) => Promise<boolean[]>
-}>
+export type SearchIndex = MatchFinder &
+  Readonly<{
+    /** Adds apps, or replaces what the index has of them. */
+    index: (documents: (SearchDocument & { id: number; categoryId: number })[]) => Promise<void>
+    remove: (ids: number[]) => Promise<void>
+    /** The ids of the first `limit` of all matches in this order. Matches are those of the tier `prefix`. */
+    sortedMatches: (query: SearchQuery, order: SortOrder, limit: number) => Promise<number[]>
+  }>
 
 /** For migrations, which pass their own transaction. */
 export type SchemaHelpers = Readonly<{
   /** A column type that compares by code point; knex's `text` is the same. */
   textType: string
-  /** Creates the full-text index, empty, and drops an existing one. */
+  /** Creates the full-text index, empty, and drops what earlier versions had. */
   createSearchIndex: (sql: Knex) => Promise<SearchIndex>
-  /** Brings an existing index up to date without indexing the apps again. */
-  upgradeSearchIndex: (sql: Knex) => Promise<void>
   /** Makes a table reject updates and deletes. */
   makeAppendOnly: (sql: Knex, table: string) => Promise<void>
 }>

@@ -9,11 +9,5 @@ export function nearestSlice(total: number, limit: number, offset: number): Slic
   return after < offset ? { direction: 'asc', skip: after, take } : { direction: 'desc', skip: offset, take }
 }
 
-/** Estimates how many of `listed` rows in an index a scan reads to find a slice of the `size` rows that match. */
-export const estimateScannedRows = ({ skip, take }: Slice, size: number, listed: number) =>
-  // 20 more, since matches are not spread evenly.
-  20 + Math.ceil(((skip + take) * listed) / size)
-
-/** `first` precedes the columns. */
-export const orderBy = (order: SortOrder, direction: Slice['direction'], ...first: string[]) =>
-  `order by ${[...first, ...order.map((column) => `apps.${column} ${direction}`)].join(', ')}`
+export const orderBy = (order: SortOrder, direction: Slice['direction']) =>
+  `order by ${order.map((column) => `apps.${column} ${direction}`).join(', ')}`

@@ -1,5 +1,5 @@
 import type { App, AppChanges } from '../contract/contract.ts'
-import type { SearchableTexts } from '../search/document.ts'
+import type { SearchableColumns } from '../search/document.ts'
 
 /** The rows of each table as the driver returns them; `Generated` columns may be left out of an insert. */
 
@@ -77,7 +77,7 @@ const appColumns = {
   deleted_at: { isAudited: true, isSearched: false, isOwnerEditable: false },
   developer_id: { isAudited: true, isSearched: true, isOwnerEditable: false },
   approved_at: { isAudited: true, isSearched: false, isOwnerEditable: false },
-  total_downloads: { isAudited: true, isSearched: false, isOwnerEditable: false },
+  total_downloads: { isAudited: true, isSearched: true, isOwnerEditable: false },
   average_rating: { isAudited: true, isSearched: false, isOwnerEditable: false },
   other_rating_sum: { isAudited: false, isSearched: false, isOwnerEditable: false },
   other_rating_count: { isAudited: true, isSearched: false, isOwnerEditable: false },
@@ -103,7 +103,7 @@ const appColumns = {
 }
 
 /** A category is searched by itself, and for a developer its name. */
-type IsSearched<C extends Column> = C extends keyof SearchableTexts | 'category_id' | 'developer_id' ? true : false
+type IsSearched<C extends Column> = C extends keyof SearchableColumns | 'category_id' | 'developer_id' ? true : false
 
 type ColumnFlag = keyof (typeof appColumns)[Column]
 type ColumnWith<M extends ColumnFlag> = { [C in Column]: (typeof appColumns)[C][M] extends true ? C : never }[Column]

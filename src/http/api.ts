@@ -34,8 +34,6 @@ export type ServiceBackend = {
   dataVersion?: () => Promise<string>
   /** How busy the database is. */
   usage?: () => Usage
-  /** Does the maintenance that is due, so that requests stay fast. */
-  maintain?: (signal: AbortSignal) => Promise<void>
 }
 
 /** openapi-backend as router and validator. */

@@ -1,9 +1,9 @@
 import { accountStore } from '../accounts/store.ts'
-import { findIds } from '../catalogue/app-list.ts'
 import { categoryStore } from '../catalogue/categories.ts'
 import type { StateCounts } from '../catalogue/store.ts'
 import type { Connection } from '../db/dialect.ts'
 import { type AppRow, listed } from '../db/tables.ts'
+import { bestMatches, cutNote, maxMatches, toQuery } from '../search/best-matches.ts'
 import { nameKey } from '../search/terms.ts'
 import { required } from '../util/helpers.ts'
 
@@ -44,7 +44,8 @@ const states: Record<AppState, AppSet> = {
 }
 const unlisted = [states.pending, states.rejected, states.deleted]
 
-type Page = { ids: number[]; total: number }
+/** `note`: why these are not all. */
+type Page = { ids: number[]; total: number; note?: string }
 type Scope = { developerId: number | undefined; categoryId: number | undefined; words: string[] }
 
 /** A page of a set's apps, in its order, and the total. Throws an OperatorError if the developer or category is missing. */
@@ -76,20 +77,15 @@ export async function findPageInState(
   offset: number,
 ): Promise<Page> {
   const set = state === undefined ? anyState : states[state]
-  const { developer, category, search } = filter
+  const { developer, search } = filter
   if (!search?.trim() || developer !== undefined || set.hasOwnIndex)
     return findPage(connection, set, filter, limit, offset)
   const scope = await resolveScope(connection, filter)
   const matching: number[] = []
   for (const one of state === undefined ? unlisted : []) matching.push(...(await findIdsByName(connection, one, scope)))
-  const first = slicePage(
-    matching.toSorted((a, b) => b - a),
-    limit,
-    offset,
-  )
-  const rest = limit - first.ids.length
-  const found = await findIds(connection, search, category, undefined, limit, Math.max(0, offset - first.total))
-  return { ids: [...first.ids, ...found.ids.slice(0, rest)], total: first.total + found.total }
+  const matches = await bestMatches(connection.search, toQuery(search, scope.categoryId))
+  const page = slicePage([...matching.toSorted((a, b) => b - a), ...matches.slice(0, maxMatches)], limit, offset)
+  return matches.length > maxMatches ? { ...page, note: cutNote('best') } : page
 }
 
 async function resolveScope(connection: Connection, { developer, category, search }: AppFilter): Promise<Scope> {

@@ -124,8 +124,8 @@ export const moderationStore = (connection: Connection) => {
       filter: AppFilter,
       limit: number,
       offset: number,
-    ): Promise<{ apps: AppEntry[]; total: number }> {
-      const { ids, total } = await findPageInState(connection, state, filter, limit, offset)
+    ): Promise<{ apps: AppEntry[]; total: number; note?: string }> {
+      const { ids, ...page } = await findPageInState(connection, state, filter, limit, offset)
       const apps = (await findNamedApps(ids)).map((app) => {
         const { id, name, slug, package_name, developer_name, category_slug, status, deleted_at } = app
         const { created_at, updated_at } = app
@@ -142,7 +142,7 @@ export const moderationStore = (connection: Connection) => {
           updated_at,
         }
       })
-      return { apps, total }
+      return { apps, ...page }
     },
 
     /** Throws an OperatorError if there is no such app. */

@@ -7,10 +7,10 @@
  * One way in which a text can have a term: by tokens that stand one after the other. `either` is a word, which the search may
  * want whole or take for the beginning of a longer one; the others are what they are whatever the search wants.
  */
-export type Form = Readonly<{ tokens: readonly string[]; extent: 'whole' | 'prefix' | 'either' }>
+export type Form = Readonly<{ text: string; tokens: readonly string[]; extent: 'whole' | 'prefix' | 'either' }>
 
-/** What a search asks for, by any one of its forms. `word` is set where it is a word of a script with spaces. */
-export type Term = Readonly<{ word?: string; forms: readonly Form[] }>
+/** A part of a search. An app has it if it has any of its forms. `isWord`: it is a word of a script with spaces. */
+export type Term = Readonly<{ text: string; isWord: boolean; forms: readonly Form[] }>
 
 /** Longer ones are cut there; what is joined beyond it is not. */
 const maxTokenLength = 100
@@ -118,6 +118,14 @@ export function indexTokens(text: string, isName = false): string[] {
   return [...new Set([...words, ...joined, ...articles].map(truncateToken)), ...unspaced]
 }
 
+/** The words of a name in their order, folded. Words that only capitals separate are split. */
+export const nameWords = (name: string): string =>
+  piecesOf(markCaseBoundaries(name))
+    .flatMap((piece) =>
+      'words' in piece ? piece.words.flatMap(splitCase) : 'emoji' in piece ? [piece.emoji] : [piece.unspaced],
+    )
+    .join(' ')
+
 /** Most text is ASCII, and its words stand alone: a sixth of the work. */
 function asciiTokens(text: string): string[] {
   const tokens = new Set<string>()
@@ -187,10 +195,10 @@ export function queryTerms(text: string): Term[] {
     const joined = sides
       .map((pair) => pair.flatMap((one) => one?.word ?? []))
       .flatMap((words) => (words.length === 2 ? joinedToken(words) : []))
-    const forms = [item.form, ...joined.map((token) => formOf([token], 'either'))]
-    const key = item.form.tokens.join(' ')
-    const each = new Map([...(terms.get(key)?.forms ?? []), ...forms].map((form) => [form.tokens.join(' '), form]))
-    terms.set(key, { ...(item.word !== undefined && { word: item.word }), forms: [...each.values()] })
+    const forms = [item.form, ...joined.map((token) => wordForm(token))]
+    const { text } = item.form
+    const each = new Map([...(terms.get(text)?.forms ?? []), ...forms].map((form) => [form.text, form]))
+    terms.set(text, { text, isWord: item.word !== undefined, forms: [...each.values()] })
   }
   return [...terms.values()]
 }
@@ -198,13 +206,15 @@ export function queryTerms(text: string): Term[] {
 /** What a search asks for before neighbours are joined. */
 type QueryItem = { word?: string; form: Form }
 
-const formOf = (tokens: string[], extent: Form['extent']): Form => ({ tokens, extent })
+/** A word of a query, or of a correction. */
+export const wordForm = (text: string, extent: Form['extent'] = 'either'): Form => ({ text, tokens: [text], extent })
 
 function itemsOf(piece: Piece): QueryItem[] {
-  if ('emoji' in piece) return [{ form: formOf([piece.emoji], 'whole') }]
-  if ('words' in piece) return piece.words.map(truncateToken).map((word) => ({ word, form: formOf([word], 'either') }))
-  const isOne = [...piece.unspaced].length === 1
-  return [{ form: isOne ? formOf([piece.unspaced], 'prefix') : formOf(bigrams(piece.unspaced), 'whole') }]
+  if ('emoji' in piece) return [{ form: wordForm(piece.emoji, 'whole') }]
+  if ('words' in piece) return piece.words.map(truncateToken).map((word) => ({ word, form: wordForm(word) }))
+  const { unspaced: text } = piece
+  const isOne = [...text].length === 1
+  return [{ form: isOne ? wordForm(text, 'prefix') : { text, tokens: bigrams(text), extent: 'whole' } }]
 }
 
 function piecesOf(text: string): Piece[] {

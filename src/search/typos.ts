@@ -7,28 +7,30 @@ const minLength = 4
 const maxLength = 30
 
 /** Whether a typo in it can be forgiven. */
-export const isCorrectable = ({ word = '' }: Term) => [...word].length >= minLength && [...word].length <= maxLength
+export const isCorrectable = ({ text, isWord }: Term) =>
+  isWord && [...text].length >= minLength && [...text].length <= maxLength
 
 /**
- * All words at distance one, each once: a letter more, less or another, or two side by side swapped. The letters are digits,
- * and those that stand near the word's own in Unicode, which are its script's: of Latin, a to z. Those that begin with
- * `missingPrefix`, of which it is known that nothing does, are left out.
+ * All words at distance one, each once: a letter more, less or another, or two side by side swapped. The letters are those that
+ * are near the word's own in Unicode, which are its script's: of Latin, a to z. Digits are tried if the word has one.
  */
-export function similarWords(word: string, missingPrefix?: string): string[] {
+export function similarWords(word: string): string[] {
   // What is typed of Hangul is syllables, and the letters in them.
   const spellings = new Set([word, word.normalize('NFD')])
   const words = [...spellings]
     .flatMap((letters) => withOneEdit([...letters]))
     .map((changed) => changed.normalize('NFC'))
-  const mayExist = (other: string) => missingPrefix === undefined || !other.startsWith(missingPrefix)
-  return [...new Set(words)].filter((other) => other !== word && !looseJamo.test(other) && mayExist(other))
+  return [...new Set(words)].filter((other) => other !== word && !looseJamo.test(other))
 }
+
+const isDigit = /[0-9]/
 
 /** Letters of Hangul that make no syllable. */
 const looseJamo = /[\u1100-\u11FF]/
 
 function withOneEdit(letters: string[]): string[] {
-  const alphabet = [...'0123456789', ...nearbyLetters(letters)]
+  const digits = letters.some((letter) => isDigit.test(letter)) ? [...'0123456789'] : []
+  const alphabet = [...digits, ...nearbyLetters(letters)]
   const changed = letters.flatMap((letter, at) => {
     const before = letters.slice(0, at).join('')
     const [next = '', ...rest] = letters.slice(at + 1)

@@ -7,7 +7,7 @@ import type { Problem } from '../contract/contract.ts'
 import { categoryNameRule, developerNameRule, reasonRule, reviewerNameRule } from '../contract/field-rules.ts'
 import { duplicateField, objectProblems, textProblems } from '../contract/validation.ts'
 import type { AppStatus, CategoryRow } from '../db/tables.ts'
-import type { SearchDocument } from '../search/document.ts'
+import { idLimit, type SearchDocument } from '../search/document.ts'
 import { isNestedTooDeeply, unwrapReject } from './rejects.ts'
 
 /** A line of a catalogue file: an app. A field that is left out stays as it is; null removes it. */
@@ -82,7 +82,11 @@ export const lineSchema = {
   if: { maxProperties: 1, required: ['category'], properties: { category: { type: 'object' } } },
   else: { required: ['name', 'description', 'category', 'developer_name'] },
   properties: {
-    id: { ...schemas.AppId, description: 'Used if no app of the database has it; otherwise the app gets a new one.' },
+    id: {
+      ...schemas.AppId,
+      maximum: idLimit - 1,
+      description: 'Used if no app of the database has it; otherwise the app gets a new one.',
+    },
     name: schemas.NewAppName,
     short_description: nullable(schemas.NewShortDescription),
     description: schemas.NewAppDescription,

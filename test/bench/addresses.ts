@@ -55,34 +55,56 @@ const words = {
   rare: vocabulary.slice(10_000),
 }
 
-export type WordKind = keyof typeof words
-export const wordKinds = Object.keys(words) as WordKind[]
-const mostWords = 3
+/** What people type, by kind. */
+const searchTexts = {
+  'a rare word': ({ pick }) => pick(words.rare),
+  'a common word': ({ pick }) => pick(words.common),
+  'two words': ({ pick }) => `${pick(words.common)} ${pick(words.medium)}`,
+  'two common words': ({ pick }) => `${pick(words.common)} ${pick(words.common)}`,
+  'three words': ({ pick }) => `${pick(words.common)} ${pick(words.common)} ${pick(words.medium)}`,
+  'one letter': ({ pick }) => pick([...letters]),
+  'two letters': ({ pick }) => pick(words.rare).slice(0, 2),
+  'three letters': ({ pick }) => pick(words.rare).slice(0, 3),
+  'a typo': ({ pick }) => pick(words.rare).replace(/^(..)./, '$1x'),
+  'a typo and a word': ({ pick }) => `${pick(words.common)} ${pick(words.rare).replace(/^(..)./, '$1x')}`,
+  'nothing has all': ({ pick }) => `${pick(words.rare)} ${pick(words.common)} ${pick(words.rare)} ${pick(words.rare)}`,
+  'nothing has any': ({ pick }) => `${pick(words.rare).replace(/^(..)/, 'qq')}qq`,
+} satisfies Record<string, (random: Random) => string>
 
-export type Search = { kind: WordKind; target: string }
+const letters = 'abdefghijklmnoprstuvw'
 
-/** A third of each kind of word, and of each a third of one, of two and of three words; none twice. */
+export type SearchKind = keyof typeof searchTexts
+export const searchKinds = Object.keys(searchTexts) as SearchKind[]
+
+export type Search = { kind: SearchKind; target: string; isSorted: boolean }
+
+/**
+ * As many of each kind, each once: on first and late pages, in a category and in none. A fifth has an order, and is no part of
+ * what searches without one are held to.
+ */
 export function searches(count: number): Search[] {
   const random = randomFrom(4)
-  const each = Math.ceil(count / wordKinds.length / mostWords)
-  const asked = wordKinds.flatMap((kind) =>
-    upTo(mostWords)
-      .flatMap((length) => questions(random, words[kind], length, each))
-      .map((target) => ({ kind, target })),
-  )
-  return random.shuffled(asked)
+  const asked = new Map<string, Search>()
+  for (let index = 0; asked.size < count; index++) {
+    const kind = searchKinds[index % searchKinds.length] ?? 'a rare word'
+    const isSorted = random.next() < 0.2
+    const query = new URLSearchParams({
+      search: searchTexts[kind](random),
+      ...(random.next() < 0.3 && { page: '40' }),
+      ...(random.next() < 0.3 && { category: random.pick(categories) }),
+      ...(isSorted && { sort: random.pick(sorts) }),
+    })
+    const target = `/apps?${query}`
+    asked.set(target, { kind, target, isSorted })
+  }
+  return [...asked.values()]
 }
 
 /** Of words that no other search has. */
-export const warmUpSearches = (count: number) => questions(randomFrom(5), vocabulary.slice(1000, 10_000), 2, count)
-
-function questions(random: Random, from: readonly string[], length: number, count: number): string[] {
-  const found = new Set<string>()
-  while (found.size < count) {
-    const distinct = new Set(Array.from({ length }, () => random.pick(from)))
-    if (distinct.size === length) found.add(`/apps?search=${[...distinct].join('+')}`)
-  }
-  return [...found]
+export const warmUpSearches = (count: number) => {
+  const { pick } = randomFrom(5)
+  const of = vocabulary.slice(1000, 10_000)
+  return Array.from({ length: count }, () => `/apps?search=${pick(of)}+${pick(of)}`)
 }
 
 /** Parts of a list, one for each of so many, and none in two of them. */

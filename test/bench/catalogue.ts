@@ -56,7 +56,6 @@ export async function fill(database: Database, size: number) {
   }
   for (const index of indexes) await database.write(({ sql }) => sql.raw(index))
   await database.write((connection) => check(connection, size))
-  await database.maintain()
   await database.optimize({ isLast: true })
 }
 

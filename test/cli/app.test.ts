@@ -93,8 +93,11 @@ test('a deleted app comes back as it was, in a running server at once', async ()
   const server = await serve(address)
   const cli = commandLine(address)
   const { keys, apps } = inject('world')
-  const found = async (search: string) =>
-    (await server.request('GET', `/apps?search=${search}`)).body.data.apps.map(({ id }: { id: number }) => id)
+  /** The apps that match all words. */
+  const found = async (search: string) => {
+    const { message, data } = (await server.request('GET', `/apps?search=${search}`)).body
+    return message.startsWith('Page ') ? data.apps.map(({ id }: { id: number }) => id) : []
+  }
   const listed = async () =>
     (await server.request('GET', '/apps?category=games&limit=1')).body.data.pagination.total_pages
 
@@ -135,8 +138,11 @@ test('an app handed over is the new owner’s at once, in a running server', asy
   const cli = commandLine(address)
   const { keys, apps } = inject('world')
   const path = `/apps/${apps.approved}`
-  const found = async (search: string) =>
-    (await server.request('GET', `/apps?search=${search}`)).body.data.apps.map(({ id }: { id: number }) => id)
+  /** The apps that match all words. */
+  const found = async (search: string) => {
+    const { message, data } = (await server.request('GET', `/apps?search=${search}`)).body
+    return message.startsWith('Page ') ? data.apps.map(({ id }: { id: number }) => id) : []
+  }
 
   expect([await found('tide+ada'), await found('tide+bob')]).toEqual([[apps.approved], []])
   expect(await cli.json('app', 'transfer', String(apps.approved), '--to', 'Bob')).toEqual({

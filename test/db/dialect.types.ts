@@ -21,7 +21,6 @@ const engine: Engine = {
   dryRun: never,
   withExclusiveLock: never,
   optimize: never,
-  maintain: never,
   close: never,
 }
 

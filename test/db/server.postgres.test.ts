@@ -201,4 +201,4 @@ describe.skipIf(configuredServer !== undefined)('what befalls a server', () => {
   })
 })
 
-const tide = { name: 'tide clock', text: '', package: '', keys: [] }
+const tide = { name: 'tide clock', text: '', package: '', keys: [], nameWords: 'tide clock', popularity: 0 }

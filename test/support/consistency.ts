@@ -3,8 +3,6 @@ import { findApps } from '../../src/catalogue/app-list.ts'
 import { addRatings, ratingColumns, ratingsOf } from '../../src/catalogue/ratings.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
 import type { Connection } from '../../src/db/dialect.ts'
-import { idsOf } from '../../src/db/sqlite/id-set.ts'
-import { lookUp } from '../../src/db/sqlite/search-lists.ts'
 import type { AppRow } from '../../src/db/tables.ts'
 import { toSearchDocument } from '../../src/search/document.ts'
 
@@ -39,27 +37,6 @@ export async function expectConsistent(database: Database) {
   const wrong = [...new Set([...indexed.keys(), ...due.keys()])].filter((id) => due.get(id) !== indexed.get(id))
   const told = (index: Map<number, string>) => Object.fromEntries(wrong.slice(0, 10).map((id) => [id, index.get(id)]))
   expect(told(indexed), `apps that search knows wrongly: ${wrong.length}`).toEqual(told(due))
-  await database.read(async (connection) => {
-    if (isSqlite(connection)) await expectListed(connection)
-  })
-}
-
-/** That each kept list tells, with what changed since, of the apps that the index itself finds. */
-async function expectListed({ sql }: Connection) {
-  const found: { name: string; ids: string | null }[] = await sql.raw(
-    `select name, (select group_concat(rowid) from app_search where app_search match name) as ids
-     from (select distinct name from app_search_lists)`,
-  )
-  const { sets } = await lookUp(
-    sql,
-    found.map(({ name }) => name),
-  )
-  const inOrder = (ids: Iterable<number>) => [...ids].toSorted((one, other) => one - other).join(' ')
-  const wrong = found.filter(({ name, ids }) => inOrder(sets.get(name) ?? []) !== inOrder(idsOf(ids)))
-  expect(
-    wrong.map(({ name }) => name),
-    'words whose kept list tells of other apps than the index',
-  ).toEqual([])
 }
 
 const undo = new Error('this was to look alone')
@@ -101,19 +78,20 @@ const isSqlite = ({ sql }: Connection) => sql.client.driverName === 'sqlite3'
 
 type Indexed = { id: number; tokens: string }
 
-/** With the column and place of each (https://sqlite.org/fts5.html#the_fts5vocab_virtual_table_module). */
+/** With the rank and the place of each token (https://sqlite.org/fts5.html#the_fts5vocab_virtual_table_module). */
 async function sqliteTokens({ sql }: Connection): Promise<Indexed[]> {
   await sql.raw("create virtual table temp.indexed_tokens using fts5vocab('main', 'app_search', 'instance')")
   const rows: Indexed[] = await sql.raw(
-    `select doc as id, group_concat(col || ' ' || offset || ' ' || term, ', ' order by col, offset) as tokens
-     from temp.indexed_tokens group by doc`,
+    `select apps.app_id as id,
+       doc || ' ' || apps.name_words || ' ' || group_concat(offset || ' ' || term, ', ' order by offset) as tokens
+     from temp.indexed_tokens left join app_search_apps as apps on apps.rank = doc group by doc`,
   )
   await sql.raw('drop table temp.indexed_tokens')
   return rows
 }
 
 const postgresTokens = ({ select }: Connection): Promise<Indexed[]> =>
-  select("select app_id as id, concat_ws('|', name, text, package, tokens) as tokens from app_search", [])
+  select("select app_id as id, concat_ws('|', rank, name_words, tokens, sequence) as tokens from app_search", [])
 
 /** What the engine itself can tell of its own soundness; PostgreSQL keeps to what it was told, or ends. */
 export async function expectSound(database: Database) {

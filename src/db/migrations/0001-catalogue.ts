@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import type { SchemaHelpers } from '../dialect.ts'
 
 /** Times are ISO 8601 text in UTC, set by the program. Long texts come last, so that reading numbers reads little. */
-export async function up(sql: Knex, { createSearchIndex, makeAppendOnly }: SchemaHelpers) {
+export async function up(sql: Knex, { makeAppendOnly }: SchemaHelpers) {
   await sql.schema.createTable('developers', (table) => {
     table.bigIncrements('id')
     table.text('name').notNullable().unique()
@@ -110,8 +110,6 @@ export async function up(sql: Knex, { createSearchIndex, makeAppendOnly }: Schem
     table.check('developer_id is not null or category_id is not null', [], 'audit_subject')
   })
   await makeAppendOnly(sql, 'audit')
-
-  await createSearchIndex(sql)
 }
 
 export async function down() {

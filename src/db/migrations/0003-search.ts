@@ -1,42 +1,6 @@
-import type { Knex } from 'knex'
-import { toSearchDocument } from '../../search/document.ts'
-import type { SchemaHelpers } from '../dialect.ts'
-import { listed } from '../tables.ts'
-
-/** How many apps are read and told to search at a time: some megabytes. */
-const batchSize = 500
-
-/** The index anew, with a column for package names and joined words, and filled from what is listed. */
-export async function up(sql: Knex, { createSearchIndex }: SchemaHelpers) {
-  const search = await createSearchIndex(sql)
-  for (let last = 0; ; ) {
-    const apps = await sql('apps')
-      .join('developers', 'developers.id', 'apps.developer_id')
-      .whereRaw(listed)
-      .where('apps.id', '>', last)
-      .orderBy('apps.id')
-      .limit(batchSize)
-      .select(
-        'apps.id',
-        'apps.category_id',
-        'apps.name',
-        'apps.short_description',
-        'apps.description',
-        'apps.package_name',
-        'developers.name as developer_name',
-      )
-    await search.index(
-      apps.map(({ id, category_id, developer_name, ...app }) => ({
-        id,
-        categoryId: category_id,
-        ...toSearchDocument(app, developer_name),
-      })),
-    )
-    last = apps.at(-1)?.id ?? last
-    if (apps.length < batchSize) return
-  }
-}
+/** Empty since version 2.0.0: 0010-search.ts creates the search index anew. */
+export async function up() {}
 
 export async function down() {
-  throw new Error('there is no way back from this migration: restore a backup')
+  throw new Error('there is no way back from a migration: restore a backup')
 }

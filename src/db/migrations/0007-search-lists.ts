@@ -1,8 +1,5 @@
-import type { Knex } from 'knex'
-import type { SchemaHelpers } from '../dialect.ts'
-
-/** Search for common words no longer reads all that have them. */
-export const up = (sql: Knex, { upgradeSearchIndex }: SchemaHelpers) => upgradeSearchIndex(sql)
+/** Empty since version 2.0.0: 0010-search.ts creates the search index anew. */
+export async function up() {}
 
 export async function down() {
   throw new Error('there is no way back from a migration: restore a backup')

@@ -5,7 +5,7 @@ import pg from 'pg'
 import { measure } from '../../util/helpers.ts'
 import type { Connection } from '../dialect.ts'
 import { breaksConnection, isQueryTimeout, isStaleStatement } from './errors.ts'
-import { numberConnection } from './snapshots.ts'
+import { storeProcessId } from './snapshots.ts'
 import type { ServerUrl } from './url.ts'
 
 /** What of the driver's connections is used here. */
@@ -174,7 +174,7 @@ const clientWith = (settings: string): typeof PostgresClient =>
       const connection: DriverConnection = await super.acquireRawConnection()
       connection.lastAnswerAt = performance.now()
       try {
-        await connection.query(`${settings} ${numberConnection(connection.processID)}`)
+        await connection.query(`${settings} ${storeProcessId(connection.processID)}`)
       } catch (error) {
         await this.destroyRawConnection(connection)
         throw error

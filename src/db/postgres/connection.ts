@@ -3,20 +3,17 @@ import { required } from '../../util/helpers.ts'
 import type { Connection, NewRow } from '../dialect.ts'
 import { jsonRows, select } from './client.ts'
 import { findViolatedColumn } from './errors.ts'
-import { createSearchCache, searchIndex } from './search.ts'
+import { searchIndex } from './search.ts'
 
 /** Makes what stores use, for the reader, the writer, or a transaction of one. */
-export function connectionFactory() {
-  const searchCache = createSearchCache()
-  return (sql: Knex): Connection => ({
-    sql,
-    select: select(sql),
-    search: searchIndex(sql, searchCache),
-    jsonRows,
-    insertRows: (table, rows) => insertRows(sql, table, rows),
-    mapUniqueViolation: mapUniqueViolation(sql),
-  })
-}
+export const connectionOf = (sql: Knex): Connection => ({
+  sql,
+  select: select(sql),
+  search: searchIndex(sql),
+  jsonRows,
+  insertRows: (table, rows) => insertRows(sql, table, rows),
+  mapUniqueViolation: mapUniqueViolation(sql),
+})
 
 /** Inserts rows as one JSON text, which takes the types of the table. */
 async function insertRows<Row extends NewRow>(sql: Knex, table: string, rows: Row[]) {

@@ -3,7 +3,7 @@ import { required } from '../../util/helpers.ts'
 import { type Dialect, defaultPoolSize, type Engine, notMigrated, type ServerOptions } from '../dialect.ts'
 import { applicationName, openReader, openWriter } from './client.ts'
 import { committedBefore } from './committed-before.ts'
-import { connectionFactory } from './connection.ts'
+import { connectionOf } from './connection.ts'
 import { dataVersionReader, dedicatedConnection } from './data-version.ts'
 import { copyToTemporaryTables } from './dry-run.ts'
 import { classifyError, isUnavailable, reasonOf } from './errors.ts'
@@ -94,7 +94,7 @@ function openServer(url: ServerUrl, options: ServerOptions): Engine {
     reader,
     writer,
     concurrency,
-    connectionOf: connectionFactory(),
+    connectionOf,
     async migrate(work) {
       const found = await findOpenError()
       if (found !== undefined && found !== notMigrated) throw new OperatorError(`it ${found}`)
@@ -156,7 +156,6 @@ function openServer(url: ServerUrl, options: ServerOptions): Engine {
       if (isLast) await directWriter.raw('analyze')
     },
     // Autovacuum does it by itself.
-    async maintain() {},
     async close() {
       const pools = new Set([reader, writer, directWriter])
       const connections = new Set([connection, directConnection])

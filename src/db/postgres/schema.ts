@@ -1,35 +1,31 @@
 import type { SchemaHelpers } from '../dialect.ts'
 import { textType } from './client.ts'
-import { createSearchCache, searchIndex } from './search.ts'
+import { searchIndex } from './search.ts'
 
 export const schema: SchemaHelpers = {
   textType,
 
   /**
-   * A row an app, short: what is long in it is kept apart, so that to count what many have reads little: each row that an index
-   * finds is looked at. PostgreSQL keeps values apart of rows alone that are longer than 2 kB before they are compressed
-   * (https://www.postgresql.org/docs/current/storage-toast.html), and so each gets as many spaces, which take 40 bytes then.
-   * `tokens` is for the index; the texts, which only scripts without spaces have, hold tokens in their order. The planner's
-   * guess at how many have a token is the same for all: which way is taken is decided by counting. What is written waits in a
-   * list to be put into the index together, a fifth of the work: a short one, so that neither searches nor other writes pay
-   * for it.
+   * Long values are stored apart from the rows (TOAST), so that fetching the ranks of many matches reads few pages. PostgreSQL
+   * does so only for rows of more than 2 kB before compression (https://www.postgresql.org/docs/current/storage-toast.html):
+   * `spaces` makes each row as long, and takes 40 bytes compressed.
    */
   async createSearchIndex(sql) {
     await sql.raw('drop table if exists app_search')
     await sql.raw(
       `create table app_search (
-         app_id bigint primary key, name ${textType}, text ${textType}, package ${textType}, tokens tsvector not null,
-         spaces text not null default repeat(' ', 2048)
+         app_id bigint primary key, rank bigint not null, name_words ${textType} not null, tokens tsvector not null,
+         sequence ${textType}, spaces text not null default repeat(' ', 2048)
        ) with (toast_tuple_target = 128)`,
     )
     await sql.raw(
-      'alter table app_search alter column tokens set statistics 0, alter column tokens set storage external',
+      `alter table app_search alter column name_words set storage main, alter column tokens set storage external,
+         alter column sequence set storage external`,
     )
     await sql.raw('create index app_search_tokens on app_search using gin (tokens)')
-    return searchIndex(sql, createSearchCache())
+    await sql.raw('create index app_search_rank on app_search (rank)')
+    return searchIndex(sql)
   },
-
-  async upgradeSearchIndex() {},
 
   async makeAppendOnly(sql, table) {
     await sql.raw(

@@ -8,29 +8,17 @@ import { OperatorError } from '../../contract/errors.ts'
 export const snapshotsAreReliable = `not pg_is_in_recovery() and version() ~ '^PostgreSQL [0-9.]+ '
   and not exists (select from pg_extension where extname = 'citus')`
 
-/** How the connections of the pools tell which they are: the process that they were told, and their number. */
-const setting = 'apps.connection'
+/** The setting in which each pooled connection keeps the process ID that the server gave it. */
+const setting = 'apps.process'
 
-let established = 0
+/** To be run when a connection is established. */
+export const storeProcessId = (processId: number | undefined) => `set ${setting} = '${processId ?? 0}'`
 
-/** How many connections the pools of this process have established. */
-export const countConnections = () => established
-
-/** Numbers a connection. To be called when it is established, and with what process it has been told. */
-export const numberConnection = (process: number | undefined) => `set ${setting} = '${process ?? 0} ${++established}'`
-
-/** Whether a statement runs on the backend that the connection was told of: a pooler tells a process of its own. */
-export const isDirect = `coalesce(
-  split_part(current_setting('${setting}', true), ' ', 1) = cast(pg_backend_pid() as text), false)`
+/** Whether a statement runs on the backend that the connection was opened to: poolers give process IDs of their own. */
+const isDirect = `coalesce(current_setting('${setting}', true) = cast(pg_backend_pid() as text), false)`
 
 /** Throws an OperatorError where a pooler stands before the database. In a transaction. */
 export async function assertDirectConnection(sql: Knex) {
   const { rows } = await sql.raw(`select ${isDirect} as is_direct`)
   if (!rows[0].is_direct) throw new OperatorError('this takes a DATABASE_DIRECT_URL, which leads past the pooler')
 }
-
-/**
- * The number of the connection that a statement runs on; null where it is not known, or its snapshots say nothing.
- */
-export const connectionNumber = `case when ${isDirect} and ${snapshotsAreReliable}
-  then cast(split_part(current_setting('${setting}', true), ' ', 2) as int) end`

@@ -1,41 +1,72 @@
 import { hash } from 'node:crypto'
-import type { SearchDocument } from '../../search/document.ts'
-import { isAscii } from '../../search/terms.ts'
+import type { SearchQuery, Tier } from '../../search/best-matches.ts'
+import { type SearchDocument, searchRank } from '../../search/document.ts'
+import { type Form, isAscii, type Term } from '../../search/terms.ts'
 
-/** The letter that a token of each kind begins with. Tokens of names are among those of the text, too. */
-export const marks = { text: 't', name: 'n', package: 'p', key: 'k', category: 'c' }
+/** The first character of each kind of token. Tokens of a name are also among those of the text. */
+const marks = { text: 't', name: 'n', package: 'p', key: 'k', category: 'c' }
 
-export type Kind = 'text' | 'name' | 'package'
+const marked = (tokens: string, mark: string) => tokens.replace(/\S+/g, `${mark}$&`)
 
-export const keyToken = (key: string) => `${marks.key}${hash('sha256', key).slice(0, 16)}`
-export const categoryToken = (categoryId: number) => `${marks.category}${categoryId}`
+/** Hashed into one token, since a key may have spaces. */
+const keyToken = (key: string) => `${marks.key}${hash('sha256', key).slice(0, 16)}`
+const categoryToken = (categoryId: number) => `${marks.category}${categoryId}`
 
-type Row = { app_id: number; name: string | null; text: string | null; package: string | null; tokens: string }
-
-/** What the table has of an app. */
-export function rowOf(document: SearchDocument & { id: number; categoryId: number }): Row {
-  const tokens = [
-    ...marked(document.name, marks.text),
-    ...marked(document.text, marks.text),
-    ...marked(document.name, marks.name),
-    ...marked(document.package, marks.package),
-    ...document.keys.map(keyToken),
-    categoryToken(document.categoryId),
-  ]
+/** A row of app_search, with its tokens separated by spaces. */
+export function rowOf(document: SearchDocument & { id: number; categoryId: number }) {
+  const { name, text, package: packageName } = document
+  const sequence = [
+    marked(name, marks.text),
+    marked(name, marks.name),
+    marked(text, marks.text),
+    marked(packageName, marks.package),
+  ].join(' ')
+  const others = [...document.keys.map(keyToken), categoryToken(document.categoryId)]
   return {
     app_id: document.id,
-    name: sequence(document.name),
-    text: sequence(document.text),
-    package: sequence(document.package),
-    tokens: [...new Set(tokens)].join(' '),
+    rank: searchRank(document),
+    name_words: document.nameWords,
+    tokens: [...new Set([...sequence.split(' '), ...others])].filter((token) => token !== '').join(' '),
+    sequence: isAscii(sequence) ? null : ` ${sequence} `,
   }
 }
 
-const marked = (tokens: string, mark: string) =>
-  tokens === '' ? [] : tokens.split(' ').map((token) => `${mark}${token}`)
+/**
+ * What an app must have. `tokens` is a `tsquery` (https://www.postgresql.org/docs/current/datatype-textsearch.html). Each list
+ * of `sequences` has parts of `app_search.sequence`, of which the app must have one; apps of ASCII alone have no sequence.
+ */
+export type Match = Readonly<{ tokens: string; sequences: readonly (readonly string[])[] }>
 
-/** Only what is written without spaces is asked for by several tokens that stand one after the other. */
-const sequence = (tokens: string) => (isAscii(tokens) ? null : ` ${tokens} `)
+/** Undefined if nothing can match. */
+export function matchOf({ terms, keys, categoryId }: SearchQuery, tier: Tier): Match | undefined {
+  const required =
+    tier === 'key' ? [keys.map((key) => wholeToken(keyToken(key)))] : terms.map((term) => phrasesOf(term, tier))
+  if (required.length === 0 || required.some((phrases) => phrases.length === 0)) return undefined
+  if (categoryId !== undefined) required.push([wholeToken(categoryToken(categoryId))])
+  return {
+    tokens: required.map((phrases) => `(${phrases.map(tsquery).join(' | ')})`).join(' & '),
+    sequences: required.filter((phrases) => phrases.some(({ tokens }) => tokens.length > 1)).map(toSequences),
+  }
+}
 
-/** A token, or what it begins, as `tsquery` reads it (https://www.postgresql.org/docs/current/datatype-textsearch.html). */
-export const lexeme = (token: string, isPrefix = false) => `'${token.replace(/['\\]/g, '$&$&')}'${isPrefix ? ':*' : ''}`
+/** Tokens that must stand one after the other. */
+type Phrase = { tokens: string[]; isPrefix: boolean }
+
+const wholeToken = (token: string): Phrase => ({ tokens: [token], isPrefix: false })
+
+/** A term's forms in the kinds of tokens that a tier looks at. */
+function phrasesOf({ forms }: Term, tier: Exclude<Tier, 'key'>): Phrase[] {
+  const kinds = { name: [marks.name], whole: [marks.text], prefix: [marks.text, marks.package] }[tier]
+  const isPrefix = ({ extent }: Form) => extent === 'prefix' || (extent === 'either' && tier !== 'whole')
+  return kinds.flatMap((mark) =>
+    forms.map((form) => ({ tokens: form.tokens.map((token) => `${mark}${token}`), isPrefix: isPrefix(form) })),
+  )
+}
+
+const tsquery = ({ tokens, isPrefix }: Phrase) =>
+  `(${tokens.map((token, index) => lexeme(token, isPrefix && index === tokens.length - 1)).join(' & ')})`
+
+const lexeme = (token: string, isPrefix: boolean) => `'${token.replace(/['\\]/g, '$&$&')}'${isPrefix ? ':*' : ''}`
+
+const toSequences = (phrases: Phrase[]) =>
+  phrases.map(({ tokens, isPrefix }) => ` ${tokens.join(' ')}${isPrefix ? '' : ' '}`)

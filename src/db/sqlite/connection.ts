@@ -3,20 +3,17 @@ import { required } from '../../util/helpers.ts'
 import type { Connection, NewRow } from '../dialect.ts'
 import { jsonArrayBytes, jsonRows, select } from './client.ts'
 import { findViolatedColumn } from './errors.ts'
-import { createSearchCache, searchIndex } from './search.ts'
+import { searchIndex } from './search.ts'
 
 /** Makes what stores use, for the reader, the writer, or a transaction of one. */
-export function connectionFactory() {
-  const searchCache = createSearchCache()
-  return (sql: Knex): Connection => ({
-    sql,
-    select: select(sql),
-    search: searchIndex(sql, searchCache),
-    jsonRows,
-    insertRows: (table, rows) => insertRows(sql, table, rows),
-    mapUniqueViolation,
-  })
-}
+export const connectionOf = (sql: Knex): Connection => ({
+  sql,
+  select: select(sql),
+  search: searchIndex(sql),
+  jsonRows,
+  insertRows: (table, rows) => insertRows(sql, table, rows),
+  mapUniqueViolation,
+})
 
 /**
  * Rows in a statement. SQLite keeps the former content of each page that the statement changes in memory: in a large catalogue

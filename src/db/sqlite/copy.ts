@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { Knex } from 'knex'
 import { OperatorError } from '../../contract/errors.ts'
+import { idLimit } from '../../search/document.ts'
 import { withPrivateDirectory } from '../../util/private-directory.ts'
 import type { Engine } from '../dialect.ts'
 import { listed } from '../tables.ts'
@@ -116,10 +117,10 @@ async function findDamage(sql: Knex): Promise<string | undefined> {
   const [orphan] = await sql.raw('select * from pragma_foreign_key_check limit 1')
   if (orphan) return `a row of ${orphan.table} refers to a row of ${orphan.parent} that is not there`
   const listedIds = `select id from apps where ${listed}`
-  const indexedIds = 'select rowid from app_search'
+  const ranked = 'select app_id from app_search_apps'
   const [difference] = await sql.raw(
-    `select (select count(*) from (${listedIds} except ${indexedIds})) as missing,
-            (select count(*) from (${indexedIds} except ${listedIds})) as extra`,
+    `select (select count(*) from (${listedIds} except ${ranked} where rank in (select rowid from app_search))) as missing,
+            (select count(*) from (select rowid % ${idLimit} from app_search union ${ranked} except ${listedIds})) as extra`,
   )
   if (difference.missing + difference.extra === 0) return undefined
   return `the search index lacks ${difference.missing} of the listed apps, and has ${difference.extra} that are not listed`

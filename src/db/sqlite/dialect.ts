@@ -4,13 +4,12 @@ import { dirname } from 'node:path'
 import { OperatorError } from '../../contract/errors.ts'
 import type { Dialect, Engine } from '../dialect.ts'
 import { dataVersionOf, openReader, openWriter } from './client.ts'
-import { connectionFactory } from './connection.ts'
+import { connectionOf } from './connection.ts'
 import { copyTo, dryRun, withExclusiveLock } from './copy.ts'
 import { databaseFile } from './database-file.ts'
 import { classifyError, healthErrorOf, isBusy, isUnavailable, UnusableDatabase } from './errors.ts'
 import { findOpenError, foreignDatabase, inspectFile } from './inspect-file.ts'
 import { schema } from './schema.ts'
-import { upkeepOf } from './upkeep.ts'
 
 /** SQLite: a database in one file, with one writer at a time and readers beside it. */
 export const sqlite: Dialect = {
@@ -63,7 +62,7 @@ function openFile(filename: string): Engine {
     reader,
     writer,
     concurrency,
-    connectionOf: connectionFactory(),
+    connectionOf,
     async migrate(work) {
       await createFile(filename)
       for (const begin = performance.now(); ; ) {
@@ -86,7 +85,6 @@ function openFile(filename: string): Engine {
       // Not TRUNCATE, which would keep writers waiting until the last reader has ended (https://sqlite.org/pragma.html).
       await writer.raw('pragma wal_checkpoint(passive)')
     },
-    maintain: upkeepOf(filename, reader),
     close,
   }
 }

@@ -1,28 +1,36 @@
-import type { Knex } from 'knex'
 import type { SchemaHelpers } from '../dialect.ts'
-import { createSearchCache, searchIndex } from './search.ts'
-import { createListTables } from './search-lists.ts'
+import { searchIndex } from './search.ts'
 
 export const schema: SchemaHelpers = {
   // BINARY, SQLite's own collation, compares the bytes of UTF-8.
   textType: 'text',
 
   /**
-   * Tokens come cut and folded, so the tokenizer only has to split at spaces: `ascii` takes every character beyond ASCII as it is, and of
-   * ASCII the letters, the digits, and what it is told besides.
-   * It keeps no text (https://sqlite.org/fts5.html#contentless_delete_tables). Short prefixes have an index of their own:
-   * without it a search for one letter merges a quarter of the vocabulary.
+   * Tokens are already cut and folded, so the tokenizer only splits at spaces: `ascii` takes every character beyond ASCII as it
+   * is, and of ASCII the letters, the digits, and `tokenchars`. The index keeps no text
+   * (https://sqlite.org/fts5.html#contentless_delete_tables). `prefix` makes searches for a few letters quick; the third byte
+   * is for two letters of a name, which begin with a mark.
    */
   async createSearchIndex(sql) {
-    await createIndex(sql, 'app_search')
-    await createListTables(sql, createIndex)
-    return searchIndex(sql, createSearchCache())
-  },
-
-  async upgradeSearchIndex(sql) {
-    // Each token in one place, where many writes have left it in several, is looked up in a third of the time.
-    await sql.raw("insert into app_search (app_search) values ('optimize')")
-    await createListTables(sql, createIndex)
+    // Of versions before 2.0.0.
+    const former = [
+      'app_search_recent',
+      'app_search_row',
+      'app_search_instance',
+      'app_search_lists',
+      'app_search_changed',
+    ]
+    for (const table of [...former, 'app_search_state', 'app_search_apps', 'app_search']) {
+      await sql.raw(`drop table if exists ${table}`)
+    }
+    await sql.raw(
+      `create virtual table app_search using fts5(tokens,
+         content='', contentless_delete=1, tokenize="ascii tokenchars '+#~@=/'", prefix='1 2 3')`,
+    )
+    await sql.raw(
+      'create table app_search_apps (app_id integer primary key, rank integer not null, name_words text not null)',
+    )
+    return searchIndex(sql)
   },
 
   async makeAppendOnly(sql, table) {
@@ -33,12 +41,4 @@ export const schema: SchemaHelpers = {
       )
     }
   },
-}
-
-async function createIndex(sql: Knex, name: string) {
-  await sql.raw(`drop table if exists ${name}`)
-  await sql.raw(
-    `create virtual table ${name} using fts5(tokens,
-       content='', contentless_delete=1, tokenize="ascii tokenchars '+#~@=/'", prefix='1 2')`,
-  )
 }

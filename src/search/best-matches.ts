@@ -1,0 +1,200 @@
+import { required } from '../util/helpers.ts'
+import { idOfRank, popularityOfRank } from './document.ts'
+import { nameKey, queryTerms, type Term, wordForm } from './terms.ts'
+import { isCorrectable, similarWords } from './typos.ts'
+
+/** Finds the best matches of a search. Engines only list the first matches of a tier; all else is here, the same for each. */
+
+/** An app matches if it has every term, in any of its forms, and is in the category. */
+export type SearchQuery = Readonly<{
+  terms: readonly Term[]
+  /** The tier `key` wants one of these as the whole name or package name. */
+  keys: readonly string[]
+  categoryId: number | undefined
+}>
+
+/**
+ * What an app must have, strictest first:
+ *
+ * - `key`: one of the query's keys;
+ * - `name`: each term begins a word of the name;
+ * - `whole`: each term is a whole word of any text, package names aside;
+ * - `prefix`: each term begins a word of any text or of the package name. Every match has this.
+ */
+export type Tier = 'key' | 'name' | 'whole' | 'prefix'
+
+export type MatchFinder = Readonly<{
+  /** The ranks (document.ts) of the first `limit` apps of a tier, the greatest first. An app may be in several tiers. */
+  firstMatches: (query: SearchQuery, tier: Tier, limit: number) => Promise<number[]>
+  /** The `nameWords` of the documents with these ranks, in this order. */
+  nameWords: (ranks: number[]) => Promise<string[]>
+  /** For each term, the number of apps in the category that have it as the tier wants it, counted up to `limit`. */
+  countTerms: (
+    terms: readonly Term[],
+    tier: 'whole' | 'prefix',
+    categoryId: number | undefined,
+    limit: number,
+  ) => Promise<number[]>
+}>
+
+/** A search returns at most so many apps. */
+export const maxMatches = 1000
+
+export const cutNote = (which: 'best' | 'first') => `More than 1,000 apps match; these are the ${which} 1,000.`
+
+/** A text without terms matches nothing, not even a name that equals it. */
+export function toQuery(search: string, categoryId: number | undefined): SearchQuery {
+  const terms = queryTerms(search)
+  return { terms, keys: terms.length === 0 ? [] : [nameKey(search)], categoryId }
+}
+
+/** The ids of the best matches, best first: one more than `maxMatches` if there are more. */
+export async function bestMatches(index: MatchFinder, query: SearchQuery): Promise<number[]> {
+  const limit = maxMatches + 1
+  const exact = new Set(await index.firstMatches(query, 'key', limit))
+  const byName = [...exact.union(new Set(await index.firstMatches(query, 'name', limit)))]
+  const names = await index.nameWords(byName)
+  const scored = byName.map((rank, position) => ({
+    rank,
+    score: (exact.has(rank) ? weights.exact : 0) + scoreMatch(query.terms, rank, required(names[position], 'a name')),
+  }))
+  scored.sort((a, b) => b.score - a.score || b.rank - a.rank)
+  const ranks = new Set(scored.map(({ rank }) => rank))
+  for (const tier of ['whole', 'prefix'] as const) {
+    if (ranks.size >= limit) break
+    for (const rank of await index.firstMatches(query, tier, limit)) ranks.add(rank)
+  }
+  return [...ranks].slice(0, limit).map(idOfRank)
+}
+
+/**
+ * In steps of popularity, four to a doubling of the downloads. A search that equals a name finds that app first, whatever is
+ * more popular. Otherwise a match has to be that much more popular to precede a closer one: 64 times if its words only begin
+ * with the terms, 16 times if its name does not begin with the first term, and up to 256 times if its name says much more.
+ */
+const weights = { exact: 10_000, whole: 24, start: 16, share: 32 }
+
+/** How well a name matches, popularity included. Integers, so that the order is the same everywhere. */
+function scoreMatch(terms: readonly Term[], rank: number, nameWords: string): number {
+  const words = nameWords.split(' ')
+  const name = words.join('')
+  const edges = new Set([0])
+  let end = 0
+  for (const { length } of words) {
+    end += length
+    edges.add(end)
+  }
+  const found = terms.map((term) => findTerm(term, name, edges))
+  // By position, since two terms may both be found in their joined form.
+  const matched = [...new Map(found.map(({ at, length }) => [at, length])).values()].reduce(
+    (sum, length) => sum + length,
+    0,
+  )
+  const isWhole = found.every(({ isWhole }) => isWhole)
+  const isInOrder = found.every(({ at }, position) => at >= (found[position - 1]?.at ?? 0))
+  return (
+    popularityOfRank(rank) +
+    (isWhole && isInOrder && matched === name.length ? weights.exact : 0) +
+    (isWhole ? weights.whole : 0) +
+    (found[0]?.at === 0 ? weights.start : 0) +
+    Math.floor((weights.share * Math.min(matched, name.length)) / Math.max(1, name.length))
+  )
+}
+
+/** Where the words of a name, written together, have a term: as whole words if they can. */
+function findTerm({ forms }: Term, name: string, edges: Set<number>) {
+  let best = { at: -1, length: 0, isWhole: false }
+  for (const { text, tokens } of forms) {
+    for (let at = name.indexOf(text); at >= 0; at = name.indexOf(text, at + 1)) {
+      const isWhole = tokens.length > 1 || (edges.has(at) && edges.has(at + text.length))
+      if (isWhole) return { at, length: text.length, isWhole }
+      if (edges.has(at) && best.length === 0) best = { at, length: text.length, isWhole }
+    }
+  }
+  return best
+}
+
+/** What a query without matches was replaced with. */
+export type Relaxation = Readonly<{ terms: readonly Term[]; corrections: Correction[]; droppedTerms: number }>
+
+/** A word of the search that no listed app has, and the words that replaced it, ordered by code point. */
+export type Correction = { word: string; replacements: string[] }
+
+/** Later terms are dropped. */
+const maxRelaxedTerms = 8
+
+/**
+ * What `find` finds. If it finds nothing: corrects the typos in the unknown terms, drops the terms that no app of the category
+ * has, and then drops the commonest term until there are matches.
+ */
+export async function findOrRelax(
+  index: MatchFinder,
+  query: SearchQuery,
+  find: (query: SearchQuery) => Promise<number[]>,
+): Promise<{ ids: number[]; relaxation?: Relaxation }> {
+  const ids = await find(query)
+  if (ids.length > 0) return { ids }
+  const considered = query.terms.slice(0, maxRelaxedTerms)
+  const known = await countEach(index, considered, undefined, 1)
+  const unknown = considered.filter((_, position) => known[position] === 0)
+  const corrections = await correctTypos(index, unknown.filter(isCorrectable))
+  const corrected = considered.map((term) => {
+    const correction = unknown.includes(term) && corrections.find(({ word }) => word === term.text)
+    return correction ? anyOfWords(correction.replacements) : term
+  })
+  const counts = await countEach(index, corrected, query.categoryId, maxCount)
+  const countOf = new Map(corrected.map((term, position) => [term, counts[position] ?? 0]))
+  let terms = corrected.filter((term) => countOf.get(term) !== 0)
+  // Of equally common terms the last is dropped first.
+  const commonestFirst = terms.toReversed().toSorted((a, b) => (countOf.get(b) ?? 0) - (countOf.get(a) ?? 0))
+  for (const commonest of commonestFirst) {
+    const droppedTerms = query.terms.length - terms.length
+    if (corrections.length > 0 || droppedTerms > 0) {
+      const ids = await find({ ...query, terms, keys: [] })
+      if (ids.length > 0) return { ids, relaxation: { terms, corrections, droppedTerms } }
+    }
+    terms = terms.filter((term) => term !== commonest)
+  }
+  return { ids: [] }
+}
+
+/** Counting stops here: of terms that so many apps have, none counts as the commoner one. */
+const maxCount = 1000
+
+/** Apps that have each term as a whole word, or if there are none, as the beginning of one. */
+async function countEach(
+  index: MatchFinder,
+  terms: readonly Term[],
+  categoryId: number | undefined,
+  limit: number,
+): Promise<number[]> {
+  const counts = await index.countTerms(terms, 'whole', categoryId, limit)
+  const others = terms.filter((_, position) => counts[position] === 0)
+  const otherCounts = (await index.countTerms(others, 'prefix', categoryId, limit)).values()
+  return counts.map((count) => count || required(otherCounts.next().value, 'a count'))
+}
+
+/** The words that have a similar word in a listed app, and those words. */
+async function correctTypos(index: MatchFinder, terms: readonly Term[]): Promise<Correction[]> {
+  const candidates = terms.map(({ text }) => similarWords(text))
+  const words = [...new Set(candidates.flat())]
+  const counts = await index.countTerms(
+    words.map((word) => anyOfWords([word])),
+    'whole',
+    undefined,
+    1,
+  )
+  const known = new Set(words.filter((_, position) => counts[position] !== 0))
+  return terms.flatMap(({ text }, position) => {
+    const replacements = candidates[position]?.filter((word) => known.has(word)).toSorted(byCodePoint) ?? []
+    return replacements.length === 0 ? [] : [{ word: text, replacements }]
+  })
+}
+
+const anyOfWords = (words: readonly string[]): Term => ({
+  text: words.join(' or '),
+  isWord: false,
+  forms: words.map((word) => wordForm(word, 'whole')),
+})
+
+const byCodePoint = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b))
