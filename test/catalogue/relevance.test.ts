@@ -311,8 +311,7 @@ describe.skipIf(!existsSync(`${folder}/apps.json`))('of real listings (skipped w
     for (const { listing, search } of all) {
       const { apps, notes } = await firstPage(database, search)
       const found = apps.flatMap(({ id }) => taken.get(id) ?? [])
-      if (!isRight(found, listing, notes?.length !== 0))
-        wrong.push({ search, listing, found: found.slice(0, 3) })
+      if (!isRight(found, listing, notes?.length !== 0)) wrong.push({ search, listing, found: found.slice(0, 3) })
     }
     expect(wrong, `of ${all.length} searches`).toEqual([])
   })
