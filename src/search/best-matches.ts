@@ -28,13 +28,8 @@ export type MatchFinder = Readonly<{
   firstMatches: (query: SearchQuery, tier: Tier, limit: number) => Promise<number[]>
   /** The `nameWords` of the documents with these ranks, in this order. */
   nameWords: (ranks: number[]) => Promise<string[]>
-  /** For each term, the number of apps in the category that have it as the tier wants it, counted up to `limit`. */
-  countTerms: (
-    terms: readonly Term[],
-    tier: 'whole' | 'prefix',
-    categoryId: number | undefined,
-    limit: number,
-  ) => Promise<number[]>
+  /** Those of the words that an app has as a whole word of its texts, package names aside. */
+  knownWords: (words: string[]) => Promise<string[]>
 }>
 
 /** A search returns at most so many apps. */
@@ -168,23 +163,20 @@ async function countEach(
   categoryId: number | undefined,
   limit: number,
 ): Promise<number[]> {
-  const counts = await index.countTerms(terms, 'whole', categoryId, limit)
-  const others = terms.filter((_, position) => counts[position] === 0)
-  const otherCounts = (await index.countTerms(others, 'prefix', categoryId, limit)).values()
-  return counts.map((count) => count || required(otherCounts.next().value, 'a count'))
+  const counts: number[] = []
+  for (const term of terms) {
+    const query = { terms: [term], keys: [], categoryId }
+    const whole = await index.firstMatches(query, 'whole', limit)
+    const matches = whole.length > 0 ? whole : await index.firstMatches(query, 'prefix', limit)
+    counts.push(matches.length)
+  }
+  return counts
 }
 
 /** The words that have a similar word in a listed app, and those words. */
 async function correctTypos(index: MatchFinder, terms: readonly Term[]): Promise<Correction[]> {
   const candidates = terms.map(({ text }) => similarWords(text))
-  const words = [...new Set(candidates.flat())]
-  const counts = await index.countTerms(
-    words.map((word) => anyOfWords([word])),
-    'whole',
-    undefined,
-    1,
-  )
-  const known = new Set(words.filter((_, position) => counts[position] !== 0))
+  const known = new Set(await index.knownWords([...new Set(candidates.flat())]))
   return terms.flatMap(({ text }, position) => {
     const replacements = candidates[position]?.filter((word) => known.has(word)).toSorted(byCodePoint) ?? []
     return replacements.length === 0 ? [] : [{ word: text, replacements }]

@@ -92,18 +92,23 @@ async function catalogueFileOf(size: number, folder: string): Promise<string> {
 const batchSize = 2000
 
 /**
- * A database with what the full-text index was told of each app, which it keeps no text of: search is told all again, while a
- * temporary table stands where it looks for the index (https://sqlite.org/lang_naming.html).
+ * A database with the tokens of each app. The full-text index keeps no text, so all apps are indexed again while a temporary
+ * table hides the index (https://sqlite.org/lang_naming.html).
  */
 async function tokensOf(imported: string, filename: string) {
   await emptyDatabase(filename)
   await withDatabase(filename, ({ write }) =>
     write(async ({ sql, search }) => {
-      await sql.raw('create table tokens_of_apps (id integer primary key, tokens text)')
+      await sql.raw(
+        'create table tokens_of_apps (rank integer primary key, app_id integer, name_words text, tokens text)',
+      )
       await sql.raw('create temporary table app_search (tokens text)')
       for await (const apps of listedApps(imported)) {
         await search.index(apps)
-        await sql.raw('insert into tokens_of_apps select rowid, tokens from temp.app_search')
+        await sql.raw(
+          `insert into tokens_of_apps select rank, app_id, name_words, tokens
+           from temp.app_search as tokens join app_search_apps on rank = tokens.rowid`,
+        )
         await sql.raw('delete from temp.app_search')
       }
       await sql.raw('drop table temp.app_search')

@@ -236,6 +236,110 @@ describe('search', () => {
     expect(reply.body.message).toBe(`${message} ${sentence}`.trim())
   })
 
+  test.for<[what: string, search: string, message: string, names: string[]]>([
+    ['an unknown word', 'radar zzz', 'No app matches all words. Results for "radar".', ['Radar', 'Radar Weather Pro']],
+    [
+      'an unknown word beside a typo',
+      'zzz wether',
+      'No app matches all words. Results for "weather".',
+      ['Weather Radar', 'Radar Weather Pro'],
+    ],
+    [
+      'the commoner of two words',
+      'radar pointers',
+      'No app matches all words. Results for "pointers".',
+      ['C++ Primer'],
+    ],
+    [
+      'the later of two equally common words',
+      'umbrella snow',
+      'No app matches all words. Results for "umbrella".',
+      ['Umbrella'],
+    ],
+    [
+      'words until some are together',
+      'weather snow rice hail',
+      'No app matches all words. Results for "snow".',
+      ['Forecast'],
+    ],
+    ['words of a script without spaces', '辞書 zzz', 'No app matches all words. Results for "辞書".', ['日本語辞書']],
+    [
+      'all words but the first eight',
+      'radar a1 a2 a3 a4 a5 a6 a7 rice',
+      'No app matches all words. Results for "radar".',
+      ['Radar'],
+    ],
+    [
+      'words that no app of the category has',
+      'tide radar',
+      'No app matches all words. Results for "radar".',
+      ['Radar'],
+    ],
+    ['nothing, where no word is known', 'zzz yyy', 'No apps match.', []],
+  ])('drops %s', async ([, search, message, names]) => {
+    const service = await startService()
+    await publish(service, apps)
+    for (const sort of ['', '&sort=popular']) {
+      const { body } = await service.get(`/apps?search=${encodeURIComponent(search)}&category=empty${sort}`)
+      expect(body.message).toBe(names.length === 0 ? message : `${message} Page 1 of 1.`)
+      if (sort === '') expect(namesOf({ body }).slice(0, names.length)).toEqual(names)
+    }
+  })
+
+  test.for<[what: string, search: string, first: string[]]>([
+    ['an equal name, however few know it', 'maps', ['Maps', 'Star Maps']],
+    ['a popular name that goes on before an unpopular closer one', 'insta', ['Instagram', 'Insta Size']],
+    ['of equally popular names the one that the search begins', 'tile', ['Tile Game', 'Game Tile']],
+    ['of equally popular names the one with the whole word', 'gam', ['Gam Online', 'Game Tile']],
+    ['a name before texts, however popular', 'planet', ['Planet Nine', 'Popular']],
+    ['the words in their order', 'game tile', ['Game Tile', 'Tile Game']],
+  ])('puts %s first', async ([, search, first]) => {
+    const service = await startService()
+    await publish(service, [
+      { name: 'Maps', total_downloads: 3 },
+      { name: 'Star Maps', total_downloads: 1_000_000 },
+      { name: 'Instagram', total_downloads: 1_000_000_000 },
+      { name: 'Insta Size', total_downloads: 10_000 },
+      { name: 'Tile Game', total_downloads: 100 },
+      { name: 'Game Tile', total_downloads: 100 },
+      { name: 'Gam Online', total_downloads: 100 },
+      { name: 'Planet Nine' },
+      { name: 'Popular', description: 'Planet.', total_downloads: 1_000_000_000 },
+    ])
+    const names = namesOf(await service.get(`/apps?search=${search}&category=empty`))
+    expect(names.filter((name) => first.includes(name))).toEqual(first)
+    expect(names[0]).toBe(first[0])
+  })
+
+  test('returns at most 1,000 apps, and says so', async () => {
+    const service = await startService()
+    await publish(
+      service,
+      Array.from({ length: 1000 }, (_, index) => ({ name: `Thing ${index}`, description: `Half${index % 2}` })),
+    )
+    const all = 'search=thing&category=empty&limit=100'
+    const whole = await service.get(`/apps?${all}&page=10`)
+    expect([whole.body.message, whole.body.data.apps.length]).toEqual(['Page 10 of 10.', 100])
+    await publish(service, [{ name: 'Thing, too', slug: 'thing-too' }])
+    for (const [sort, which] of [
+      ['', 'best'],
+      ['&sort=latest', 'first'],
+    ] as const) {
+      const note = `More than 1,000 apps match; these are the ${which} 1,000.`
+      const pages = []
+      for (let page = 1; page <= 11; page++) pages.push(await service.get(`/apps?${all}${sort}&page=${page}`))
+      expect(pages.map(({ body }) => body.message)).toEqual(pages.map((_, index) => `${note} Page ${index + 1} of 10.`))
+      expect(pages.map(({ body }) => body.data.apps.length)).toEqual([...Array(10).fill(100), 0])
+      expect(new Set(pages.flatMap(namesOf)).size).toBe(1000)
+      expect(pages[9]?.headers.link).toContain('rel="last"')
+      expect(pages[9]?.headers.link).not.toContain('rel="next"')
+    }
+    // The list itself is complete.
+    expect((await service.get('/apps?category=empty&limit=100')).body.data.pagination.total_pages).toBe(11)
+    const half = await service.get('/apps?search=thing+half1&category=empty&limit=100')
+    expect(half.body.message).toBe('Page 1 of 5.')
+  })
+
   test.for<[names: string[], told: string, found: string[]]>([
     [['Inder', 'Binder'], '"binder", "inder"', ['Binder', 'Inder']],
     [['Tinder', 'Binder', 'Finder'], '"binder", "finder", "tinder"', ['Finder', 'Binder', 'Tinder']],

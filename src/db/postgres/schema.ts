@@ -20,6 +20,7 @@ export const schema: SchemaHelpers = {
     )
     await sql.raw(
       `alter table app_search alter column name_words set storage main, alter column tokens set storage external,
+         alter column tokens set statistics 300,
          alter column sequence set storage external`,
     )
     await sql.raw('create index app_search_tokens on app_search using gin (tokens)')

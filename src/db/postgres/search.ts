@@ -4,28 +4,42 @@ import type { SearchIndex } from '../dialect.ts'
 import { orderBy } from '../page-slice.ts'
 import { listed } from '../tables.ts'
 import { select as selectWith } from './client.ts'
-import { type Match, matchOf, rowOf } from './tokens.ts'
+import { type Match, matchOf, rowOf, wordQuery } from './tokens.ts'
 
 /** More documents than the pending list of the GIN index (connections.ts) has room for go into the index at once. */
 const manyDocuments = 20
 
-/** Reading an app in order and comparing its tokens takes as long as fetching so many matches. Measured with a million apps. */
-const walkCost = 12
-
-/** A statement without its last `limit`, for this condition. */
+/** A statement that returns values, for this condition. A `limit` follows. */
 type Statement = (condition: string) => string
 
-/** What a match requires of a row of `app_search`: SQL, of SQL. */
+/** How to read the first matches in an order. */
+type Reading = Readonly<{
+  /** Those among the first apps in this order. Their number is the first placeholder. */
+  walk: Statement
+  /** All of them. */
+  sort: Statement
+  /** How many matches `sort` reads in the time in which `walk` reads one app. Measured with a million apps. */
+  walkCost: number
+}>
+
+const byRank: Reading = {
+  walk: (condition) =>
+    `select rank as value from (select * from app_search order by rank desc limit ?) as walked where ${condition}`,
+  // Without the offset the planner may walk, too, and without a limit.
+  sort: (condition) =>
+    `select rank as value from (select rank from app_search where ${condition} offset 0) as matches order by rank desc`,
+  walkCost: 12,
+}
+
+/** What a row of `app_search` must have: SQL, of SQL. */
 const conditionOf = (tokens: string, sequences: string | undefined) =>
-  `tokens @@ ${tokens} ${
-    sequences === undefined
-      ? ''
-      : `and (sequence is null or not exists (
-     select from json_array_elements(${sequences}) as parts where not exists (
-       select from json_array_elements_text(parts.value) as part where position(part.value in sequence) > 0
-     )
-   ))`
-  }`
+  sequences === undefined
+    ? `tokens @@ ${tokens}`
+    : `tokens @@ ${tokens} and (sequence is null or not exists (
+         select from json_array_elements(${sequences}) as parts where not exists (
+           select from json_array_elements_text(parts.value) as part where position(part.value in sequence) > 0
+         )
+       ))`
 
 /**
  * A row per app in `app_search`, whose tokens are in a GIN index. GIN finds all matches, in no order. If there are many, the
@@ -34,11 +48,8 @@ const conditionOf = (tokens: string, sequences: string | undefined) =>
 export const searchIndex = (sql: Knex): SearchIndex => {
   const select = selectWith(sql)
 
-  /**
-   * The first `limit` matches. Both statements return values and end before their last `limit`: `walk` those of the matches
-   * among so many apps read in order, `sort` those of all matches in this order.
-   */
-  async function findFirst(match: Match, limit: number, walk: Statement, sort: Statement): Promise<number[]> {
+  /** The first `limit` values of a reading among the matches. */
+  async function findFirst(match: Match, limit: number, { walk, sort, walkCost }: Reading): Promise<number[]> {
     const sequences = match.sequences.length > 0 ? '?' : undefined
     const values = [match.tokens, ...(sequences ? [JSON.stringify(match.sequences)] : [])]
     const { matches, all } = await estimate(match)
@@ -95,15 +106,7 @@ export const searchIndex = (sql: Knex): SearchIndex => {
     async firstMatches(query, tier, limit) {
       const match = matchOf(query, tier)
       if (!match) return []
-      return findFirst(
-        match,
-        limit,
-        (condition) =>
-          `select rank as value from (select * from app_search order by rank desc limit ?) as walked where ${condition}`,
-        (condition) =>
-          `select rank as value from (select rank from app_search where ${condition} offset 0) as matches
-           order by rank desc`,
-      )
+      return findFirst(match, limit, byRank)
     },
 
     async nameWords(ranks) {
@@ -118,30 +121,28 @@ export const searchIndex = (sql: Knex): SearchIndex => {
     async sortedMatches(query, order, limit) {
       const match = matchOf(query, 'prefix')
       if (!match) return []
-      return findFirst(
-        match,
-        limit,
-        (condition) =>
-          `select id as value from (select apps.id from apps where ${listed} ${orderBy(order, 'desc')} limit ?) as walked
+      const inOrder = orderBy(order, 'desc')
+      return findFirst(match, limit, {
+        walk: (condition) =>
+          `select id as value from (select apps.id from apps where ${listed} ${inOrder} limit ?) as walked
            where (select ${condition} from app_search where app_id = walked.id)`,
-        (condition) =>
+        sort: (condition) =>
           `select apps.id as value from (select app_id from app_search where ${condition} offset 0) as matches
-           join apps on apps.id = app_id ${orderBy(order, 'desc')}`,
-      )
+           join apps on apps.id = app_id ${inOrder}`,
+        walkCost: 3,
+      })
     },
 
-    async countTerms(terms, tier, categoryId, limit) {
-      const asked = terms.map((term) => matchOf({ terms: [term], keys: [], categoryId }, tier))
-      const counts = await select<{ count: number }>(
-        // A limit alone would have the planner read all apps until some match.
-        `select (
-           with matches as materialized (select from app_search where ${conditionOf('asked.tokens', 'asked.sequences')})
-           select count(*) from (select from matches limit ?) as counted
-         ) as count
-         from json_to_recordset(?) as asked (place int, tokens tsquery, sequences json) order by place`,
-        [limit, JSON.stringify(asked.map((match, place) => ({ place, ...match })))],
+    async knownWords(words) {
+      const known = await select<{ word: string }>(
+        // Materialized: to find one match the planner would otherwise read all apps.
+        `select word from json_to_recordset(?) as asked (word text, tokens tsquery) where exists (
+           with matches as materialized (select from app_search where app_search.tokens @@ asked.tokens)
+           select from matches
+         )`,
+        [JSON.stringify(words.map((word) => ({ word, tokens: wordQuery(word) })))],
       )
-      return counts.map(({ count }) => count)
+      return known.map(({ word }) => word)
     },
   }
 }

@@ -4,7 +4,7 @@ import { type SearchDocument, searchRank } from '../../search/document.ts'
 import { type Form, isAscii, type Term } from '../../search/terms.ts'
 
 /** The first character of each kind of token. Tokens of a name are also among those of the text. */
-const marks = { text: 't', name: 'n', package: 'p', key: 'k', category: 'c' }
+const marks = { text: 't', name: 'n', package: 'p', key: 'k', category: 'c', initial: 'i' }
 
 const marked = (tokens: string, mark: string) => tokens.replace(/\S+/g, `${mark}$&`)
 
@@ -12,21 +12,27 @@ const marked = (tokens: string, mark: string) => tokens.replace(/\S+/g, `${mark}
 const keyToken = (key: string) => `${marks.key}${hash('sha256', key).slice(0, 16)}`
 const categoryToken = (categoryId: number) => `${marks.category}${categoryId}`
 
+/** A marked token's first character. In a token of its own, since GIN merges the lists of all tokens that begin with a prefix. */
+const initialToken = (token: string) => token.replace(/^(..).*$/u, `${marks.initial}$1`)
+const isInitial = (token: string) => [...token].length === 2
+
 /** A row of app_search, with its tokens separated by spaces. */
 export function rowOf(document: SearchDocument & { id: number; categoryId: number }) {
   const { name, text, package: packageName } = document
-  const sequence = [
+  const words = [
     marked(name, marks.text),
     marked(name, marks.name),
     marked(text, marks.text),
     marked(packageName, marks.package),
-  ].join(' ')
-  const others = [...document.keys.map(keyToken), categoryToken(document.categoryId)]
+  ].flatMap((tokens) => (tokens === '' ? [] : tokens.split(' ')))
+  const keys = document.keys.map(keyToken)
+  const tokens = new Set([...words, ...words.map(initialToken), ...keys, categoryToken(document.categoryId)])
+  const sequence = words.join(' ')
   return {
     app_id: document.id,
     rank: searchRank(document),
     name_words: document.nameWords,
-    tokens: [...new Set([...sequence.split(' '), ...others])].filter((token) => token !== '').join(' '),
+    tokens: [...tokens].join(' '),
     sequence: isAscii(sequence) ? null : ` ${sequence} `,
   }
 }
@@ -66,7 +72,13 @@ function phrasesOf({ forms }: Term, tier: Exclude<Tier, 'key'>): Phrase[] {
 const tsquery = ({ tokens, isPrefix }: Phrase) =>
   `(${tokens.map((token, index) => lexeme(token, isPrefix && index === tokens.length - 1)).join(' & ')})`
 
-const lexeme = (token: string, isPrefix: boolean) => `'${token.replace(/['\\]/g, '$&$&')}'${isPrefix ? ':*' : ''}`
+/** The `tsquery` of a whole word of the texts. */
+export const wordQuery = (word: string) => lexeme(`${marks.text}${word}`, false)
+
+function lexeme(token: string, isPrefix: boolean): string {
+  if (isPrefix && isInitial(token)) return lexeme(initialToken(token), false)
+  return `'${token.replace(/['\\]/g, '$&$&')}'${isPrefix ? ':*' : ''}`
+}
 
 const toSequences = (phrases: Phrase[]) =>
   phrases.map(({ tokens, isPrefix }) => ` ${tokens.join(' ')}${isPrefix ? '' : ' '}`)

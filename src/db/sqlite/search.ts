@@ -5,7 +5,7 @@ import type { SearchIndex } from '../dialect.ts'
 import { orderBy } from '../page-slice.ts'
 import { listed } from '../tables.ts'
 import { jsonArrayBytes, select } from './client.ts'
-import { matchExpression, tokensOf } from './tokens.ts'
+import { matchExpression, tokensOf, wordExpression } from './tokens.ts'
 
 /** Up to so many matches are fetched and sorted. If there are more, a walk through the order's own index soon meets enough. */
 const maxSorted = 20_000
@@ -78,14 +78,14 @@ export const searchIndex = (sql: Knex): SearchIndex => ({
     return found.map(({ id }) => id)
   },
 
-  async countTerms(terms, tier, categoryId, limit) {
-    const expressions = terms.map((term) => matchExpression({ terms: [term], keys: [], categoryId }, tier))
-    const counts = await select(sql)<{ count: number }>(
-      `select (select count(*) from (select 1 from app_search where app_search match asked.value limit ?)) as count
-       from json_each(?) as asked order by asked.key`,
-      [limit, JSON.stringify(expressions)],
+  async knownWords(words) {
+    const asked = words.map((word) => [word, wordExpression(word)])
+    const known = await select(sql)<{ word: string }>(
+      `select value->>0 as word from json_each(?) as asked
+       where exists (select 1 from app_search where app_search match asked.value->>1)`,
+      [JSON.stringify(asked)],
     )
-    return counts.map(({ count }) => count)
+    return known.map(({ word }) => word)
   },
 })
 

@@ -42,4 +42,7 @@ function phrasesOf({ forms }: Term, tier: Exclude<Tier, 'key'>): string[] {
   return kinds.flatMap((mark) => needed.map((form) => phrase(marked(form.tokens.join(' '), mark), isPrefix(form))))
 }
 
+/** A whole word of the texts. */
+export const wordExpression = (word: string) => phrase(marked(word, marks.text), false)
+
 const phrase = (tokens: string, isPrefix: boolean) => `"${tokens}"${isPrefix ? ' *' : ''}`

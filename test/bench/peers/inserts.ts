@@ -26,13 +26,16 @@ const parts = ['apps where id', 'reviews where app_id', 'audit where app_id'].ma
   const [table] = rows.split(' ')
   return database.prepare(`insert into main.${table} select * from ready.${rows} between ? and ?`)
 })
-const index = database.prepare(
-  'insert into main.app_search (rowid, tokens) select id, tokens from cut.tokens_of_apps where id between ? and ?',
+const index = [
+  'app_search_apps (app_id, rank, name_words) select app_id, rank, name_words',
+  'app_search (rowid, tokens) select rank, tokens',
+].map((rows) =>
+  database.prepare(`insert into main.${rows} from cut.tokens_of_apps where app_id between ? and ? order by rank`),
 )
 const last = Number(database.prepare('select max(id) as last from ready.apps').get()?.last)
 for (let first = 1; first <= last; first += slice) {
   inTransaction(() => {
-    for (const part of [...parts, index]) part.run(first, first + slice - 1)
+    for (const part of [...parts, ...index]) part.run(first, first + slice - 1)
   })
 }
 database.close()
