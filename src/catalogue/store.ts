@@ -247,7 +247,7 @@ export const appStore = (connection: Connection) => {
         .select('id', 'review_count', 'rating_sum', 'rating_count')
       await connection.insertRows('reviews', reviews)
       for (const { id, review_count, rating_sum, rating_count } of apps) {
-        const added = ratingsOf(reviewsByApp.get(id) ?? [])
+        const added = ratingsOf(required(reviewsByApp.get(id), 'the reviews'))
         await sql('apps')
           .where({ id })
           .update({

@@ -27,7 +27,7 @@ const emptyBodies = new WeakSet<IncomingMessage>()
 const parse = promisify(
   express.json({
     limit: maxBytes,
-    // The schema refuses values that are no objects.
+    // The schema refuses values that are not objects.
     strict: false,
     // Decoding would replace invalid UTF-8 by U+FFFD.
     verify: (request, _response, bytes, encoding) => {
@@ -48,9 +48,9 @@ const parse = promisify(
  * `unsupported_media_type`, `payload_too_large` and `malformed_json`.
  */
 export async function readBody(request: Request, response: Response): Promise<unknown> {
-  const { 'content-length': length, 'transfer-encoding': encoding, expect } = request.headers
+  const { 'content-length': length, 'transfer-encoding': encoding, 'content-type': type, expect } = request.headers
   if (encoding === undefined && !Number(length)) return undefined
-  if (!request.is('application/json') || !isUtf8Declared(request)) throw unsupportedMediaType()
+  if (type === undefined || !request.is('application/json') || !isUtf8Declared(type)) throw unsupportedMediaType()
   if (Number(length) > maxDrainedBytes) throw tooLarge(response)
   // RFC 9110, section 10.1.1.
   if (expect?.toLowerCase() === '100-continue') response.writeContinue()
@@ -61,10 +61,8 @@ export async function readBody(request: Request, response: Response): Promise<un
 }
 
 /** body-parser checks the charset only after the body's size. */
-const isUtf8Declared = ({ headers }: Request) =>
-  [...(headers['content-type'] ?? '').matchAll(/\bcharset\s*=\s*"?([^\s;"]*)/gi)].every(([, name = '']) =>
-    utf8.test(name),
-  )
+const isUtf8Declared = (contentType: string) =>
+  [...contentType.matchAll(/\bcharset\s*=\s*"?([^\s;"]*)/gi)].every(([, name = '']) => utf8.test(name))
 
 /** Rejects when more than maxDrainedBytes have arrived; body-parser would read an oversized body to its end. */
 function rejectOversized(request: Request, response: Response): Promise<never> {

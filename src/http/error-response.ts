@@ -1,6 +1,7 @@
 import type { IRouter, RequestHandler, Response } from 'express'
 import type { ErrorBody, ErrorCode, ErrorData, StatusOf } from '../contract/contract.ts'
 import { ServiceError } from '../contract/errors.ts'
+import { required } from '../util/helpers.ts'
 
 export type ErrorResponse = { status: number; headers: Record<string, string>; body: ErrorBody }
 
@@ -24,7 +25,7 @@ const statuses: { [Code in ErrorCode]: StatusOf<Code> } = {
   unavailable: 503,
 }
 
-/** The only conversion of errors to responses. An error that is no ServiceError is internal, and reveals nothing. */
+/** The only conversion of errors to responses. Any error but a ServiceError is internal, and reveals nothing. */
 export function toErrorResponse(thrown: unknown): ErrorResponse {
   const error = thrown instanceof ServiceError ? thrown : internalError
   return {
@@ -39,15 +40,15 @@ const internalError = new ServiceError(
   'Internal error; if it persists, report the X-Request-Id of this response.',
 )
 
-function dataOf({ code, details: { errors, categories = [] } }: ServiceError): ErrorData {
+function dataOf({ code, details: { errors, categories } }: ServiceError): ErrorData {
   switch (code) {
     case 'invalid_request':
     case 'malformed_json':
       return { code, ...(errors && { errors }) }
     case 'package_name_taken':
-      return { code, errors: errors ?? [] }
+      return { code, errors: required(errors, 'what is taken') }
     case 'unknown_category':
-      return { code, errors: errors ?? [], categories }
+      return { code, errors: required(errors, 'what is unknown'), categories: required(categories, 'the categories') }
     default:
       return { code }
   }
@@ -58,9 +59,9 @@ function headersOf({ code, message, details }: ServiceError): Record<string, str
     case 'unavailable':
       return { 'Retry-After': '5' }
     case 'rate_limited':
-      return { 'Retry-After': String(details.retryAfter) }
+      return { 'Retry-After': String(required(details.retryAfter, 'when to retry')) }
     case 'method_not_allowed':
-      return { Allow: details.allow?.join(', ') ?? '' }
+      return { Allow: required(details.allow, 'the allowed methods').join(', ') }
     case 'unauthorized':
       return { 'WWW-Authenticate': challenge(details.refusedKey ? message : undefined) }
     default:

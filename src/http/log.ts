@@ -85,6 +85,7 @@ export function logRequest(logger: Logger, { method }: IncomingMessage, response
 function bodyBytes(response: ServerResponse): number {
   // HEAD and 304 have the length of a body that is not sent.
   if (response.req.method === 'HEAD' || response.statusCode === 304) return 0
+  // Without the header there is no body.
   return response.context.bodyLength ?? Number(response.getHeader('Content-Length') ?? 0)
 }
 

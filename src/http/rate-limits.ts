@@ -98,7 +98,8 @@ class RefusedKeyLimit extends RateLimit {
 
   async authenticate<T>(authorization: string, response: ServerResponse, authenticate: () => Promise<T>): Promise<T> {
     const key = hash('sha256', authorization)
-    const wasAccepted = performance.now() < (this.#accepted.get(key) ?? 0)
+    const acceptedUntil = this.#accepted.get(key)
+    const wasAccepted = acceptedUntil !== undefined && performance.now() < acceptedUntil
     const exceeded = wasAccepted ? undefined : this.findExceeded(response)
     if (exceeded) this.enforce(exceeded, response)
     try {
@@ -151,7 +152,8 @@ function networkResolver(trustProxy: Config['trustProxy']): (response: ServerRes
       : proxyaddr.compile([...trustProxy])
   const networks = new LRUCache<string, string>({ max: maxAddresses, memoMethod: networkOf })
   return ({ req }) => {
-    const address = proxyaddr(req, trust) ?? ''
+    // Undefined if the client has disconnected; the type does not say so.
+    const address: string = proxyaddr(req, trust) ?? ''
     return address.length > maxForwardedLength ? networkOf(address) : networks.memo(address)
   }
 }

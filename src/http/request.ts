@@ -83,7 +83,8 @@ function parseQuery(search: string): RequestHead['query'] {
   return Object.fromEntries(
     [...groups].map(([name, pairs]) => {
       const values = pairs.map(([, value]) => value)
-      return [name, values.length === 1 ? (values[0] ?? '') : values]
+      const [first, second] = values
+      return [name, first !== undefined && second === undefined ? first : values]
     }),
   )
 }

@@ -35,7 +35,6 @@ test.for<[code: ErrorCode, details: ErrorDetails, headers: Record<string, string
   ['malformed_json', {}, {}],
   ['package_name_taken', { errors: [problem] }, {}, { errors: [problem] }],
   ['unknown_category', { errors: [problem], categories: [tools] }, {}, { errors: [problem], categories: [tools] }],
-  ['unknown_category', {}, {}, { errors: [], categories: [] }],
   ['forbidden', { errors: [problem], categories: [tools] }, {}],
 ])('%s %j: its headers and data', ([code, details, headers, data]) => {
   const message = 'The key "Ada" is “good” no more; ask.'
