@@ -29,9 +29,10 @@ export async function run(argv: string[]) {
     if (error.code !== 'EPIPE') printError(messageOf(error))
     process.exit(1)
   })
-  const program = await programFor(argv[2] ?? '')
+  const [, , name = '', subject = ''] = argv
+  const program = await programFor(name)
   // commander's help command ignores the names of subcommands.
-  const isOfSubcommand = argv[2] === 'help' && Object.hasOwn(commands, argv[3] ?? '') && argv.length > 4
+  const isOfSubcommand = name === 'help' && Object.hasOwn(commands, subject) && argv.length > 4
   const args = isOfSubcommand ? [...argv.slice(0, 2), ...argv.slice(3), '--help'] : argv
   for (const command of [program, ...program.commands.flatMap((group) => [group, ...group.commands])]) {
     command.exitOverride()

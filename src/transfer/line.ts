@@ -8,6 +8,7 @@ import { categoryNameRule, developerNameRule, reasonRule, reviewerNameRule } fro
 import { duplicateField, objectProblems, textProblems } from '../contract/validation.ts'
 import type { AppStatus, CategoryRow } from '../db/tables.ts'
 import { idLimit, type SearchDocument } from '../search/document.ts'
+import { required } from '../util/helpers.ts'
 import { isNestedTooDeeply, unwrapReject } from './rejects.ts'
 
 /** A line of a catalogue file: an app. A field that is left out stays as it is; null removes it. */
@@ -196,7 +197,7 @@ export function readLine(text: string): Line | CategoryLine | Problem[] {
   if (isNestedTooDeeply(unwrapped)) return [problem('', 'is nested too deeply')]
   const line = trimTexts(unwrapped)
   validate ??= addFormats.default(new Ajv({ allErrors: true, verbose: true, strict: false })).compile(lineSchema)
-  if (!validate(line)) return objectProblems(validate.errors ?? [])
+  if (!validate(line)) return objectProblems(required(validate.errors, 'the errors of a line'))
   const { category } = line
   const problems = [
     ...textProblems(line),

@@ -24,40 +24,40 @@ describe('the list of apps', () => {
       [all[3] ?? ''],
     ],
     ['none of a developer in a category', undefined, { developer: 'Ada', category: 'games' }, []],
-    ['those that a name finds, in whatever state', undefined, { search: 'gone' }, ['Gone']],
+    ['those found by name, in any state', undefined, { search: 'gone' }, ['Gone']],
     ['a rejected one by a part of its name', 'rejected', { search: 'COMP' }, ['Broken Compass']],
     ['a deleted one by its package name', undefined, { search: 'example.gone' }, ['Gone']],
     ['an approved one as the catalogue finds it', 'approved', { search: 'low wat' }, ['Tide Clock']],
     [
-      'those that only operators find before the others',
+      'those that only operators find, before the others',
       undefined,
       { search: 't' },
       [...'Night Train,Cloud Atlas,Tide Clock'.split(',')],
     ],
     [
-      'those that only operators find newest first, whatever their states',
+      'those that only operators find, newest first in any state',
       undefined,
       { search: 'o' },
       ['Gone', 'Broken Compass', 'Cloud Atlas', 'Tide Clock'],
     ],
     ['those of a developer by their names', undefined, { developer: 'Ada', search: 'o' }, all.slice(2)],
     ['those in a category by their names', undefined, { category: 'games', search: 'bird' }, ['Bird Song']],
-    ['all, where the text is empty', undefined, { search: ' ' }, all],
-    ['none that has another word', undefined, { search: 'tide table' }, []],
+    ['all for an empty text', undefined, { search: ' ' }, all],
+    ['none if a word is missing', undefined, { search: 'tide table' }, []],
   ])('has %s', async ([, state, filter, found]) => {
     const { database } = await startService()
     const list = (limit: number, offset: number) =>
       database.snapshot((connection) => moderationStore(connection).list(state, filter, limit, offset))
     const { apps, total } = await list(100, 0)
     expect([apps.map(({ name }) => name), total]).toEqual([found, found.length])
-    // The same, one by one.
+    // The same with pages of one.
     for (const [offset, name] of [...found, undefined].entries()) {
       const page = await list(1, offset)
       expect([page.apps[0]?.name, page.apps.length, page.total]).toEqual([name, name ? 1 : 0, found.length])
     }
   })
 
-  test('for programs and for people', async () => {
+  test('is printed as JSON and as a table', async () => {
     const cli = commandLine(await copyWorld())
     const gone = {
       id: 4,
@@ -88,7 +88,7 @@ describe('the list of apps', () => {
   })
 })
 
-test('a deleted app comes back as it was, in a running server at once', async () => {
+test('a restored app shows in a running server at once', async () => {
   const address = await copyWorld()
   const server = await serve(address)
   const cli = commandLine(address)
@@ -120,7 +120,7 @@ test('a deleted app comes back as it was, in a running server at once', async ()
     after: { deleted_at: null },
   })
 
-  // Pending, it is its owner's alone again.
+  // While it is pending, only its owner sees it.
   await server.request('DELETE', `/apps/${apps.pending}`, { key: keys.ada })
   expect(await cli.json('app', 'restore', String(apps.pending))).toEqual({
     id: apps.pending,
@@ -132,7 +132,7 @@ test('a deleted app comes back as it was, in a running server at once', async ()
   await expectConsistentAt(address)
 })
 
-test('an app handed over is the new owner’s at once, in a running server', async () => {
+test('a transferred app belongs to the new owner at once in a running server', async () => {
   const address = await copyWorld()
   const server = await serve(address)
   const cli = commandLine(address)
@@ -163,7 +163,7 @@ test('an app handed over is the new owner’s at once, in a running server', asy
     after: { developer_id: 2 },
   })
 
-  // A pending one disappears from its old owner.
+  // The old owner does not see a pending app any more.
   expect((await cli.run('app', 'transfer', String(apps.pending), '--to', ' Bob ')).stdout).toBe(
     `App ${apps.pending} (cloud-atlas) belongs to Bob now.\n`,
   )

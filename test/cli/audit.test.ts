@@ -5,7 +5,7 @@ import { copyWorld } from '../support/database.ts'
 import { commandLine } from '../support/process.ts'
 import { startService } from '../support/service.ts'
 
-test('the newest entries, oldest first, of an app, a developer or since a time', async () => {
+test('audit prints the newest entries, filtered by app, developer or time', async () => {
   const service = await startService()
   const { keys, apps } = service.world
   await service.request('PUT', `/apps/${apps.approved}`, { key: keys.ada, json: { name: 'Tide Table' } })
@@ -52,7 +52,7 @@ test('the newest entries, oldest first, of an app, a developer or since a time',
   expect(await audit('--app', '1', '--developer', 'Bob')).toEqual([])
 })
 
-test('for people', async () => {
+test('audit prints a table', async () => {
   const service = await startService()
   const { keys, apps } = service.world
   const texts = { name: 'Tide Table', description: `Tide Clock is here. ${'Very '.repeat(100)}`, version: '2' }
@@ -70,7 +70,7 @@ test('for people', async () => {
   const entries = await cli.json('audit')
   const whole = await cli.run('audit', '--limit', String(entries.length))
   expect(whole.stderr).toBe('')
-  // An entry is on an app, a developer or a category.
+  // An entry is about an app, a developer or a category.
   expect(whole.stdout).toMatch(/ {2}category add +category tools\n[\s\S]* {2}key issue +developer Bob\n/)
   expect(await cli.run('audit', '--since', '2999-01-01')).toEqual({ code: 0, stdout: '', stderr: 'No entries.\n' })
   for (const [option, value, told] of [
@@ -80,7 +80,7 @@ test('for people', async () => {
     expect(await cli.run('audit', option, value)).toEqual({ code: 1, stdout: '', stderr: `apps-service: ${told}\n` })
 })
 
-test('for people: of what is new, what it was given; of a change, what was before, a dash where that is nothing', async () => {
+test('the table shows new values, and changes with a dash for no value', async () => {
   const service = await startService()
   const { ada } = service.world.keys
   const json = { name: 'Star Map', description: 'The sky.', category_id: 1 }
@@ -97,7 +97,7 @@ test('for people: of what is new, what it was given; of a change, what was befor
   ])
 })
 
-test('ends without a word where its reader has seen enough', async () => {
+test('audit ends silently if its reader closes the pipe', async () => {
   const main = `${import.meta.dirname}/../../src/apps-service.js`
   const env = { PATH: process.env.PATH, DATABASE_URL: await copyWorld() }
   const piped = promisify(execFile)('sh', ['-c', `"${process.execPath}" "${main}" audit --json | true`], { env })

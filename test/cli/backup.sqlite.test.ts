@@ -11,7 +11,7 @@ const main = `${import.meta.dirname}/../../src/apps-service.js`
 
 const envFor = (database: string) => ({ DATABASE_URL: `sqlite:${database}` })
 
-/** A world that takes long enough to copy for something to happen meanwhile: `megabytes` of reviews of Bob's app. */
+/** A world that takes a while to copy: Bob's app has `megabytes` of reviews. */
 async function copyLargeWorld(megabytes: number): Promise<string> {
   const file = copyWorldFile()
   const database = openDatabase(`sqlite:${file}`)
@@ -27,7 +27,7 @@ async function copyLargeWorld(megabytes: number): Promise<string> {
   return file
 }
 
-/** What everybody may see, to the byte. */
+/** All public responses. */
 async function publicAnswers(server: Served): Promise<string[]> {
   const { apps } = inject('world')
   const paths = [
@@ -39,7 +39,7 @@ async function publicAnswers(server: Served): Promise<string[]> {
     '/apps?search=ada&limit=1',
     ...Object.values(apps).map((id) => `/apps/${id}`),
   ]
-  // One after the other: of several searches at once one may be told to come again.
+  // One after the other, because concurrent searches may get a 503.
   const replies = []
   for (const path of paths) replies.push(await server.request('GET', path))
   return replies.map(({ path, status, text }) => `${path} ${status} ${text}`)
@@ -50,7 +50,7 @@ async function stop(server: Served) {
   await server.exited
 }
 
-/** Creates until told to stop; `acknowledged` grows with every app that was answered with 201. */
+/** Creates apps until it is stopped; `acknowledged` has every app with a 201. */
 function createAll(server: Served) {
   const acknowledged = new Map<number, string>()
   let stopped = false
@@ -73,7 +73,7 @@ function createAll(server: Served) {
   }
 }
 
-test('of a served database, while apps are created; restored, it answers as the database did then', async () => {
+test('a backup of a served database has all apps acknowledged before it, and can be restored', async () => {
   const file = await copyLargeWorld(40)
   const backups = temporaryFolder()
   const backup = join(backups, 'apps.sqlite')
@@ -98,7 +98,7 @@ test('of a served database, while apps are created; restored, it answers as the 
   })
   expect(Object.keys(told)).toEqual(['file', 'bytes', 'apps', 'seconds'])
 
-  // What comes after the backup is lost by restoring it, and nothing else is.
+  // Restoring loses only what was written after the backup.
   await run(['moderation', 'approve', String(inject('world').apps.pending)], envFor(file))
   await creating.finish()
   expect(await publicAnswers(server)).not.toEqual(answers)
@@ -130,7 +130,7 @@ test('of a served database, while apps are created; restored, it answers as the 
   await database.close()
 })
 
-test('one after another to different files, which can be served as they are', async () => {
+test('several backups can each be served', async () => {
   const file = copyWorldFile()
   const folder = temporaryFolder()
   const odd = 'a second? 50% #2 é.sqlite'
@@ -145,7 +145,7 @@ test('one after another to different files, which can be served as they are', as
   expect(await publicAnswers(await serve(`sqlite:${join(folder, odd)}`))).toEqual(answers)
 })
 
-test('is as private as the database', async () => {
+test('a backup has the permissions of the database', async () => {
   const file = copyWorldFile()
   const backup = join(temporaryFolder(), 'backup.sqlite')
   chmodSync(file, 0o600)
@@ -153,7 +153,7 @@ test('is as private as the database', async () => {
   expect(statSync(backup).mode & 0o777).toBe(0o600)
 })
 
-test('two at once to one file: one of them, whole', async () => {
+test('of two concurrent backups to one file, one succeeds', async () => {
   const file = await copyLargeWorld(10)
   const folder = temporaryFolder()
   const backup = join(folder, 'backup.sqlite')
@@ -164,18 +164,18 @@ test('two at once to one file: one of them, whole', async () => {
   expect((await run(['backup', join(folder, 'of-it.sqlite')], envFor(backup))).code).toBe(0)
 })
 
-describe('one clear line, exit 1, and nothing left behind', () => {
+describe('one line, exit code 1 and no files', () => {
   type Case = [what: string, target: (folder: string) => string, line: RegExp, damage?: string]
 
   test.for<Case>([
-    ['for the name of a folder', (folder) => `${folder}/new/`, /\/new\/ is not a file name: it ends with \/$/],
-    ['for a folder that is not there', (folder) => join(folder, 'none/backup.sqlite'), /\/none does not exist$/],
+    ['for a name that ends in a slash', (folder) => `${folder}/new/`, /\/new\/ is not a file name: it ends with \/$/],
+    ['for a missing directory', (folder) => join(folder, 'none/backup.sqlite'), /\/none does not exist$/],
     [
-      'for a folder that is a file',
+      'for a directory that is a file',
       (folder) => join(touch(folder, 'file'), 'backup.sqlite'),
       /\/file is not a directory$/,
     ],
-    ['for a folder that nobody may write to', unwritable, /cannot write to \S+ \(E[A-Z]+\)$/],
+    ['for a directory without write permission', unwritable, /cannot write to \S+ \(E[A-Z]+\)$/],
     [
       'for a database whose search index lacks an app',
       (folder) => join(folder, 'backup.sqlite'),
@@ -190,13 +190,13 @@ describe('one clear line, exit 1, and nothing left behind', () => {
        where id = (select min(id) from app_search_data where id > 10)`,
     ],
     [
-      'for a database with a row that refers to none',
+      'for a database with a dangling reference',
       (folder) => join(folder, 'backup.sqlite'),
       /not sound, .*a row of [a-z]+ refers to a row of apps that is not there/,
       'pragma foreign_keys = 0; delete from apps where id = 1; delete from app_search where rowid % (1 << 40) = 1',
     ],
     [
-      'for a database whose index of a table is wrong',
+      'for a database with a damaged index',
       (folder) => join(folder, 'backup.sqlite'),
       /not sound, .*apps_queue/,
       `pragma writable_schema = 1;
@@ -222,7 +222,7 @@ describe('one clear line, exit 1, and nothing left behind', () => {
   }
 
   function unwritable(folder: string): string {
-    // Root may write to any folder of a disk.
+    // Root can write to any directory on a disk.
     if (process.getuid?.() === 0) return '/sys/backup.sqlite'
     mkdirSync(join(folder, 'shut'), { mode: 0o555 })
     return join(folder, 'shut/backup.sqlite')
@@ -234,7 +234,7 @@ describe('one clear line, exit 1, and nothing left behind', () => {
     await close()
   }
 
-  test.for(['backup.sqlite', 'backup.sqlite-wal', 'backup.sqlite-journal'])('where %s is there', async (name) => {
+  test.for(['backup.sqlite', 'backup.sqlite-wal', 'backup.sqlite-journal'])('if %s exists', async (name) => {
     const folder = temporaryFolder()
     const there = touch(folder, name)
     const { code, stdout, stderr } = await run(['backup', join(folder, 'backup.sqlite')], envFor(copyWorldFile()))
@@ -244,9 +244,9 @@ describe('one clear line, exit 1, and nothing left behind', () => {
     expect(readdirSync(folder)).toEqual([name])
   })
 
-  test('where no more can be written than a part of it', async () => {
+  test('if the disk is full', async () => {
     const folder = temporaryFolder()
-    // In blocks of 512 or 1024 bytes, as the shell has it; the world is larger than that.
+    // In blocks of 512 or 1024 bytes, depending on the shell; the world is larger.
     const limited = ['-c', 'ulimit -f 100; exec "$@"', 'sh', process.execPath, main, 'backup', join(folder, 'b.sqlite')]
     const { status, stderr } = spawnSync('sh', limited, {
       env: { PATH: process.env.PATH, ...envFor(copyWorldFile()) },
@@ -276,7 +276,7 @@ describe('one clear line, exit 1, and nothing left behind', () => {
   })
 })
 
-describe('stopped half-way', () => {
+describe('interrupted', () => {
   test.for<[NodeJS.Signals, leaves: 'something' | 'nothing']>([
     ['SIGKILL', 'something'],
     ['SIGTERM', 'nothing'],
@@ -295,13 +295,13 @@ describe('stopped half-way', () => {
     expect(readdirSync(folder)).toEqual(['backup.sqlite'])
   })
 
-  /** Bytes of the copy that is being written. */
+  /** Size of the unfinished copy. */
   function partialSize(folder: string): number {
     const [partial] = readdirSync(folder)
     return partial ? (statSync(join(folder, partial, 'backup.sqlite'), { throwIfNoEntry: false })?.size ?? 0) : 0
   }
 
-  test('what others are at work on, and what is not a backup at all, stays', async () => {
+  test('files of other processes, and other files, stay', async () => {
     const folder = temporaryFolder()
     const running = `.apps-backup-${hostname()}-${process.pid}-abc123`
     const elsewhere = '.apps-backup-some.other.host-1-abc123'
@@ -321,7 +321,7 @@ test.for<[what: string, args: string[], stderr: RegExp]>([
   expect(reply.stderr).toMatch(stderr)
 })
 
-test('has help, with an example and how to restore', async () => {
+test('the help has an example, and says how to restore', async () => {
   const { code, stdout } = await run(['backup', '--help'])
   expect(code).toBe(0)
   expect(stdout).toMatch(

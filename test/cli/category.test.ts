@@ -6,7 +6,7 @@ import { expectConsistentAt } from '../support/consistency.ts'
 import { copyWorld } from '../support/database.ts'
 import { commandLine, serve } from '../support/process.ts'
 
-test('categories with how many apps are in each, and under other names at once in a running server', async () => {
+test('categories have counts, and a rename shows in a running server at once', async () => {
   const address = await copyWorld()
   const server = await serve(address)
   const cli = commandLine(address)
@@ -23,7 +23,7 @@ test('categories with how many apps are in each, and under other names at once i
     /^ID +SLUG +NAME +LISTED APPS +ALL APPS\n3 +empty +Empty +0 +0\n2 +games +Games +1 +1\n1 +tools +Tools +1 +5\n$/,
   )
 
-  // Links to it hold where only the name is another.
+  // A new name keeps the links.
   expect(await cli.json('category', 'rename', 'tools', '--name', 'Useful Things')).toEqual({
     id: 1,
     slug: 'tools',
@@ -44,7 +44,7 @@ test('categories with how many apps are in each, and under other names at once i
   await expectConsistentAt(address)
 })
 
-test('categories are in the order of their names, whatever their slugs', async () => {
+test('categories are ordered by name', async () => {
   const database = openDatabase(await copyWorld())
   await database.write((connection) => categoryStore(connection).add('atlas', 'Maps', { operator: 'test' }))
   const [all, overview] = await database.read(async (connection) => {
@@ -57,7 +57,7 @@ test('categories are in the order of their names, whatever their slugs', async (
   await database.close()
 })
 
-test('a category is of the time when it was added, and in the audit', async () => {
+test('an added category has a creation time, and is audited', async () => {
   const created_at = new Date(freezeClock()).toISOString()
   const database = openDatabase(await copyWorld())
   await database.write((connection) => categoryStore(connection).add('maps', 'Maps', { operator: 'test' }))
@@ -79,7 +79,7 @@ test('a category is of the time when it was added, and in the audit', async () =
   await database.close()
 })
 
-test('a slug is 80 characters at most', async () => {
+test('a slug has at most 80 characters', async () => {
   const database = openDatabase(await copyWorld())
   const add = (slug: string) =>
     database.write((connection) => categoryStore(connection).add(slug, slug, { operator: 'test' }))
@@ -110,7 +110,7 @@ test.for<[slug: string, to: { name: string; slug?: string }, message: string]>([
   await database.close()
 })
 
-test('there are no more categories than an answer can list', async () => {
+test('the number of categories is limited to what a response can list', async () => {
   const address = await copyWorld()
   const database = openDatabase(address)
   await database.write(async (connection) => {

@@ -4,17 +4,12 @@ import { describe, test } from 'vitest'
 import { temporaryFolder } from '../support/database.ts'
 import { expectRefusal, run } from '../support/process.ts'
 
-describe('one clear line, and exit 1', () => {
+describe('one line and exit code 1', () => {
   test.for<[what: string, args: string[], file: () => string, line: RegExp]>([
-    [
-      'for a database that is not there',
-      ['serve'],
-      missing,
-      /none\.sqlite does not exist; npx apps-service migrate creates it/,
-    ],
-    ['for a file that is no database', ['serve'], garbage, /is not a file that SQLite can read as a database/],
-    ['for migrating a file that is no database', ['migrate'], garbage, /file is not a database/],
-    ['for migrating where no file can be', ['migrate'], () => '/dev/null/x/apps.sqlite', /\/dev\/null/],
+    ['for a missing database', ['serve'], missing, /none\.sqlite does not exist; npx apps-service migrate creates it/],
+    ['for a file that is not a database', ['serve'], garbage, /is not a file that SQLite can read as a database/],
+    ['for migrating a file that is not a database', ['migrate'], garbage, /file is not a database/],
+    ['for migrating a path that cannot be a file', ['migrate'], () => '/dev/null/x/apps.sqlite', /\/dev\/null/],
     [
       'for a key on a database that is not migrated',
       ['key', 'issue', '--developer', 'A'],

@@ -98,7 +98,7 @@ describe('on a copy of the world', () => {
   })
 })
 
-/** The address of a copy of the world that was changed. */
+/** The address of a changed copy of the world. */
 async function changedWorld(change: (connection: Connection) => Promise<void>): Promise<string> {
   const address = await copyWorld()
   const database = openDatabase(address)
@@ -107,18 +107,18 @@ async function changedWorld(change: (connection: Connection) => Promise<void>): 
   return address
 }
 
-/** Gives the texts of a table's columns an ending. */
+/** Appends to the texts of columns. */
 const endingsOf =
   ({ sql }: Connection, ending: string) =>
   (table: string, ...columns: string[]) =>
     sql(table).update(Object.fromEntries(columns.map((column) => [column, sql.raw('?? || ?', [column, ending])])))
 
-describe('nothing that others have written deceives a reader at a terminal:', () => {
-  /** Begins an order to the terminal, and turns the direction in which the rest is read. */
+describe('stored texts cannot control the terminal:', () => {
+  /** Starts an escape sequence and reverses the reading direction. */
   const trap = '\u001b\u202e'
   const shown = '\uFFFD\uFFFD'
 
-  /** A copy of the world in which every text that is not of a fixed form ends so. */
+  /** A copy of the world in which every free text ends with it. */
   async function trappedWorld(): Promise<string> {
     return changedWorld(async (connection) => {
       const ending = endingsOf(connection, trap)
@@ -183,7 +183,7 @@ describe('nothing that others have written deceives a reader at a terminal:', ()
     for (const text of texts) expect(stdout).toContain(text + shown)
   })
 
-  test('what a command has done, and why it has not', async () => {
+  test('in results and errors of commands', async () => {
     const env = { DATABASE_URL: await trappedWorld() }
     const revoked = await run(['key', 'revoke', inject('world').keys.bob], env)
     expect(revoked.stdout).toContain(`Bob${shown}`)
@@ -200,7 +200,7 @@ describe('nothing that others have written deceives a reader at a terminal:', ()
   })
 })
 
-describe('however long names are, a line of a list fits a terminal:', () => {
+describe('lists with long names fit the terminal:', () => {
   test.for<[command: string, cut: number]>([
     ['app list', 3],
     ['audit --limit 1', 2],
@@ -234,7 +234,7 @@ describe('however long names are, a line of a list fits a terminal:', () => {
   const widthOf = (text: string) => Math.max(...text.split('\n').map((line) => line.length))
 })
 
-test('a database with categories of its own is not seeded', async () => {
+test('a database with categories is not seeded', async () => {
   const env = { DATABASE_URL: await emptyDatabaseUrl() }
   await run(['migrate'], env)
   await run(['category', 'add', '--slug', 'games', '--name', 'Games'], env)
@@ -246,7 +246,7 @@ test('a database with categories of its own is not seeded', async () => {
   expect(JSON.parse((await run(['app', 'list', '--json'], env)).stdout).apps).toEqual([])
 })
 
-test('an empty machine: migrate, seed, and everything is there', async () => {
+test('migrate and seed create the demo catalogue', async () => {
   const env = { DATABASE_URL: await emptyDatabaseUrl() }
   expect(await run(['migrate'], env)).toMatchObject({
     code: 0,
@@ -260,7 +260,7 @@ test('an empty machine: migrate, seed, and everything is there', async () => {
   expect((await run(['seed'], env)).stdout).not.toMatch(/apps_/)
 })
 
-describe('one clear line, and exit 1', () => {
+describe('one line and exit code 1', () => {
   test.for<
     [what: string, args: string[], env: () => Record<string, string> | Promise<Record<string, string>>, line: RegExp]
   >([
@@ -271,13 +271,13 @@ describe('one clear line, and exit 1', () => {
       /cannot listen on 127\.0\.0\.1:\d+: the port is taken; set PORT to another/,
     ],
     [
-      'for a host that is not here',
+      'for a host that is not an address of the machine',
       ['serve'],
       async () => ({ DATABASE_URL: await copyWorld(), HOST: '192.0.2.1' }),
       /HOST is not an address of this machine/,
     ],
     [
-      'for a bad environment, all of it',
+      'for all problems of the environment',
       ['serve'],
       () => ({ PORT: 'x', LOG_LEVEL: 'loud', BASE_URL: 'ftp://x', DATABASE_URL: 'mysql://x' }),
       /PORT must be [^;]*; DATABASE_URL must be [^;]*; BASE_URL must be [^;]*; LOG_LEVEL must be /,

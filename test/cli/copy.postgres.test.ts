@@ -4,7 +4,7 @@ import { copyWorld, emptyDatabaseUrl } from '../support/database.ts'
 import { ask } from '../support/postgres.ts'
 import { commandLine } from '../support/process.ts'
 
-/** Indexes and constraints, as PostgreSQL would make them again. */
+/** Definitions of indexes and constraints. */
 const schemaOf = async (address: string) => [
   await ask(address, 'select indexdef from pg_indexes where schemaname = current_schema() order by 1'),
   await ask(
@@ -14,7 +14,7 @@ const schemaOf = async (address: string) => [
   ),
 ]
 
-test('what was copied to has all indexes and foreign keys that a migrated database has', async () => {
+test('a copy has all indexes and foreign keys of a migrated database', async () => {
   const target = await emptyDatabaseUrl()
   const database = openDatabase(target)
   await database.migrate().finally(() => database.close())

@@ -52,7 +52,7 @@ async function livelyWorld(): Promise<string> {
   return address
 }
 
-test('a copy has every row, goes on behind every id and slug, and finds what it found; and back again', async () => {
+test('a copy and a copy of it have all rows, ids, slugs and search results', async () => {
   const first = await livelyWorld()
   const second = await migrated(`sqlite:${temporaryFolder()}/second.sqlite`)
   const third = await migrated(await emptyDatabaseUrl())
@@ -82,7 +82,7 @@ test('a copy has every row, goes on behind every id and slug, and finds what it 
   expect(created.map(({ id, slug }) => [id, slug])).toEqual(created.map(() => [1207, 'star-7-4']))
 })
 
-test('what was copied is served byte for byte', async () => {
+test('a copy is served byte for byte', async () => {
   const source = await livelyWorld()
   const target = await migrated(await emptyDatabaseUrl())
   await commandLine(source).json('copy', '--to', target)
@@ -105,7 +105,7 @@ test('what was copied is served byte for byte', async () => {
   }
 })
 
-test('is refused where the other is not empty or not migrated, is the database itself, or is none', async () => {
+test('copying is refused to a database that is not empty, not migrated, the same or missing', async () => {
   const address = await copyWorld()
   const { run } = commandLine(address)
   expectRefusal(
@@ -117,7 +117,7 @@ test('is refused where the other is not empty or not migrated, is the database i
   expectRefusal(await run('copy', '--to', 'mysql://x'), /--to must be sqlite:PATH/)
 })
 
-test('is refused while a server has the database open', async () => {
+test('copying is refused while a server has the database open', async () => {
   const address = await copyWorld()
   const server = await serve(address)
   const { run } = commandLine(address)
@@ -128,7 +128,7 @@ test('is refused while a server has the database open', async () => {
   expect((await run('copy', '--to', target)).code).toBe(0)
 })
 
-test('kill -9 of a copy, at any time: all has arrived or nothing, and then it is begun again', async () => {
+test('kill -9 during a copy leaves everything or nothing, and the copy can be started again', async () => {
   const source = await livelyWorld()
   const due = await using(source, contentOf)
   const apps = (address: string) =>
@@ -144,7 +144,7 @@ test('kill -9 of a copy, at any time: all has arrived or nothing, and then it is
     await Promise.race([ended, delay(150 + 100 * round)])
     child.kill('SIGKILL')
     if ((await ended)[0] === null) killed++
-    // A server of PostgreSQL may notice late that it is gone, and still do what it was told last.
+    // PostgreSQL may notice late that the client is gone, and still run its last statement.
     for (const address of [source, target]) await expect.poll(() => isInUse(address)).toBe(false)
     const arrived = await apps(target)
     expect([0, 1206]).toContain(arrived)
@@ -161,7 +161,7 @@ async function isInUse(address: string): Promise<boolean> {
   return !isAlone
 }
 
-test('nobody writes to a database while it is copied', async () => {
+test('a database cannot be written while it is copied', async () => {
   const address = await copyWorld()
   const source = openEngine(address)
   const write = (database: Database) => database.write(({ sql }) => sql('apps').update({ version: '2' }))

@@ -7,7 +7,7 @@ import { commandLine, serve } from '../support/process.ts'
 
 const actor = { operator: 'test' }
 
-test('developers with what is theirs', async () => {
+test('developers are listed with their keys and apps', async () => {
   const cli = commandLine(await copyWorld())
   const created_at = expect.stringMatching(/Z$/)
   const ada = {
@@ -28,7 +28,7 @@ test('developers with what is theirs', async () => {
   )
 })
 
-test('a new name is shown and found at once in a running server, and the keys stay', async () => {
+test('a new name is shown and found in a running server at once, and keys stay valid', async () => {
   const address = await copyWorld()
   const server = await serve(address)
   const cli = commandLine(address)
@@ -48,7 +48,7 @@ test('a new name is shown and found at once in a running server, and the keys st
   expect((await server.request('PUT', `/apps/${apps.approved}`, update)).body.data.app.developer_name).toBe(
     'Lovelace & Co',
   )
-  // Shown to nobody yet, they are found by the new name once they are approved.
+  // Apps that are not public yet are found by the new name once they are approved.
   await cli.run('moderation', 'approve', String(apps.pending))
   expect(await names('cloud+lovelace')).toEqual(['Lovelace & Co'])
   expect((await cli.json('audit', '--developer', 'Lovelace & Co')).at(-3)).toMatchObject({

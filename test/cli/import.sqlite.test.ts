@@ -9,7 +9,7 @@ import { commandLine, run, serve } from '../support/process.ts'
 const lineOf = (name: string) =>
   JSON.stringify({ name, description: 'The sky above you.', category: 'tools', developer_name: 'Ada' })
 
-test('an import writes the log back into the database, with a server beside it or without', async () => {
+test('an import checkpoints the write-ahead log, with a running server or without', async () => {
   const file = copyWorldFile()
   const { runWith } = commandLine(`sqlite:${file}`)
   const importing = (lines: string[]) => runWith(lines.join('\n'), 'import', '-')
@@ -22,17 +22,17 @@ test('an import writes the log back into the database, with a server beside it o
     copyFileSync(file, copy)
     return (await commandLine(`sqlite:${copy}`).run('export')).stdout
   }
-  // What the server reads as it starts may keep the first from it.
+  // Reads of the starting server may prevent the first checkpoint.
   await expect.poll(inFileAlone).toContain('Beside a server')
   expect(existsSync(`${file}-wal`)).toBe(true)
 })
 
-test('an import leaves nothing of a dry run behind, not even where it is stopped', async () => {
+test('a dry run leaves no file, even if it is interrupted', async () => {
   const folder = temporaryFolder()
   const env = { DATABASE_URL: `sqlite:${copyWorldFile()}`, TMPDIR: folder }
   expect((await run(['import', '-', '--dry-run'], env, lineOf('Star Map'))).code).toBe(0)
   expect(readdirSync(folder)).toEqual([])
-  // Waits for standard input, in the midst of its work.
+  // It waits for standard input during its work.
   const main = `${import.meta.dirname}/../../src/apps-service.js`
   const child = spawn(process.execPath, [main, 'import', '-', '--dry-run'], {
     env: { PATH: process.env.PATH, ...env },

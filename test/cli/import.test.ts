@@ -23,7 +23,7 @@ const main = `${import.meta.dirname}/../../src/apps-service.js`
 const app = { name: 'Star Map', description: 'The sky above you.', category: 'tools', developer_name: 'Ada' }
 const review = { reviewer_name: 'Cy', rating: 4, comment: 'Fine.', created_at: '2026-01-01T00:00:00.000Z' }
 
-/** A file of so many apps, listed, each with a review. */
+/** A file of `count` approved apps, each with a review. */
 function manyApps(count: number): string {
   const lines = Array.from({ length: count }, (_, index) => ({
     ...app,
@@ -38,7 +38,7 @@ function manyApps(count: number): string {
 }
 
 describe('import', () => {
-  test('takes a file, then leaves it as it is', async () => {
+  test('imports a file, and changes nothing the second time', async () => {
     const env = { DATABASE_URL: await copyWorld() }
     const file = join(temporaryFolder(), 'apps.ndjson')
     writeFileSync(file, textOf([app, { ...app, name: 'Moon Map' }]))
@@ -49,19 +49,19 @@ describe('import', () => {
     expect(existsSync(`${file}.rejects.ndjson`)).toBe(false)
   })
 
-  test.skipIf(!hasTerminal)('shows at a terminal how far it is, and leaves the terminal as it was', async () => {
+  test.skipIf(!hasTerminal)('shows a progress bar on a terminal, and restores the terminal', async () => {
     const shown = await runInTerminal(100, ['import', manyApps(300)], { DATABASE_URL: await copyWorld() })
     const [bar = '', sentence, ...rest] = shown.split('\n')
     const states = [...bar.matchAll(/ (\d+)% \| (\d+) lines, (\d+)\/s \| (\d+)s left/g)].map(([, ...told]) => told)
     expect(states.at(0)).toEqual(['0', '0', '0', '0'])
     expect(states.at(-1)).toEqual(['100', '300', expect.stringMatching(/^[1-9]/), '0'])
-    // The last that the terminal is told of its modes: to wrap lines again.
+    // The last mode that is set makes the terminal wrap lines again.
     expect(bar.split('\u001b[?').at(-1)).toMatch(/^7h/)
     expect(sentence).toMatch(/^300 lines in [\d.]+ s/)
     expect(rest).toEqual([''])
   })
 
-  test('names what it refuses, with the line and all problems, and takes the rest', async () => {
+  test('reports refused lines with all their problems, and imports the others', async () => {
     const env = { DATABASE_URL: await copyWorld() }
     const file = join(temporaryFolder(), 'apps.ndjson.gz')
     writeFileSync(file, gzipSync(`${textOf([app])}\n{"name": ""}\nnot json\n${textOf([{ ...app, name: 'Moon Map' }])}`))
@@ -101,13 +101,13 @@ describe('import', () => {
       },
       { line: 4, errors: [{ field: '', message: 'is not valid JSON', value: 'not json' }], rejected: 'not json' },
     ])
-    // A run that refuses nothing leaves no rejects of an earlier one behind.
+    // A run without refused lines removes the rejects of an earlier one.
     writeFileSync(file, gzipSync(textOf([app])))
     expect((await run(['import', file], env)).code).toBe(0)
     expect(existsSync(`${file}.rejects.ndjson`)).toBe(false)
   })
 
-  test('takes what it refused when that is mended, and counts it by reason, in the order of the file', async () => {
+  test('imports corrected rejects, counts them by reason, and keeps the order of the file', async () => {
     const env = { DATABASE_URL: await copyWorld() }
     const file = join(temporaryFolder(), 'apps.ndjson')
     const lines = Array.from({ length: 1600 }, (_, index) => ({
@@ -144,7 +144,7 @@ describe('import', () => {
     expect((await run(['import', mended], env)).stdout).toMatch(/^1067 lines .* 1067 created/)
   })
 
-  test('names the ten reasons that refused most, and says how many more there are', async () => {
+  test('prints the ten most frequent reasons, and the number of the others', async () => {
     const lines = Array.from({ length: 12 }, (_, field) =>
       Array.from({ length: 12 - field }, () => ({ ...app, [`field${field}`]: 1 })),
     )
@@ -161,7 +161,7 @@ describe('import', () => {
     ])
   })
 
-  test('says how many have another slug than their line', async () => {
+  test('prints how many apps have another slug than their line', async () => {
     const env = { DATABASE_URL: await copyWorld() }
     const lines = ['tide-clock', 'moon'].map((slug) => ({ ...app, name: slug, slug, developer_name: 'Eve' }))
     expect((await run(['import', '-'], env, textOf(lines))).stdout).toMatch(
@@ -169,7 +169,7 @@ describe('import', () => {
     )
   })
 
-  test('says where a broken file breaks off, and what is in', async () => {
+  test('reports where a broken file ends, and what was imported', async () => {
     const env = { DATABASE_URL: await copyWorld() }
     const file = join(temporaryFolder(), 'broken.ndjson.gz')
     const whole = gzipSync(readFileSync(manyApps(3000)))
@@ -195,7 +195,7 @@ describe('import', () => {
     )
   })
 
-  test('a dry run says what the import then does, of a file of many transactions and while a server writes', async () => {
+  test('a dry run predicts the import of a large file while a server writes', async () => {
     const address = await copyWorld()
     const env = { DATABASE_URL: address }
     const [first, ...others] = Array.from({ length: 4000 }, (_, index) => ({
@@ -224,7 +224,7 @@ describe('import', () => {
     expect(JSON.parse((await run(['import', file, '--json'], env)).stdout)).toMatchObject(counts)
   })
 
-  test('never removes or overwrites a file that is not its own', async () => {
+  test('never removes or overwrites a file that is not a rejects file', async () => {
     const env = { DATABASE_URL: await copyWorld() }
     const folder = temporaryFolder()
     const path = (name: string) => join(folder, name)
@@ -265,7 +265,7 @@ describe('import', () => {
     expect((await run(['app', 'list', '--search', 'star map'], env)).stdout).not.toContain('Star Map')
   })
 
-  test('replaces rejects of an earlier run of the file, keeps them where it cannot begin, and removes them when none are left', async () => {
+  test('replaces the rejects of an earlier run, keeps them if it cannot start, and removes them if no line is refused', async () => {
     const env = { DATABASE_URL: await copyWorld() }
     const file = join(temporaryFolder(), 'apps.ndjson')
     const rejects = `${file}.rejects.ndjson`
@@ -280,14 +280,14 @@ describe('import', () => {
     expect(second).not.toContain('"rating":5')
     expect((await importing(app, { DATABASE_URL: await emptyDatabaseUrl() })).code).toBe(1)
     expect((await importing(app, env, '--dry-run')).code).toBe(0)
-    // Another's, for all we know.
+    // A file given with --rejects may belong to another import.
     expect((await importing(app, env, '--rejects', rejects)).code).toBe(0)
     expect(readFileSync(rejects, 'utf8')).toBe(second)
     expect((await importing(app)).code).toBe(0)
     expect(existsSync(rejects)).toBe(false)
   })
 
-  test('takes the rejects of rejects, too', async () => {
+  test('imports the corrected rejects of rejects', async () => {
     const env = { DATABASE_URL: await copyWorld() }
     const rejects = join(temporaryFolder(), 'rejects')
     const mend = async (text: string) => {
@@ -322,7 +322,7 @@ describe('import', () => {
     expect(lines.map((line) => JSON.parse(line).rejected)).toEqual(nested)
   })
 
-  test('says in one line that the rejects cannot be written', async () => {
+  test('reports in one line that the rejects cannot be written', async () => {
     const env = { DATABASE_URL: await copyWorld() }
     const reply = await run(['import', '-', '--rejects', '/nowhere/rejects'], env, '{}\n')
     expect(reply.code).toBe(1)
@@ -341,21 +341,21 @@ describe('import', () => {
 
   test.for<[what: string, args: string[], code: number, line: RegExp]>([
     [
-      'a file that is not there',
+      'a missing file',
       ['import', '/nowhere/apps.ndjson'],
       1,
       /cannot read \/nowhere\/apps\.ndjson: it does not exist$/m,
     ],
-    ['a folder', ['import', '/'], 1, /cannot read \/: it is a directory$/m],
-    ['no file at all', ['import'], 2, /missing required argument 'file'/],
-    ['an export over a file that is there', ['export', import.meta.filename], 1, /already exists; not overwritten/],
+    ['a directory', ['import', '/'], 1, /cannot read \/: it is a directory$/m],
+    ['a call without a file', ['import'], 2, /missing required argument 'file'/],
+    ['an export to an existing file', ['export', import.meta.filename], 1, /already exists; not overwritten/],
     [
-      'an export into what is named as a folder',
+      'an export to a name that ends in a slash',
       ['export', '/tmp/'],
       1,
       /: \/tmp\/ is not a file name: it ends with \/$/m,
     ],
-    ['an export into a folder that is not there', ['export', '/nowhere/x.ndjson'], 1, /: \/nowhere does not exist$/m],
+    ['an export to a missing directory', ['export', '/nowhere/x.ndjson'], 1, /: \/nowhere does not exist$/m],
   ])('refuses %s in one line', async ([, args, code, line]) => {
     const reply = await run(args, { DATABASE_URL: await copyWorld() })
     expect(reply.stderr).toMatch(line)
@@ -364,7 +364,7 @@ describe('import', () => {
   })
 })
 
-test('an export, compressed or not, is what import reads', async () => {
+test('import reads an export, compressed or not', async () => {
   const env = { DATABASE_URL: await copyWorld() }
   const file = join(temporaryFolder(), 'out.ndjson.gz')
   const plain = await run(['export'], env)
@@ -377,7 +377,7 @@ test('an export, compressed or not, is what import reads', async () => {
   expect((await run(['import', file], env)).stdout).toMatch(/0 created, 0 updated, 9 unchanged/)
 })
 
-test('an export that is stopped half-way leaves nothing that could be taken for all', async () => {
+test('an interrupted export leaves no file', async () => {
   const env = { DATABASE_URL: await copyWorld() }
   await run(['import', manyApps(4000)], env)
   const folder = temporaryFolder()
@@ -388,12 +388,12 @@ test('an export that is stopped half-way leaves nothing that could be taken for 
   expect(readdirSync(folder)).toEqual([])
 })
 
-test('what has changed since an export is in the next, with little that has not, and what it prints is enough', async () => {
+test('an export with the printed --since has all later changes', async () => {
   const address = await copyWorld()
   const env = { DATABASE_URL: address }
   const mirror = { DATABASE_URL: await emptyDatabaseUrl() }
   await run(['migrate'], mirror)
-  // Long ago enough that what the command goes back for others' clocks does not reach it.
+  // Older than the minute that --since goes back for clock skew.
   const database = openDatabase(env.DATABASE_URL)
   const past = '2026-01-01T00:00:00.000Z'
   for (const table of ['apps', 'developers', 'categories'] as const)
@@ -417,16 +417,16 @@ test('what has changed since an export is in the next, with little that has not,
   expect((await run(['export'], mirror)).stdout).toBe((await run(['export'], env)).stdout)
 })
 
-test('kill -9 in the middle of an import: nothing half done is visible, and the next run finishes', async () => {
+test('kill -9 during an import leaves nothing half written, and the next run finishes it', async () => {
   const address = await copyWorld()
   const file = manyApps(8000)
   const env = { PATH: process.env.PATH, DATABASE_URL: address }
   const child = spawn(process.execPath, [main, 'import', '-'], { env, stdio: ['pipe', 'ignore', 'ignore'] })
   const ended = new Promise((resolve) => child.on('exit', resolve))
   child.stdin.on('error', () => {
-    // It was killed before it had read all.
+    // It was killed before it had read everything.
   })
-  // Its input does not end, so it cannot be done before it is killed.
+  // Its input does not end, so it cannot finish before it is killed.
   child.stdin.write(readFileSync(file).subarray(0, -1))
   const database = openDatabase(address)
   const count = () => database.read(async ({ sql }) => Number((await sql('apps').count({ count: '*' }))[0]?.count))
@@ -448,12 +448,12 @@ test('kill -9 in the middle of an import: nothing half done is visible, and the 
   await database.close()
 }, 300_000)
 
-test('a server answers, takes writes and shows every decision at once while an import runs beside it', async () => {
+test('a server responds, accepts writes and shows decisions at once while an import runs', async () => {
   const address = await copyWorld()
   const env = { DATABASE_URL: address }
   const { keys } = inject('world')
   const server = await serve(address)
-  // So many that it takes several turns.
+  // Enough for several transactions.
   const lines = inject('engine') === 'sqlite' ? 40_000 : 20_000
   const importing = run(['import', manyApps(lines), '--json'], env)
   let isOver = false
@@ -463,7 +463,7 @@ test('a server answers, takes writes and shows every decision at once while an i
 
   const statuses: number[] = []
   const created: number[] = []
-  // Each by one reader: of several searches at once one may be told to come again.
+  // One reader each, because concurrent searches may get a 503.
   const readers = ['/apps', '/apps?search=star', '/apps/1', '/apps?sort=popular&page=2'].map(async (path) => {
     while (!isOver) statuses.push((await server.request('GET', path)).status)
   })
@@ -489,10 +489,10 @@ test('a server answers, takes writes and shows every decision at once while an i
 
   expect(JSON.parse((await importing).stdout)).toMatchObject({ created: lines, rejected: 0 })
   expect(new Set(statuses)).toEqual(new Set([200, 201]))
-  // So many are read in several parts.
+  // Enough for several pages of an export.
   const exported = await run(['export', join(temporaryFolder(), 'all.ndjson')], env)
   expect(exported.stderr).toContain(`${6 + lines + created.length} apps and 3 categories exported.`)
-  // Ids are given in the order of writing: it had its turn between the import's, and not before or behind them alone.
+  // Ids follow the order of writing, so these writes came between the transactions of the import.
   const database = openDatabase(env.DATABASE_URL)
   const imported = await database.read(({ sql }) =>
     sql('apps').where('name', 'like', 'Star %').orderBy('id').pluck('id'),

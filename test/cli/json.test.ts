@@ -9,7 +9,7 @@ import { startService } from '../support/service.ts'
 
 const { keys, apps } = inject('world')
 
-/** Lines of each kind for an import: one that is taken, and one that is not. */
+/** A file with a valid line and an invalid one. */
 function catalogueFile(): string {
   const file = join(temporaryFolder(), 'apps.ndjson')
   const app = { name: 'Star Map', description: 'The sky.', category: 'tools', developer_name: 'Ada' }
@@ -53,10 +53,10 @@ const rows: Row[] = [
   ['copy', async () => ['--to', await emptyDatabase()]],
 ]
 
-/** What these hold has the names of columns or of tables. */
+/** Objects whose fields are names of columns or tables. */
 const named = ['before', 'after', 'rows']
 
-describe('help tells each name that is printed for programs, and no other:', () => {
+describe('help has exactly the fields that --json prints:', () => {
   test.for(rows)('%s', async ([command, args], { skip }) => {
     skip(command === 'backup' && inject('engine') !== 'sqlite', 'backups are of files')
     const address = await copyWorld()
@@ -67,7 +67,7 @@ describe('help tells each name that is printed for programs, and no other:', () 
     expect(names).toEqual(namesIn(JSON.parse(printed.stdout), [...elsewhere, ...named]))
   })
 
-  test('of every command that prints such', async () => {
+  test('for every command with --json', async () => {
     const printing = leafCommands(await programFor('')).filter(({ command }) =>
       command.options.some(({ long }) => long === '--json'),
     )
@@ -75,7 +75,7 @@ describe('help tells each name that is printed for programs, and no other:', () 
   })
 })
 
-/** What stands in braces behind "JSON:", and whose own names the help of another command tells: `history: … as in audit`. */
+/** The names in braces after "JSON:", and those that another help describes: `history: … as in audit`. */
 function namesTold(help: string) {
   const [, paragraph = ''] = /\nJSON: ([\s\S]*?)(?:\n\n|$)/.exec(help) ?? []
   const objects = [...paragraph.matchAll(/\{(?:[^{}]|\{[^{}]*\})*\}/g)].join()
@@ -84,7 +84,7 @@ function namesTold(help: string) {
   return { names: [...new Set(names)].toSorted(), elsewhere }
 }
 
-/** At any depth, but not below those that are told of elsewhere. */
+/** At any depth, but not below the ones that are described elsewhere. */
 function namesIn(printed: unknown, elsewhere: string[]): string[] {
   if (typeof printed !== 'object' || printed === null) return []
   const names = Object.entries(printed).flatMap(([name, value]) => {

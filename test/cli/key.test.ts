@@ -5,7 +5,7 @@ import { commandLine, serve } from '../support/process.ts'
 const time = expect.stringMatching(/^\d{4}-.*Z$/)
 const idOf = (key: string) => key.slice(5, 17)
 
-test('keys are told of by their beginning, never by their secret', async () => {
+test('keys are shown by their prefix, never with their secret', async () => {
   const cli = commandLine(await copyWorld())
   const { keys } = inject('world')
   const key = { name: null, developer_name: 'Ada', created_at: time, expires_at: time, last_used_at: null }
@@ -29,7 +29,7 @@ test('keys are told of by their beginning, never by their secret', async () => {
   expect(table.stdout).not.toContain(keys.bob.slice(18, 30))
 })
 
-test('a key with a name and an end of its own', async () => {
+test('a key can have a name and an expiry', async () => {
   const address = await copyWorld()
   const cli = commandLine(address)
   const issued = await cli.json('key', 'issue', '--developer', 'Bob', '--name', ' nightly upload ', '--expires', '12h')
@@ -52,7 +52,7 @@ test('a key with a name and an end of its own', async () => {
   await expect.poll(() => read(brief.key)).toBe(401)
   const found = async (id: string) =>
     (await cli.json('key', 'list', '--developer', 'Bob')).keys.find((key: { id: string }) => key.id === id)
-  // The use is noted behind the answer.
+  // The last use is written after the response.
   await expect
     .poll(() => found(issued.id))
     .toMatchObject({ name: 'nightly upload', last_used_at: time, state: 'active' })
@@ -73,7 +73,7 @@ test('a revoked key fails at the next request to a running server', async () => 
     (await server.request('PUT', '/apps/1', { key, json: { version: String(Math.random()) } })).status
   expect([await update(keys.ada), await update(keys.bob)]).toEqual([200, 403])
 
-  // By the whole key, or by its beginning.
+  // By the whole key, or by its prefix.
   expect(await cli.run('key', 'revoke', keys.ada)).toEqual({
     code: 0,
     stdout: `The key apps_${idOf(keys.ada)} of Ada is revoked.\n`,
@@ -102,7 +102,7 @@ test('a revoked key fails at the next request to a running server', async () => 
     code: 1,
     stderr: 'apps-service: there is no key apps_000000000000\n',
   })
-  // With a slip in it, it may still be most of a secret.
+  // A mistyped key may still be most of a secret.
   const mistyped = `${keys.expired.slice(0, -1)}-`
   const refused = await cli.run('key', 'revoke', mistyped)
   expect(refused).toMatchObject({ code: 2, stdout: '' })

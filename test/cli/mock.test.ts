@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { temporaryFolder } from '../support/database.ts'
 import { listening } from '../support/process.ts'
 
-test('the mock says what it is, answers and ends without a database, and writes no file', async () => {
+test('the mock responds without a database, and writes no file', async () => {
   const folder = temporaryFolder()
   const env = { DATABASE_URL: 'postgres://none', BASE_URL: 'http://mock.test/v1', HOME: folder, TMPDIR: folder }
   const mock = await listening('mock', env, folder)
@@ -13,7 +13,7 @@ test('the mock says what it is, answers and ends without a database, and writes 
   expect(await (await fetch(`${address}/v1/apps/7`)).json()).toMatchObject({ data: { app: { name: 'Tide Clock' } } })
   const headers = { Authorization: 'Bearer anything' }
   const deleted = await fetch(`${address}/v1/apps/7`, { method: 'DELETE', headers })
-  // It limits nobody.
+  // It has no rate limits.
   expect([deleted.status, deleted.headers.get('ratelimit')]).toEqual([200, null])
   expect((await fetch(`${address}/v1/apps/7`, { method: 'DELETE' })).status).toBe(401)
   expect((await fetch(`${address}/v1/openapi.json`)).status).toBe(200)

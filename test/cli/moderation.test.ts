@@ -38,7 +38,7 @@ describe('the queue', () => {
   }
   const nightTrain = { ...cloudAtlas, id: 6, name: 'Night Train', slug: 'night-train', developer_name: 'Bob' }
 
-  test('for programs and for people, a page at a time', async () => {
+  test('is printed as JSON and as a table, a page at a time', async () => {
     const cli = commandLine(await copyWorld())
     expect(await cli.json('moderation', 'queue')).toEqual({
       apps: [cloudAtlas, nightTrain],
@@ -67,7 +67,7 @@ describe('the queue', () => {
     expect(await cli.json('moderation', 'queue', '--changed')).toMatchObject({ apps: [], as_of: null })
   })
 
-  test('as of the newest update on the page, for programs as for people', async () => {
+  test('has the time of the newest update on the page', async () => {
     const service = await startService()
     await put(service, service.world.apps.pending, { short_description: 'Seen from above' })
     const cli = commandLine(service.databaseUrl)
@@ -78,7 +78,7 @@ describe('the queue', () => {
     expect((await cli.json('moderation', 'queue', '--limit', '1', '--page', '2')).as_of).toBe(past)
   })
 
-  test('with the apps in short where there is room', async () => {
+  test('has short descriptions if there is room', async () => {
     const service = await startService()
     await put(service, service.world.apps.pending, { short_description: 'Seen from above, in all weathers' })
     const cli = commandLine(service.databaseUrl)
@@ -96,17 +96,17 @@ describe('the queue', () => {
   test.for<[what: string, filter: AppFilter, found: string[]]>([
     ['a developer', { developer: ' Bob ' }, ['Night Train']],
     ['a category', { category: 'tools' }, ['Cloud Atlas', 'Night Train']],
-    ['a category without any', { category: 'games' }, []],
+    ['an empty category', { category: 'games' }, []],
     ['a text', { search: 'tRÁIN' }, ['Night Train']],
-    ['several words, wherever they stand', { search: 'train ight' }, ['Night Train']],
+    ['several words in any order', { search: 'train ight' }, ['Night Train']],
     ['a part of a slug', { search: 'd-atl' }, ['Cloud Atlas']],
-    ['a text that is in no name', { search: 'here' }, []],
-    ['words of which a name has but one', { search: 'train table' }, []],
-    ['a letter that is in no name', { search: 'y' }, []],
-    ['a word whose letters a name has in another order', { search: 'niart' }, []],
+    ['a text that no name has', { search: 'here' }, []],
+    ['words of which a name has only one', { search: 'train table' }, []],
+    ['a letter that no name has', { search: 'y' }, []],
+    ['a word with its letters in another order', { search: 'niart' }, []],
     ['a text of white space', { search: '  ' }, ['Cloud Atlas', 'Night Train']],
-    ['all of it', { developer: 'Ada', category: 'tools', search: 'atlas' }, ['Cloud Atlas']],
-  ])('of %s alone', async ([, filter, found]) => {
+    ['all filters', { developer: 'Ada', category: 'tools', search: 'atlas' }, ['Cloud Atlas']],
+  ])('filtered by %s', async ([, filter, found]) => {
     const { database } = await startService()
     const { apps, total } = await database.snapshot((connection) =>
       moderationStore(connection).queue('pending', filter, 100, 0),
@@ -114,7 +114,7 @@ describe('the queue', () => {
     expect([apps.map(({ name }) => name), total]).toEqual([found, found.length])
   })
 
-  test('of changed apps alone, too, by the name that they have now, a page at a time', async () => {
+  test('of changed apps is filtered by their current names', async () => {
     const service = await startService()
     const { apps, keys } = service.world
     await put(service, apps.approved, { name: 'Moon Dial' })
@@ -129,7 +129,7 @@ describe('the queue', () => {
     expect(await found('--search', 'tideclock')).toEqual([['Moon Dial'], 1])
   })
 
-  test('of a developer or category that is not there is refused', async () => {
+  test('of a missing developer or category is refused', async () => {
     const cli = commandLine(await copyWorld())
     const refused = { code: 1, stdout: '' }
     expect(await cli.run('moderation', 'queue', '--developer', 'Eve')).toEqual({
@@ -142,7 +142,7 @@ describe('the queue', () => {
     })
   })
 
-  test('is as of the newest update on the page, wherever that stands', async () => {
+  test('has the time of the newest update, in any row', async () => {
     const service = await startService()
     const { keys, apps } = service.world
     await service.request('POST', '/apps', {
@@ -158,7 +158,7 @@ describe('the queue', () => {
     expect(stderr).toMatch(`As of ${newest}, which`)
   })
 
-  test('an app that comes back after a rejection waits from then on, behind those that wait already', async () => {
+  test('a rejected app that was updated waits from then on, behind the others', async () => {
     const service = await startService()
     const { apps } = service.world
     await put(service, apps.rejected, { description: 'It points north.' })
@@ -177,13 +177,13 @@ describe('the queue', () => {
     ])
   })
 
-  test('tells what has changed of an approved app, against the last decision', async () => {
+  test('has the changes of an approved app since the last decision', async () => {
     const service = await startService()
     const { apps, categories } = service.world
     const changes = async () => (await queue(service, 'changed')).apps.map((app) => [app.id, app.changes])
     expect(await changes()).toEqual([])
 
-    // More updates than are looked through at a time; the last counts, against what was there before the first.
+    // Only the difference between the first value and the last one counts.
     for (let number = 1; number <= 30; number++) await put(service, apps.approved, { name: `Tide Clock ${number}` })
     await put(service, apps.approved, {
       short_description: '',
@@ -203,7 +203,7 @@ describe('the queue', () => {
       ],
     ])
 
-    // Accepted: from now on against what it is now.
+    // After an approval, the difference to the approved values counts.
     await service.decide('approve', apps.approved)
     expect(await changes()).toEqual([])
     await put(service, apps.approved, { name: 'Tide Table' })
@@ -212,7 +212,7 @@ describe('the queue', () => {
     await put(service, apps.approved, { name: 'Tide Clock 30' })
     expect(await changes()).toEqual([[apps.approved, []]])
 
-    // Neither taken down nor deleted, it would wait for this.
+    // Rejected and deleted apps are not in the queue.
     await service.decide('reject', apps.approved)
     expect(await changes()).toEqual([])
     await put(service, apps.bobs, { name: 'Not mine' })
@@ -223,7 +223,7 @@ describe('the queue', () => {
     expect(await changes()).toEqual([])
   })
 
-  test('tells what the owner has changed, not an import meanwhile', async () => {
+  test('has the changes of the owner, not those of an import', async () => {
     const service = await startService()
     const { apps } = service.world
     await put(service, apps.approved, { version: '2', name: 'Tide Clock' })
@@ -239,7 +239,7 @@ describe('the queue', () => {
     })
   })
 
-  /** Of the world's approved app: what its owner changes, how that is told, and a search that finds it now. */
+  /** What the owner of the approved app changes, how it is shown, and a search that finds it then. */
   const updates: Record<keyof AppChanges, { to: string | number; change: Change; finds: string }> = {
     name: {
       to: 'Ebb Table',
@@ -272,29 +272,26 @@ describe('the queue', () => {
       finds: 'search=tide+almanac',
     },
   }
-  test.for(Object.entries(updates))(
-    'an update of %s alone is seen by it, the audit and search',
-    async ([field, own]) => {
-      const service = await startService()
-      const { apps } = service.world
-      // Each in one and the same millisecond.
-      freezeClock()
-      await put(service, apps.approved, { [field]: own.to })
-      const { apps: changed } = await queue(service, 'changed')
-      expect(changed.map(({ id, changes }) => [id, changes])).toEqual([[apps.approved, [own.change]]])
+  test.for(Object.entries(updates))('shows an update of %s, as audit and search do', async ([field, own]) => {
+    const service = await startService()
+    const { apps } = service.world
+    // All updates happen in the same millisecond.
+    freezeClock()
+    await put(service, apps.approved, { [field]: own.to })
+    const { apps: changed } = await queue(service, 'changed')
+    expect(changed.map(({ id, changes }) => [id, changes])).toEqual([[apps.approved, [own.change]]])
 
-      const [entry] = await service.database.read(({ sql }) => sql('audit').orderBy('id', 'desc').limit(1))
-      const [before, after] = [entry?.before, entry?.after].map((text) => JSON.parse(text ?? '{}'))
-      expect([Object.keys(before), after]).toEqual([[field], { [field]: own.to }])
+    const [entry] = await service.database.read(({ sql }) => sql('audit').orderBy('id', 'desc').limit(1))
+    const [before, after] = [entry?.before, entry?.after].map((text) => JSON.parse(text ?? '{}'))
+    expect([Object.keys(before), after]).toEqual([[field], { [field]: own.to }])
 
-      const found = async (query: string) =>
-        (await service.get(`/apps?${query}`)).body.data.apps.map(({ id }: { id: number }) => id)
-      expect(await found(own.finds)).toEqual([apps.approved])
-      await expectConsistent(service.database)
-    },
-  )
+    const found = async (query: string) =>
+      (await service.get(`/apps?${query}`)).body.data.apps.map(({ id }: { id: number }) => id)
+    expect(await found(own.finds)).toEqual([apps.approved])
+    await expectConsistent(service.database)
+  })
 
-  test('changes are shown from where they begin, whole for programs', async () => {
+  test('shows changes from the first difference, and whole as JSON', async () => {
     const address = await copyWorld()
     const server = await serve(address)
     const { keys, apps } = inject('world')
@@ -304,7 +301,7 @@ describe('the queue', () => {
     await write({ description: before })
     await cli.run('moderation', 'approve', '1')
     await write({ description: `${before} And ads.`, name: 'Tide Clock!' })
-    // What turns the direction of reading in a terminal would let a name pass for another; there are such from before.
+    // Names from before the rule may have bidirectional controls, which could disguise them.
     const database = openDatabase(address)
     const name = 'Tide \u202eClock\u2066'
     await database.write(({ sql }) => sql('apps').where({ id: apps.approved }).update({ name }))
@@ -323,8 +320,8 @@ describe('the queue', () => {
   })
 })
 
-describe('all that is known of an app', () => {
-  test('for programs', async () => {
+describe('moderation show', () => {
+  test('prints JSON', async () => {
     const cli = commandLine(await copyWorld())
     const entry = { key_id: null, app_slug: 'tide-clock', category_id: null, category_slug: null }
     const subject = { app_id: 1, developer_id: 1, developer_name: 'Ada', operator: 'world' }
@@ -379,7 +376,7 @@ describe('all that is known of an app', () => {
     })
   })
 
-  test('for people, of a deleted app and a rejected one too', async () => {
+  test('prints deleted and rejected apps, too', async () => {
     const cli = commandLine(await copyWorld())
     const shown = await cli.run('moderation', 'show', '3')
     expect(shown.stderr).toBe('')
@@ -395,7 +392,7 @@ describe('all that is known of an app', () => {
     })
   })
 
-  test('of several, each once, and the others where one is not there', async () => {
+  test('prints several apps once each, and goes on after a missing one', async () => {
     const cli = commandLine(await copyWorld())
     const shown = await cli.run('moderation', 'show', '2', '99', '3', '2')
     expect(shown).toMatchObject({ code: 1, stderr: 'apps-service: there is no app 99\n' })
@@ -420,7 +417,7 @@ describe('all that is known of an app', () => {
     })
   })
 
-  test('with what has changed, whole', async () => {
+  test('prints whole changes', async () => {
     const service = await startService()
     await put(service, service.world.apps.approved, { description: 'One.\nTwo.', short_description: '' })
     const shown = await commandLine(service.databaseUrl).run('moderation', 'show', '1')
@@ -465,7 +462,7 @@ describe('a decision', () => {
 
   test.for<[what: string, reason: string | undefined, isTaken: boolean]>([
     ['of one character', '.', true],
-    ['that is left out', undefined, false],
+    ['left out', undefined, false],
     ['of 1000 characters beyond the basic plane, and white space around them', ` ${'𠮷'.repeat(1000)}\n`, true],
     ['of 1001 characters', 'x'.repeat(1001), false],
     ['of white space', ' \n', false],
@@ -480,13 +477,13 @@ describe('a decision', () => {
       await decided
       const app = await database.read((connection) => appStore(connection).find(worldApps().pending))
       expect(app?.rejection_reason).toBe(reason?.trim())
-      // It was never approved.
+      // The app was never approved.
       expect(app?.approved_at).toBe(null)
     } else await expect(decided).rejects.toThrow(/^a reason has 1 to 1000 characters, /)
     await database.close()
   })
 
-  test('on several apps: each by itself, in order, once', async () => {
+  test('is taken for each of several apps once, in their order', async () => {
     const cli = commandLine(await copyWorld())
     const approved = await cli.run('moderation', 'approve', '6', '99', '2', '6', '1')
     expect(approved).toEqual({
@@ -503,7 +500,7 @@ describe('a decision', () => {
     expect((await cli.json('moderation', 'show', '6')).rejection_reason).toBe('Too dark.')
   })
 
-  test('without a reason is a misuse, said once, and nothing is done', async () => {
+  test('without a reason is a usage error', async () => {
     const cli = commandLine(await copyWorld())
     for (const reason of ['', ' \n ', '\u200b', 'x'.repeat(1001), 'No.\u001b[2J']) {
       const { code, stdout, stderr } = await cli.run('moderation', 'reject', '2', '6', '99', '--reason', reason)
@@ -513,7 +510,7 @@ describe('a decision', () => {
     expect((await cli.json('moderation', 'queue')).pagination.total).toBe(2)
   })
 
-  test('on ids from standard input; none where a line is not an id', async () => {
+  test('takes ids from standard input, or none if a line is not an id', async () => {
     const cli = commandLine(await copyWorld())
     const bad = await cli.runWith('2\n\n0x6\n6 7\n-1\n', 'moderation', 'approve', '-')
     expect(bad).toMatchObject({ code: 2, stdout: '' })
@@ -533,7 +530,7 @@ describe('a decision', () => {
     })
   })
 
-  test('as of a time is refused where the owner has updated the app since', async () => {
+  test('with --as-of is refused if the owner has updated the app since', async () => {
     const service = await startService()
     const { apps } = service.world
     const cli = commandLine(service.databaseUrl)
@@ -549,7 +546,7 @@ describe('a decision', () => {
     expect((await cli.run('moderation', 'approve', '2', '--as-of', now)).code).toBe(0)
   })
 
-  test('and an update at once are both done, in either order', async () => {
+  test('and a concurrent update both succeed', async () => {
     const service = await startService()
     const { apps } = service.world
     for (let round = 1; round <= 20; round++) {
@@ -561,12 +558,12 @@ describe('a decision', () => {
       expect(reply.status).toBe(200)
       const app = (await service.get(`/apps/${apps.pending}`, { key: service.world.keys.ada })).body.data.app
       expect(app.version).toBe(String(round))
-      // An update that comes after a rejection asks for another look.
+      // An update after a rejection makes the app pending again.
       expect(decision === 'approve' ? ['approved'] : ['rejected', 'pending']).toContain(app.status)
     }
   })
 
-  test('that accepts changes is in the audit, and shows nobody anything else', async () => {
+  test('that accepts changes is audited, and changes no response', async () => {
     const service = await startService()
     const { apps } = service.world
     await put(service, apps.approved, { name: 'Tide Table' })
@@ -585,8 +582,8 @@ describe('a decision', () => {
   })
 })
 
-describe('for people,', () => {
-  test('all that is known of an app is shown', async () => {
+describe('printed for people,', () => {
+  test('an app has all its fields', async () => {
     const { database, databaseUrl } = await startService()
     const time = (day: number) => new Date(Date.UTC(2026, 0, day)).toISOString()
     const line = {
@@ -641,7 +638,7 @@ describe('for people,', () => {
     expect(unrated.stdout).toContain('\nRatings         none\nReviews         0\n')
   })
 
-  test('what was changed and changed back is waiting, and says so', async () => {
+  test('an app that was changed and changed back is still in the queue', async () => {
     const service = await startService()
     for (const name of ['Tide Table', 'Tide Clock']) await put(service, 1, { name })
     const { stdout } = await commandLine(service.databaseUrl).run('moderation', 'queue', '--changed')
@@ -652,7 +649,7 @@ describe('for people,', () => {
     ])
   })
 
-  test('long texts that have changed are cut to what there is room for', async () => {
+  test('long changed texts are cut to the width', async () => {
     const service = await startService()
     await put(service, 1, { description: `${'Ebb '.repeat(30)}and ${'flow '.repeat(30)}` })
     await put(service, 1, { short_description: 'Flow '.repeat(16).trim() })
@@ -665,7 +662,7 @@ describe('for people,', () => {
     }
   })
 
-  test('of a long history the newest hundred entries are shown', async () => {
+  test('a long history has its newest hundred entries', async () => {
     const service = await startService()
     for (let version = 1; version <= 99; version++) await put(service, 1, { version: `${version}` })
     const cli = commandLine(service.databaseUrl)

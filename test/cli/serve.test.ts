@@ -9,7 +9,7 @@ import { copyWorld } from '../support/database.ts'
 import { run, serve } from '../support/process.ts'
 import { readTwice } from '../support/raw-http.ts'
 
-test('decisions and keys of the command line show in a running server at once', async () => {
+test('decisions and keys show in a running server at once', async () => {
   const address = await copyWorld()
   const env = { DATABASE_URL: address }
   const server = await serve(address)
@@ -26,7 +26,7 @@ test('decisions and keys of the command line show in a running server at once', 
   expect((await server.request('GET', `/apps/${id}`, { key })).body.data.app.rejection_reason).toBe('Dark.')
 })
 
-test('SIGTERM under keep-alive load: not ready, requests in flight are answered, none is broken, and it ends', async () => {
+test('SIGTERM under keep-alive load makes it not ready, finishes requests in flight, and ends it', async () => {
   const server = await serve(await copyWorld())
   const agent = new Agent({ keepAlive: true, maxSockets: 20 })
   onTestFinished(() => agent.destroy())
@@ -35,7 +35,7 @@ test('SIGTERM under keep-alive load: not ready, requests in flight are answered,
   const readUntilClosed = async () => {
     while (await read(server.port, agent)) answered++
     closedAt = Math.min(closedAt, performance.now())
-    // A request may come too late for a door that closes; then none is taken any more.
+    // A late request may be refused; after it, all are.
     expect(await read(server.port, false)).toBe(false)
   }
   const clients = Array.from({ length: 20 }, readUntilClosed)
@@ -50,13 +50,13 @@ test('SIGTERM under keep-alive load: not ready, requests in flight are answered,
   expect(await ready.second()).toMatch(/^HTTP\/1\.1 503 [\s\S]*\nConnection: close\r\n/)
   expect(await list.second()).toMatch(/^HTTP\/1\.1 200 [\s\S]*\nConnection: close\r\n/)
   await Promise.all(clients)
-  // So long at least, for a balancer to turn away; a busy machine only makes it longer.
+  // At least this long, so that a load balancer can notice.
   expect(closedAt - signalledAt).toBeGreaterThan(990)
   expect(await inFlight.finish()).toBe(201)
   expect(await server.exited).toEqual([0, null])
 })
 
-test('under npx it ends with it', async () => {
+test('it ends when npx ends', async () => {
   // As npm starts it: by a shell, which a signal to npx ends, and by which it is orphaned. Not npm itself, which may first
   // ask the registry for this or that.
   const main = `${import.meta.dirname}/../../src/apps-service.js`
@@ -72,12 +72,12 @@ test('under npx it ends with it', async () => {
   }
   const { pid } = await logged('serving ')
   onTestFinished(() => {
-    // Where the test has failed, it may run on.
+    // If the test fails, the server may still run.
     if (isRunning(pid)) process.kill(pid, 'SIGKILL')
   })
   shell.kill('SIGTERM')
   await logged('stopped serving')
-  // Its end of the pipe closes when it has ended.
+  // The pipe closes when the server has ended.
   expect(await lines.next()).toMatchObject({ done: true })
 })
 
@@ -89,27 +89,27 @@ function isRunning(pid: number): boolean {
   }
 }
 
-test('a client that never finishes its request does not keep the process from ending', async () => {
+test('a client that never finishes its request does not keep the process alive', async () => {
   const server = await serve(await copyWorld())
   await beginCreate(server.port, inject('world').keys.ada)
   server.process.kill('SIGTERM')
   expect((await server.exited)[0]).toBe(0)
 })
 
-test('a second signal does not cut what is in flight', async () => {
+test('a second signal does not abort requests in flight', async () => {
   const server = await serve(await copyWorld())
   const inFlight = await beginCreate(server.port, inject('world').keys.ada)
   const ready = await readTwice(server.port, '/readyz')
   server.process.kill('SIGTERM')
   await expect.poll(() => server.log.filter((line) => line.includes('SIGTERM'))).toHaveLength(1)
   for (const signal of ['SIGTERM', 'SIGINT'] as const) server.process.kill(signal)
-  // They have come when this is answered: not ready, since the first.
+  // The signals have arrived once this responds that it is not ready.
   expect(await ready.second()).toMatch(/^HTTP\/1\.1 503 /)
   expect(await inFlight.finish()).toBe(201)
   expect(await server.exited).toEqual([0, null])
 })
 
-/** One GET of the list, to its last byte. False where it was not taken; throws where the answer was cut. */
+/** One GET of the list. False if it was refused; throws if the response was truncated. */
 async function read(port: number, agent: Agent | false): Promise<boolean> {
   const sending = get({ port, host: '127.0.0.1', path: '/apps', agent })
   const [response] = await once(sending, 'response').catch((): [IncomingMessage?] => [])
@@ -119,7 +119,7 @@ async function read(port: number, agent: Agent | false): Promise<boolean> {
   return true
 }
 
-/** A create whose body the server has begun to read; `finish` sends the rest and tells the status. */
+/** A create whose body the server has started to read; `finish` sends the rest and returns the status. */
 async function beginCreate(port: number, key: string) {
   const body = JSON.stringify({ name: 'Slow', description: 'Takes its time.', category_id: 1 })
   const headers = {
@@ -131,7 +131,7 @@ async function beginCreate(port: number, key: string) {
   const sending = request({ port, host: '127.0.0.1', method: 'POST', path: '/apps', headers, agent: false })
   const answered = once(sending, 'response')
   answered.catch(() => {
-    // Cut, where the test means it to be; else `finish` tells.
+    // If this was not intended, `finish` fails.
   })
   sending.flushHeaders()
   await once(sending, 'continue')
@@ -146,7 +146,7 @@ async function beginCreate(port: number, key: string) {
   }
 }
 
-test('kill -9 during creates: what was acknowledged is there, whole, and nothing is half there', async () => {
+test('kill -9 during creates keeps all acknowledged apps, and nothing half written', async () => {
   const address = await copyWorld()
   const { keys } = inject('world')
   const server = await serve(address)

@@ -20,31 +20,36 @@ test.for<[text: string, width: number, cut: string]>([
   expect(truncate(text, width)).toBe(expected)
 })
 
-test('nothing in a text moves the cursor, colours the terminal or turns the direction of reading', () => {
+test('a sanitized text has no control or bidirectional characters', () => {
   expect(toSingleLine(' a\u001b[31mb\r\n\tc\u202ed\u2069 ')).toBe('a\uFFFD[31mb c\uFFFDd\uFFFD')
   expect(sanitize('a\r\nb\rc\td\u0007')).toBe('a\nb\nc    d\uFFFD')
   expect(toSingleLine('עברית 日本 👩‍👩‍👧 e\u0301')).toBe('עברית 日本 👩‍👩‍👧 e\u0301')
 })
 
 test.for<[what: string, before: string, after: string, shown: string]>([
-  ['short texts whole', 'Tide Clock', 'Tide Table', 'Tide Clock → Tide Table'],
-  ['long ones cut', 'x'.repeat(30), 'y'.repeat(30), `${'x'.repeat(19)}… → ${'y'.repeat(19)}…`],
-  ['long ones from shortly before they differ', `${'x'.repeat(30)}a`, `${'x'.repeat(30)}b`, '…xxxxxxxxa → …xxxxxxxxb'],
+  ['short texts are whole', 'Tide Clock', 'Tide Table', 'Tide Clock → Tide Table'],
+  ['long texts are cut', 'x'.repeat(30), 'y'.repeat(30), `${'x'.repeat(19)}… → ${'y'.repeat(19)}…`],
   [
-    'texts just as wide as there is room whole',
+    'long texts start shortly before the difference',
+    `${'x'.repeat(30)}a`,
+    `${'x'.repeat(30)}b`,
+    '…xxxxxxxxa → …xxxxxxxxb',
+  ],
+  [
+    'texts as wide as the limit are whole',
     `${'x'.repeat(19)}a`,
     `${'x'.repeat(19)}b`,
     `${'x'.repeat(19)}a → ${'x'.repeat(19)}b`,
   ],
-  ['one that fits as the other, which does not', 'x'.repeat(19), 'x'.repeat(30), `…xxxxxxxx → …${'x'.repeat(19)}`],
+  ['both are cut if one is too wide', 'x'.repeat(19), 'x'.repeat(30), `…xxxxxxxx → …${'x'.repeat(19)}`],
   [
-    'long ones that differ soon from their beginning',
+    'long texts with an early difference start at their beginning',
     `8 or so ${'a'.repeat(30)}`,
     `8 or so ${'b'.repeat(30)}`,
     `8 or so ${'a'.repeat(11)}… → 8 or so ${'b'.repeat(11)}…`,
   ],
-  ['what was added at the end', 'x'.repeat(30), `${'x'.repeat(30)} end`, '…xxxxxxxx → …xxxxxxxx end'],
-])('of a change: %s', ([, before, after, shown]) => {
+  ['an addition at the end', 'x'.repeat(30), `${'x'.repeat(30)} end`, '…xxxxxxxx → …xxxxxxxx end'],
+])('a difference: %s', ([, before, after, shown]) => {
   expect(formatDifference(before, after, 20)).toBe(shown)
 })
 
@@ -60,7 +65,7 @@ describe('a table', () => {
     for (const line of lines) expect(stringWidth(line)).toBeLessThanOrEqual(80)
   })
 
-  test('keeps its columns under their heads, and cuts none that must stay whole', () => {
+  test('aligns its columns, and cuts only shrinkable ones', () => {
     expect(
       tableLines(
         ['ID', 'NAME', 'KEY'],
@@ -74,23 +79,23 @@ describe('a table', () => {
     expect(tableLines(['ID', 'NAME'], [])).toEqual(['ID  NAME'])
   })
 
-  test('just as wide as the terminal stays whole, and of a wider one the widest column is cut', () => {
+  test('as wide as the terminal stays whole, and a wider one cuts its widest column', () => {
     const shown = (...widths: [number, number]) =>
       tableLines(['A', 'B'], [widths.map((width) => 'x'.repeat(width))], ['A', 'B'])[1]?.split('  ')
     expect(shown(39, 39)).toEqual(['x'.repeat(39), 'x'.repeat(39)])
     expect(shown(30, 70)).toEqual(['x'.repeat(30), `${'x'.repeat(47)}…`])
   })
 
-  test('has nothing where a row has nothing', () => {
+  test('has empty cells for missing values', () => {
     expect(tableLines(['A', 'B'], [['a'], ['b', 'c']])).toEqual(['A  B', 'a', 'b  c'])
   })
 
   test.for<[what: string, name: string, shown: string[]]>([
-    ['where the others leave just enough', 'n'.repeat(62), ['NAME', 'IN SHORT']],
-    ['as wide as the others leave it', 'n'.repeat(40), ['NAME', 'IN SHORT']],
-    ['not at all where they leave too little', 'n'.repeat(64), ['NAME']],
-    ['not at all where they are cut themselves', 'n'.repeat(90), ['NAME']],
-  ])('has a spare column %s', ([, name, shown]) => {
+    ['if the others leave enough room', 'n'.repeat(62), ['NAME', 'IN SHORT']],
+    ['as wide as the room that is left', 'n'.repeat(40), ['NAME', 'IN SHORT']],
+    ['not if the room is too small', 'n'.repeat(64), ['NAME']],
+    ['not if the others are cut', 'n'.repeat(90), ['NAME']],
+  ])('has an optional column %s', ([, name, shown]) => {
     const [head = '', first = '', second] = tableLines(
       ['NAME', 'IN SHORT'],
       [
@@ -106,7 +111,7 @@ describe('a table', () => {
     expect(second).toBe('b')
   })
 
-  test('has no spare column with nothing in it, and a short one whole', () => {
+  test('leaves out an empty optional column, and keeps a short one whole', () => {
     const lines = (short: string) => tableLines(['NAME', 'IN SHORT'], [['n'.repeat(65), short]], [], 'IN SHORT')
     expect(lines('')).toEqual(['NAME', 'n'.repeat(65)])
     expect(lines('One')[1]).toBe(`${'n'.repeat(65)}  One`)
@@ -117,6 +122,6 @@ describe('a table', () => {
   })
 })
 
-test('a large number is in groups of three', () => {
+test('large numbers are in groups of three', () => {
   expect([999, 1_234_567].map(formatCount)).toEqual(['999', '1,234,567'])
 })

@@ -29,7 +29,7 @@ test.for<[text: string, past: string]>([
   ['2026-01-31 09:30', '2026-01-31T09:30:00.000Z'],
   ['2026-01-31T09:30:15.123Z', '2026-01-31T09:30:15.123Z'],
   ['2026-01-31T09:30:15+02:00', '2026-01-31T07:30:15.000Z'],
-])('%s is a time that was: %s', ([text, expected]) => {
+])('%s is the past time %s', ([text, expected]) => {
   expect(parsePastTime(text)).toBe(expected)
 })
 
@@ -37,7 +37,7 @@ test.for<[text: string, future: string]>([
   ['90d', '2027-02-18T12:00:00.000Z'],
   ['1y', '2027-11-20T18:00:00.000Z'],
   ['2027-01-31', '2027-01-31T00:00:00.000Z'],
-])('%s is a time to come: %s', ([text, expected]) => {
+])('%s is the future time %s', ([text, expected]) => {
   expect(parseFutureTime(text)).toBe(expected)
 })
 
@@ -46,7 +46,7 @@ test('a time without an offset is in UTC, wherever the operator is', () => {
   expect(parsePastTime('2026-01-31 09:30')).toBe('2026-01-31T09:30:00.000Z')
 })
 
-describe('no time', () => {
+describe('an invalid time', () => {
   test.for([
     '',
     '90',
@@ -66,12 +66,12 @@ describe('no time', () => {
     expect(() => parsePastTime(text)).toThrow(/It must be a time such as .* or a duration such as 90d or 12h/)
   })
 
-  test.for(['0d', '2026-11-20', '2026-11-20T12:00:00Z', '2020-01-01'])('to come is %s', (text) => {
+  test.for(['0d', '2026-11-20', '2026-11-20T12:00:00Z', '2020-01-01'])('in the future is %s', (text) => {
     expect(() => parseFutureTime(text)).toThrow('It must be in the future.')
   })
 })
 
-test('how long ago, and when', () => {
+test('ages, dates and minutes', () => {
   expect(['2026-11-17T12:00:00.000Z', '2026-11-20T06:50:00.000Z', '2026-11-20T12:00:01.000Z'].map(age)).toEqual([
     '3d',
     '5h',
@@ -82,7 +82,7 @@ test('how long ago, and when', () => {
   expect(formatMinute('2026-11-20T11:58:58.900Z')).toBe('2026-11-20 11:58')
 })
 
-test('how long something took', () => {
+test('elapsed seconds', () => {
   const wait = freezeMonotonicClock()
   const begin = performance.now()
   wait(61_234.9)

@@ -4,9 +4,9 @@ import document from '../../generated/openapi.json' with { type: 'json' }
 import { programFor } from '../../src/cli/program.ts'
 import { run } from '../support/process.ts'
 
-/** What is told before a database is looked for. */
+/** Help and usage errors, which need no database. */
 
-test('tells what it can do', async () => {
+test('--help lists the commands', async () => {
   const { code, stdout, stderr } = await run(['--help'])
   expect([code, stderr]).toEqual([0, ''])
   expect(stdout).toMatch(
@@ -14,22 +14,22 @@ test('tells what it can do', async () => {
   )
 })
 
-test('tells its version', async () => {
+test('--version prints the version', async () => {
   expect(await run(['--version'])).toEqual({ code: 0, stdout: `${document.info.version}\n`, stderr: '' })
 })
 
 test.for<[how: string, args: string[], told: RegExp]>([
   ['without a command', [], /Usage: apps-service/],
   ['with an unknown command', ['frobnicate'], /unknown command 'frobnicate'/],
-  ['with a wish for help with an unknown command', ['help', 'frobnicate'], /Usage: apps-service/],
-])('is misused %s', async ([, args, told]) => {
+  ['with help for an unknown command', ['help', 'frobnicate'], /Usage: apps-service/],
+])('exits with 2 %s', async ([, args, told]) => {
   const { code, stdout, stderr } = await run(args)
   expect([code, stdout]).toEqual([2, ''])
   expect(stderr).toMatch(told)
   expect(stderr).not.toMatch(/\n\s+at /)
 })
 
-test('every command has help that fits a terminal, describes all of its parts, has an example, and says what it prints for programs', async () => {
+test('every command has help that fits a terminal, describes all its parts, and has an example and the JSON fields', async () => {
   const seen: string[] = []
   const read = (command: Command, name: string) => {
     const help = helpOf(command)
@@ -46,7 +46,7 @@ test('every command has help that fits a terminal, describes all of its parts, h
       terms.filter((line) => !/\S {2,}\S/.test(line)),
       `${name}: what is not described`,
     ).toEqual([])
-    // What has no description is left out of the list of arguments.
+    // commander leaves an argument without description out of its list.
     for (const part of [...command.registeredArguments, ...command.options])
       expect([part.name(), part.description], name).not.toContain('')
     if (help.includes('--json')) expect(help).toMatch(/\nExamples?:\n {2}npx apps-service [\s\S]*\nJSON: /)
@@ -62,7 +62,7 @@ test.for<[level: string, names: string[]]>([
   ['a command', ['serve']],
   ['a group', ['key']],
   ['a command of a group', ['key', 'issue']],
-])('prints the help of %s, and has done what it was asked', async ([, names]) => {
+])('prints the help of %s, and exits with 0', async ([, names]) => {
   let command = await programFor(names[0] ?? '')
   for (const name of names) command = command.commands.find((one) => one.name() === name) ?? expect.fail()
   const help = helpOf(command)
@@ -73,7 +73,7 @@ test.for<[level: string, names: string[]]>([
     expect(await run(args)).toEqual({ code: 0, stdout: help, stderr: '' })
 })
 
-/** As it is printed where a terminal is 80 wide. */
+/** The help on a terminal of 80 columns. */
 function helpOf(command: Command): string {
   let help = ''
   command.configureOutput({ getOutHelpWidth: () => 80, writeOut: (text) => (help += text) })
@@ -81,7 +81,7 @@ function helpOf(command: Command): string {
   return help
 }
 
-test('misuse is told in a line, and does nothing', async () => {
+test('a usage error is one line, and nothing is done', async () => {
   const cases: [command: string, complaint: RegExp][] = [
     ['moderation queue --loud', /unknown option '--loud'/],
     ['moderation queue --limit all', /must be a whole number from 1/],

@@ -65,29 +65,39 @@ function conflicts(lines: Line[], ...apps: ExistingApp[]) {
   return matches.map(({ problems }) => problems)
 }
 
-describe('a line knows', () => {
+describe('a line describes', () => {
   test.for<[what: string, line: Line, there: ExistingApp[], id: number | undefined]>([
-    ['nothing where nothing is there', line, [], undefined],
-    ['an app by its package name, whatever its case', { ...line, package_name: 'Org.Example.Stars' }, [app], 7],
+    ['no app if none exists', line, [], undefined],
+    ['an app by its package name, in any case', { ...line, package_name: 'Org.Example.Stars' }, [app], 7],
     ['an app by its slug', { ...line, slug: 'star-map' }, [app], 7],
-    ['no stranger’s app by its slug', { ...line, slug: 'star-map' }, [strangers], undefined],
+    ['no app of another developer by its slug', { ...line, slug: 'star-map' }, [strangers], undefined],
     [
-      'a stranger’s app by its id, slug and time',
+      'an app of another developer by its id, slug and creation time',
       { ...line, id: 7, slug: 'star-map', created_at: time(1) },
       [strangers],
       7,
     ],
-    ['none by two of these', { ...line, id: 7, slug: 'star-map', created_at: time(2) }, [strangers], undefined],
-    ['none by another two', { ...line, id: 8, slug: 'star-map', created_at: time(1) }, [strangers], undefined],
     [
-      'the app that it names in full before that of its package name',
+      'no app of another developer by its id and slug',
+      { ...line, id: 7, slug: 'star-map', created_at: time(2) },
+      [strangers],
+      undefined,
+    ],
+    [
+      'no app of another developer by its slug and creation time',
+      { ...line, id: 8, slug: 'star-map', created_at: time(1) },
+      [strangers],
+      undefined,
+    ],
+    [
+      'the app with its id, slug and creation time before the one with its package name',
       { ...line, id: 7, slug: 'star-map', created_at: time(1), package_name: 'org.example.moon' },
       [app, { ...app, id: 8, slug: 'moon', package_name: 'org.example.moon', package_key: 'org.example.moon' }],
       7,
     ],
-    ['no app by its name where it has a slug', { ...line, slug: 'other' }, [unpackaged], undefined],
+    ['no app by its name if it has a slug', { ...line, slug: 'other' }, [unpackaged], undefined],
     [
-      'no app by its name where it has a package name',
+      'no app by its name if it has a package name',
       { ...line, package_name: 'org.example.moon' },
       [unpackaged],
       undefined,
@@ -95,7 +105,7 @@ describe('a line knows', () => {
     ['an app without a package name by its name', line, [unpackaged], 7],
     ['no app with a package name by its name', line, [app], undefined],
     [
-      'the app of its package name before that of its slug',
+      'the app with its package name before the one with its slug',
       { ...line, slug: 'other', package_name: 'org.example.stars' },
       [app, { ...app, id: 8, slug: 'other', package_name: null, package_key: null }],
       7,
@@ -105,26 +115,26 @@ describe('a line knows', () => {
   })
 })
 
-test('a line knows the app that was given another slug than its own, which a stranger has', () => {
+test('a line finds the app that got another slug because another developer has the one in the line', () => {
   const there = [strangers, { ...app, id: 8, slug: 'star-map-2' }]
   const idOf = (one: Line) => match(one, ...there).app?.id
   expect(idOf({ ...line, slug: 'star-map' })).toBe(8)
   expect(idOf({ ...line, slug: 'star-map', developer_name: 'Bob' })).toBeUndefined()
-  // By its id and time alone it is not named in full.
+  // Id and creation time do not identify an app without the slug.
   const renamed: Line = { ...line, id: 8, slug: 'star-map', created_at: time(1), package_name: 'org.example.new' }
   expect(conflicts([renamed], ...there)).toMatchObject([[{ field: '/slug' }]])
 })
 
 test.for<[what: string, line: Line, claims: string[]]>([
-  ['its owner and name, and the slug that it will have', line, ['name Ada\nStar Map', 'slug star-map']],
+  ['its owner and name, and the slug made of its name', line, ['name Ada\nStar Map', 'slug star-map']],
   ['its slug', { ...line, slug: 'sky' }, ['slug sky']],
-  ['its package name, whatever its case', { ...line, package_name: 'Org.Example.S' }, ['package org.example.s']],
+  ['its package name, in any case', { ...line, package_name: 'Org.Example.S' }, ['package org.example.s']],
   ['both', { ...line, slug: 'sky', package_name: 'org.example.s' }, ['package org.example.s', 'slug sky']],
 ])('a line claims %s', ([, of, expected]) => {
   expect(claimedKeys(of)).toEqual(expected)
 })
 
-test('two lines that claim the same app, by whatever, do not share a batch', () => {
+test('two lines that claim the same app share a key', () => {
   const shared = (one: Line, other: Line) => claimedKeys(one).some((claim) => claimedKeys(other).includes(claim))
   expect(shared(line, { ...line })).toBe(true)
   expect(shared(line, { ...line, developer_name: 'Bob', slug: 'star-map' })).toBe(true)
@@ -132,7 +142,7 @@ test('two lines that claim the same app, by whatever, do not share a batch', () 
   expect(shared(line, { ...line, name: 'Moon' })).toBe(false)
 })
 
-test('of lines that know one app, the later ones wait', () => {
+test('lines for the same app are split into the first and the repeated ones', () => {
   const lines = [
     { ...line, slug: 'star-map' },
     { ...line, name: 'New' },
@@ -150,67 +160,62 @@ const restored: Line = { ...line, slug: 'star-map', deleted_at: null }
 describe('a line is refused', () => {
   test.for<[what: string, line: Line, there: ExistingApp[], fields: string[]]>([
     ['with another slug for its app', { ...line, package_name: 'org.example.stars', slug: 'other' }, [app], ['/slug']],
-    ['of an app that was deleted', { ...line, slug: 'star-map' }, [{ ...app, deleted_at: time(4) }], ['']],
-    ['of an app that was deleted, before its own time', { ...restored, updated_at: time(3) }, [deleted], ['']],
-    ['of an app that was deleted, at that time', { ...restored, updated_at: time(4) }, [deleted], ['']],
-    ['of an app that was deleted, without a time', { ...line, slug: 'star-map', deleted_at: null }, [deleted], ['']],
+    ['of a deleted app', { ...line, slug: 'star-map' }, [{ ...app, deleted_at: time(4) }], ['']],
+    ['of a deleted app, with an older time', { ...restored, updated_at: time(3) }, [deleted], ['']],
+    ['of a deleted app, with the time of the deletion', { ...restored, updated_at: time(4) }, [deleted], ['']],
+    ['of a deleted app, without a time', { ...line, slug: 'star-map', deleted_at: null }, [deleted], ['']],
+    ['of a deleted app, without deleted_at', { ...line, slug: 'star-map', updated_at: time(5) }, [deleted], ['']],
+    ['not if the app was restored later', { ...restored, updated_at: time(5) }, [deleted], []],
+    ['not if it is deleted in both', { ...restored, deleted_at: time(4) }, [deleted], []],
     [
-      'of an app that was deleted, where it says nothing of that',
-      { ...line, slug: 'star-map', updated_at: time(5) },
-      [deleted],
-      [''],
-    ],
-    ['never where the app was restored later', { ...restored, updated_at: time(5) }, [deleted], []],
-    ['never where it is deleted in both', { ...restored, deleted_at: time(4) }, [deleted], []],
-    [
-      'with another app’s package name',
+      'with the package name of another app',
       { ...exact, package_name: 'org.example.moon' },
       [app, { ...app, id: 8, slug: 'moon', package_name: 'org.example.moon', package_key: 'org.example.moon' }],
       ['/package_name'],
     ],
     [
-      'with a package name where its slug is an app’s of another',
+      'with the slug of an app with another package name',
       { ...line, slug: 'star-map', package_name: 'org.example.new' },
       [app],
       ['/slug'],
     ],
     [
-      'never with a new package name of the app that it names in full',
+      'not with a new package name for the app with its id, slug and creation time',
       { ...exact, package_name: 'org.example.new' },
       [app],
       [],
     ],
     [
-      'never with the first package name of its app',
+      'not with the first package name of its app',
       { ...line, slug: 'star-map', package_name: 'org.example.new' },
       [unpackaged],
       [],
     ],
     [
-      'never with the same in another case',
+      'not with the same package name in another case',
       { ...line, slug: 'star-map', package_name: 'Org.Example.Stars' },
       [app],
       [],
     ],
     [
-      'never with a stranger’s slug',
+      'not with a slug of another developer',
       { ...line, slug: 'moon', package_name: 'org.example.stars' },
       [app, { ...strangers, id: 8, slug: 'moon', package_name: null, package_key: null }],
       [],
     ],
-    ['never where no app is there', line, [], []],
-    ['never where it says no slug', { ...line, package_name: 'org.example.stars' }, [app], []],
-    ['never where all agrees', { ...line, slug: 'star-map', package_name: 'org.example.stars' }, [app], []],
+    ['not for a new app', line, [], []],
+    ['not without a slug', { ...line, package_name: 'org.example.stars' }, [app], []],
+    ['not if slug and package name match', { ...line, slug: 'star-map', package_name: 'org.example.stars' }, [app], []],
   ])('%s', ([, of, there, fields]) => {
     expect(conflicts([of], ...there)[0]?.map(({ field }) => field)).toEqual(fields)
   })
 
-  test('where several apps are of its owner and name', () => {
+  test('if several apps have its owner and name', () => {
     const message = 'is that of several apps of this owner: say which by slug or package_name'
     expect(conflicts([line], unpackaged, { ...unpackaged, id: 8 })).toMatchObject([[{ field: '/name', message }]])
   })
 
-  test('with words that say what is there', () => {
+  test('with a message that names the existing app', () => {
     const moon = { ...app, id: 8, slug: 'moon', package_name: 'org.example.moon', package_key: 'org.example.moon' }
     const messages = (of: Line, ...there: ExistingApp[]) =>
       conflicts([of], ...there).flatMap((problems) => problems.map(({ message }) => message))
@@ -227,7 +232,7 @@ describe('a line is refused', () => {
     ])
   })
 
-  test('in a category that is not there', () => {
+  test('in a missing category', () => {
     const message = 'does not exist: give slug and name to add it, not tools alone'
     expect(categoryColumns(line, new Map([['games', 3]]))).toMatchObject([{ field: '/category', message }])
     const changed = { ...line, unreviewed_since: time(5), unreviewed_changes: { category: 'arts' } }
@@ -237,30 +242,30 @@ describe('a line is refused', () => {
   })
 })
 
-test('the category of a line is there by its slug, with its name or without', () => {
+test('a category is found by its slug, given with a name or without', () => {
   const described = { ...line, category: { slug: 'tools', name: 'Tools' } }
   expect(categoryColumns(described, new Map([['tools', 2]]))).toEqual({ category_id: 2 })
 })
 
 test.for<[what: string, said: Partial<Line>, columns: object]>([
   ['nothing', {}, {}],
-  ['that all was looked at', { unreviewed_since: null }, { unreviewed_since: null, unreviewed_changes: null }],
+  ['that everything was reviewed', { unreviewed_since: null }, { unreviewed_since: null, unreviewed_changes: null }],
   [
-    'since when something was not',
+    'since when changes wait for review',
     { unreviewed_since: time(5) },
     { unreviewed_since: time(5), unreviewed_changes: '{}' },
   ],
   [
-    'what fields were',
+    'earlier values of fields',
     { unreviewed_since: time(5), unreviewed_changes: { name: 'Sky', category: 'games' } },
     { unreviewed_since: time(5), unreviewed_changes: '{"name":"Sky","category_id":3}' },
   ],
   [
-    'what a text was',
+    'an earlier text that was not set',
     { unreviewed_since: time(5), unreviewed_changes: { short_description: null } },
     { unreviewed_since: time(5), unreviewed_changes: '{"short_description":null}' },
   ],
-])('a line says %s of what an operator has looked at', ([, said, columns]) => {
+])('a line says %s about its review', ([, said, columns]) => {
   const categories = new Map([
     ['tools', 2],
     ['games', 3],
@@ -273,7 +278,7 @@ describe('a line takes the package name of another app', () => {
   const taking: Line = { ...exact, package_name: 'org.example.moon' }
   const { id: _, ...withoutId } = taking
   const { created_at: __, ...withoutTime } = taking
-  /** The lines that are refused, by their numbers, and the apps that give up their package names. */
+  /** The numbers of the refused lines, and the ids of the apps that lose their package names. */
   const exchange = (lines: Line[], ...there: ExistingApp[]) => {
     const matches = matchAll(lines, ...there)
     refuseConflicts(matches)
@@ -285,25 +290,25 @@ describe('a line takes the package name of another app', () => {
   const taker = { ...taking, id: 9, slug: 'sun' }
 
   test.for<[what: string, lines: Line[], refused: number[], givers: number[]]>([
-    ['which takes the other’s', [taking, moons], [], [8, 7]],
+    ['which takes the name of the first', [taking, moons], [], [8, 7]],
     ['which gets a new one', [taking, renamed], [], [8]],
     ['which gets a new one before', [renamed, taking], [], [8]],
     ['which gets none', [taking, { ...moons, package_name: null }], [], [8]],
-    ['though that keeps it', [taking], [1], []],
-    ['though the line of that says nothing of it', [taking, { ...moons, package_name: 'org.example.moon' }], [1], []],
-    ['though the line of that is refused', [taking, { ...moons, package_name: 'org.example.mars' }], [1, 2], []],
-    ['for a new app, where that gets a new one', [taker, renamed], [], [8]],
-    ['for a new app, though that keeps it', [taker], [1], []],
-    ['not for an app that only has its slug', [{ ...taking, id: 9 }, renamed], [1], []],
-    ['not without an id', [withoutId, renamed], [1], []],
-    ['not without a time of creation', [withoutTime, renamed], [1], []],
-    ['not with the slug of that', [{ ...taking, id: 9, slug: 'moon' }], [], []],
+    ['which keeps it', [taking], [1], []],
+    ['whose line keeps it', [taking, { ...moons, package_name: 'org.example.moon' }], [1], []],
+    ['whose line is refused', [taking, { ...moons, package_name: 'org.example.mars' }], [1, 2], []],
+    ['for a new app, and the other gets a new one', [taker, renamed], [], [8]],
+    ['for a new app, and the other keeps it', [taker], [1], []],
+    ['but identifies its own app only by slug', [{ ...taking, id: 9 }, renamed], [1], []],
+    ['but has no id', [withoutId, renamed], [1], []],
+    ['but has no creation time', [withoutTime, renamed], [1], []],
+    ['and its slug', [{ ...taking, id: 9, slug: 'moon' }], [], []],
   ])('%s', ([, lines, refused, givers]) => {
     const mars = { ...app, id: 10, slug: 'mars', package_name: 'org.example.mars', package_key: 'org.example.mars' }
     expect(exchange(lines, app, moon, mars)).toEqual([refused, givers])
   })
 
-  test('in a row, of which none is given another where the last keeps its own', () => {
+  test('in a chain of which all are refused if the last app keeps its name', () => {
     const row = Array.from({ length: 1000 }, (_, index) => {
       const package_name = `org.example.p${index}`
       return { ...app, id: index + 1, slug: `a${index}`, package_name, package_key: package_name }
@@ -331,14 +336,7 @@ function changesOf(said: Partial<Line>, there = app) {
 }
 
 describe('a new row', () => {
-  test('has defaults for what the line leaves out', () => {
-    expect(newRow(line)).toMatchObject({
-      ...{ status: 'pending', version: '1.0.0', total_downloads: 0, package_name: null, short_description: null },
-      ...{ created_at: time(9), updated_at: time(9), approved_at: null },
-    })
-  })
-
-  test('has what the line says', () => {
+  test('has the values of the line', () => {
     const said: Partial<Line> = {
       ...{ status: 'rejected', rejection_reason: 'No.', version: '2.0', total_downloads: 5, package_name: 'a.b.c' },
       ...{ short_description: 'Stars', created_at: time(1), deleted_at: time(8), unreviewed_since: null },
@@ -354,38 +352,15 @@ describe('a new row', () => {
     expect(newRow(approved).updated_at).toBe(time(5))
   })
 
-  test('of an approved app was approved when it was created, unless the line says otherwise', () => {
+  test('of an approved app has its creation time as approval, unless the line has another', () => {
     const approved: Line = { ...line, status: 'approved', created_at: time(1) }
     expect(newRow(approved).approved_at).toBe(time(1))
     expect(newRow({ ...approved, approved_at: time(5) }).approved_at).toBe(time(5))
   })
 })
 
-describe('what changes of an app', () => {
-  test('is what the line says otherwise', () => {
-    expect(changesOf({ name: 'Sky', total_downloads: 6, short_description: 'Stars' })).toMatchObject({
-      name: 'Sky',
-      total_downloads: 6,
-      short_description: 'Stars',
-    })
-  })
-
-  test('is not what the line leaves out', () => {
-    const left = ['short_description', 'approved_at', 'rejection_reason', 'unreviewed_since']
-    for (const column of [
-      'version',
-      'package_name',
-      'total_downloads',
-      'status',
-      'created_at',
-      'deleted_at',
-      ...left,
-    ]) {
-      expect(changesOf({})).not.toHaveProperty(column)
-    }
-  })
-
-  test('is nothing that an operator has looked at, where the status stays', () => {
+describe('the changes of an app', () => {
+  test('include the review state only if the status changes', () => {
     expect(changesOf({ status: 'approved' })).not.toHaveProperty('unreviewed_since')
     expect(changesOf({ status: 'rejected', rejection_reason: 'No.' })).toMatchObject({ unreviewed_since: null })
   })
@@ -393,39 +368,39 @@ describe('what changes of an app', () => {
 
 test.for<[what: string, said: Partial<Line>, there: Partial<ExistingApp>, columns: object]>([
   ['no short description', { short_description: '' }, {}, { short_description: null }],
-  ['when it was approved', { approved_at: time(4) }, {}, { approved_at: time(4) }],
+  ['a time of approval', { approved_at: time(4) }, {}, { approved_at: time(4) }],
   [
-    'that it is approved, as it was',
+    'approved, as before',
     { status: 'approved' },
     {},
     { status: 'approved', approved_at: time(2), rejection_reason: null },
   ],
-  ['that it is approved, and when', { status: 'approved', approved_at: time(4) }, {}, { approved_at: time(4) }],
+  ['approved, with a time', { status: 'approved', approved_at: time(4) }, {}, { approved_at: time(4) }],
   [
-    'that it is approved, which it was not',
+    'approved, unlike before',
     { status: 'approved' },
     { approved_at: null, status: 'pending' },
     { approved_at: time(9), unreviewed_since: null },
   ],
   [
-    'the same with its time of creation',
+    'approved, with a creation time',
     { status: 'approved', created_at: time(5) },
     { approved_at: null },
     { approved_at: time(5) },
   ],
   [
-    'that it is pending',
+    'pending',
     { status: 'pending' },
     { approved_at: null, status: 'rejected' },
     { status: 'pending', approved_at: null, rejection_reason: null, unreviewed_changes: null },
   ],
   [
-    'why it is rejected',
+    'rejected, with a reason',
     { status: 'rejected', rejection_reason: 'No.' },
     {},
     { rejection_reason: 'No.', approved_at: time(2) },
   ],
-])('of an app changes by a line that says %s', ([, said, there, columns]) => {
+])('a line changes an app: %s', ([, said, there, columns]) => {
   expect(changesOf(said, { ...app, ...there })).toMatchObject(columns)
 })
 
@@ -446,7 +421,7 @@ describe('ratings', () => {
     ['of a new app, none', {}, undefined, 0, [0, 0], [0, 0]],
     ['of a new app, its reviews', { reviews }, undefined, 2, [0, 0], [900, 2]],
     [
-      'of a new app, an average of so many',
+      'of a new app, an average and a count',
       { average_rating: 3.5, rating_count: 3 },
       undefined,
       0,
@@ -454,12 +429,12 @@ describe('ratings', () => {
       [1050, 3],
     ],
     ['of a new app, an average alone', { average_rating: 3.5 }, undefined, 0, [350, 1], [350, 1]],
-    ['of a new app, an average of none', { average_rating: 0 }, undefined, 0, [0, 0], [0, 0]],
+    ['of a new app, an average of 0', { average_rating: 0 }, undefined, 0, [0, 0], [0, 0]],
     ['of a new app, both', { average_rating: 3, rating_count: 10, reviews }, undefined, 2, [3000, 10], [3900, 12]],
-    ['of an app, those that it has', {}, rated, 2, [3000, 10], [3900, 12]],
-    ['of an app, no others any more', { average_rating: null }, rated, 2, [0, 0], [900, 2]],
+    ['of an app, unchanged', {}, rated, 2, [3000, 10], [3900, 12]],
+    ['of an app, without the other ratings', { average_rating: null }, rated, 2, [0, 0], [900, 2]],
     ['of an app, others', { average_rating: 5, rating_count: 2 }, rated, 2, [1000, 2], [1900, 4]],
-    ['of an app, no reviews any more', { reviews: [] }, rated, 0, [3000, 10], [3000, 10]],
+    ['of an app, without its reviews', { reviews: [] }, rated, 0, [3000, 10], [3000, 10]],
   ])('%s', ([, said, there, own, others, all]) => {
     const row = there ? changesOf(said, there) : newRow({ ...line, ...said })
     expect([
@@ -470,7 +445,7 @@ describe('ratings', () => {
   })
 })
 
-test('reviews are the same in whatever order, and not where one word differs', () => {
+test('reviews are the same in any order, but not if a word differs', () => {
   const review = (comment: string, rating = 4) => ({ reviewer_name: 'Cy', rating, comment, created_at: time(1) })
   const row = (comment: string, id: number) => ({ ...review(comment), id, app_id: 7 })
   const rows = [row('A', 1), row('B', 2)]

@@ -8,20 +8,20 @@ const there: ExistingCategory[] = [tools, games]
 const sky = { id: 3, slug: 'sky', name: 'Sky', created_at: '2026-01-03T00:00:00.000Z' }
 const elsewhere = '2025-01-01T00:00:00.000Z'
 
-/** What each line does: add a category, rename or keep one, or nothing because its names are taken. */
-const deeds = (lines: LineCategory[], here = there) =>
+/** The action for each line, with the slug of the existing category. */
+const actions = (lines: LineCategory[], here = there) =>
   planCategories(here, lines).map(({ action, existing }) =>
     action === 'rename' || action === 'keep' ? `${action} ${existing?.slug}` : action,
   )
 
-describe('a category of a file', () => {
-  test.for<[what: string, lines: LineCategory[], deeds: string[]]>([
-    ['that is not here is added', [sky], ['add']],
-    ['that is here, by id and time, is left as it is', [tools, games], ['keep tools', 'keep games']],
+describe('a category in a file', () => {
+  test.for<[what: string, lines: LineCategory[], actions: string[]]>([
+    ['that does not exist is added', [sky], ['add']],
+    ['with an existing id and creation time is kept', [tools, games], ['keep tools', 'keep games']],
     ['with another name is renamed', [{ ...tools, name: 'Gear' }], ['rename tools']],
     ['with another slug is renamed', [{ ...tools, slug: 'gear' }], ['rename tools']],
     [
-      'that is another by its time, or by its id, is known by its slug, and keeps its name',
+      'with another id or creation time is found by its slug, and keeps its name',
       [
         { ...tools, created_at: elsewhere, name: 'Gear' },
         { ...games, id: 9, name: 'Play' },
@@ -29,7 +29,7 @@ describe('a category of a file', () => {
       ['keep tools', 'keep games'],
     ],
     [
-      'that another line knows better is not known by its slug',
+      'is not found by its slug if another line identifies the existing one by id and creation time',
       [
         { ...tools, slug: 'gear', name: 'Gear' },
         { ...sky, slug: 'tools' },
@@ -45,7 +45,7 @@ describe('a category of a file', () => {
       ['rename tools', 'rename games'],
     ],
     [
-      'may take what another gives up',
+      'may take the names that another gives up',
       [
         { ...sky, slug: 'odd', name: 'Games' },
         { ...games, name: 'Play' },
@@ -54,7 +54,7 @@ describe('a category of a file', () => {
     ],
     ['is refused a name that another keeps', [{ ...sky, name: 'Tools' }, games], ['refuse', 'keep games']],
     [
-      'is refused a name that another keeps, whatever a line calls that',
+      'is refused a name that another keeps although its line has a new one',
       [
         { ...tools, created_at: elsewhere, name: 'Gear' },
         { ...sky, name: 'Tools' },
@@ -62,18 +62,14 @@ describe('a category of a file', () => {
       ['keep tools', 'refuse'],
     ],
     ['is refused a slug that another keeps', [tools, { ...games, slug: 'tools' }], ['keep tools', 'refuse']],
+    ['is refused if an existing one takes its name', [sky, { ...tools, name: 'Sky' }], ['refuse', 'rename tools']],
     [
-      'is refused a rename to what a new one has, whichever comes first',
-      [sky, { ...tools, name: 'Sky' }],
-      ['refuse', 'rename tools'],
-    ],
-    [
-      'is refused where two new ones have the same name, but for the last',
+      'is refused if a later new one has the same name',
       [sky, { ...sky, id: 4, slug: 'air' }, { ...sky, id: 5, slug: 'sea', name: 'Sea' }],
       ['refuse', 'add', 'add'],
     ],
     [
-      'is refused what was to be free, where the one that has it is refused its own new name',
+      'is refused a name that would have been free, had the other not been refused',
       [
         { ...sky, slug: 'odd', name: 'Games' },
         { ...games, name: 'Tools' },
@@ -81,10 +77,10 @@ describe('a category of a file', () => {
       ['refuse', 'refuse'],
     ],
   ])('%s', ([, lines, expected]) => {
-    expect(deeds(lines)).toEqual(expected)
+    expect(actions(lines)).toEqual(expected)
   })
 
-  test('is added where there is none', () => {
-    expect(deeds([tools, games], [])).toEqual(['add', 'add'])
+  test('is added to an empty database', () => {
+    expect(actions([tools, games], [])).toEqual(['add', 'add'])
   })
 })

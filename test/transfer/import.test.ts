@@ -31,18 +31,13 @@ async function emptyDatabase() {
 
 const countsOf = ({ created, updated, unchanged, rejected }: ImportSummary) => [created, updated, unchanged, rejected]
 
-describe('what becomes of a line', () => {
+describe('the effect of a line', () => {
   test.for<[what: string, first: object[], second: object[], counts: number[], fields?: string[]]>([
     ['a new app', [], [app], [1, 0, 0, 0]],
     ['the same line again', [app], [app], [0, 0, 1, 0]],
     ['the same line twice in one file', [], [app, app], [1, 0, 1, 0]],
-    [
-      'a name, then the slug that is made of it',
-      [],
-      [app, { ...app, slug: 'star-map', total_downloads: 5 }],
-      [1, 1, 0, 0],
-    ],
-    ['a slug, then the name that it is made of', [], [{ ...app, slug: 'star-map' }, app], [1, 0, 1, 0]],
+    ['a name, then the slug made of it', [], [app, { ...app, slug: 'star-map', total_downloads: 5 }], [1, 1, 0, 0]],
+    ['a slug, then the name it is made of', [], [{ ...app, slug: 'star-map' }, app], [1, 0, 1, 0]],
     [
       'a package name and a slug, then the slug alone',
       [],
@@ -52,28 +47,23 @@ describe('what becomes of a line', () => {
       ],
       [1, 1, 0, 0],
     ],
+    ['a null package name', [{ ...app, package_name: null }], [{ ...app, package_name: null }], [0, 0, 1, 0]],
     [
-      'no package name, and it says so',
-      [{ ...app, package_name: null }],
-      [{ ...app, package_name: null }],
-      [0, 0, 1, 0],
-    ],
-    [
-      'a slug that is free, beside an app of the same name whose slug has a number',
+      'a free slug, beside an app of the same name with a numbered slug',
       [{ ...app, slug: 'stars-2' }],
       [{ ...app, slug: 'stars' }],
       [1, 0, 0, 0],
     ],
-    ['a changed text, known by owner and name', [app], [{ ...app, description: 'All stars.' }], [0, 1, 0, 0]],
+    ['a changed text, found by owner and name', [app], [{ ...app, description: 'All stars.' }], [0, 1, 0, 0]],
     ['the same name of another owner', [app], [{ ...app, developer_name: 'Bob' }], [1, 0, 0, 0]],
     [
-      'a changed name, known by package name in another case',
+      'a changed name, found by package name in another case',
       [{ ...app, package_name: 'org.example.stars' }],
       [{ ...app, name: 'Sky', package_name: 'org.Example.Stars' }],
       [0, 1, 0, 0],
     ],
     [
-      'a changed name, known by slug',
+      'a changed name, found by slug',
       [{ ...app, slug: 'stars' }],
       [{ ...app, slug: 'stars', name: 'Sky' }],
       [0, 1, 0, 0],
@@ -108,13 +98,13 @@ describe('what becomes of a line', () => {
       [1, 0, 0, 0],
     ],
     [
-      'another owner, known by package name',
+      'another owner, found by package name',
       [{ ...app, package_name: 'org.example.stars' }],
       [{ ...app, package_name: 'org.example.stars', developer_name: 'Grace' }],
       [0, 1, 0, 0],
     ],
     [
-      'another owner, name and package name, known by id, slug and time of creation',
+      'another owner, name and package name, found by id, slug and creation time',
       [{ ...app, id: 70, slug: 'stars', package_name: 'org.example.a', created_at: '2026-01-01T00:00:00Z' }],
       [
         {
@@ -136,7 +126,7 @@ describe('what becomes of a line', () => {
       [1, 0, 0, 0],
     ],
     [
-      'another app of one developer that has the package name',
+      'the package name of another app of the same developer',
       [
         { ...app, id: 70, slug: 'a', created_at: '2026-01-01T00:00:00Z' },
         { ...app, slug: 'b', package_name: 'org.example.b' },
@@ -146,9 +136,9 @@ describe('what becomes of a line', () => {
       ['/package_name'],
     ],
     ['another category', [app], [{ ...app, category: 'games' }], [0, 1, 0, 0]],
-    ['a category that is not there', [], [{ ...app, category: 'sky' }], [0, 0, 0, 1], ['/category']],
+    ['a missing category', [], [{ ...app, category: 'sky' }], [0, 0, 0, 1], ['/category']],
     [
-      'a category that is described',
+      'a new category with its name',
       [],
       [
         { ...app, category: { slug: 'sky', name: 'Sky' } },
@@ -181,15 +171,15 @@ describe('what becomes of a line', () => {
       [{ ...app, reviews: [review(5), review(4)] }],
       [0, 0, 1, 0],
     ],
-    ['nothing said of reviews that are there', [{ ...app, reviews: [review(4)] }], [app], [0, 0, 1, 0]],
+    ['no reviews, for an app that has some', [{ ...app, reviews: [review(4)] }], [app], [0, 0, 1, 0]],
     [
-      'ratings beside the reviews that are there',
+      'ratings, for an app with reviews',
       [{ ...app, reviews: [review(4)] }],
       [{ ...app, average_rating: 3, rating_count: 20 }],
       [0, 1, 0, 0],
     ],
     [
-      'nothing said of ratings that are there',
+      'no ratings, for an app that has some',
       [{ ...app, average_rating: 3, rating_count: 20 }],
       [{ ...app, reviews: [] }],
       [0, 0, 1, 0],
@@ -229,7 +219,7 @@ describe('each field of a line', () => {
     updated_at: time(3),
     approved_at: time(2),
   }
-  /** What is changed, and the columns of the audit that this is in; none where it is kept beside them. */
+  /** Each change, and the columns that the audit records; none for columns that it does not record. */
   const changes: Record<
     Exclude<keyof Line, 'id' | 'slug' | 'unreviewed_since' | 'unreviewed_changes'>,
     { to: Partial<Line>; audited: string[] }
@@ -262,7 +252,7 @@ describe('each field of a line', () => {
     return names.map((name) => lines.find(({ slug }) => slug === slugOf(name)))
   }
 
-  test('changes the app that is there by itself, and is in the audit', async () => {
+  test('changes only its own column, and is audited', async () => {
     const { database } = await startService()
     const before = names.map((name) => ({ ...whole, slug: slugOf(name) }))
     expect(countsOf(await importLines(database, before))).toEqual([names.length, 0, 0, 0])
@@ -281,7 +271,7 @@ describe('each field of a line', () => {
     for (const [index, name] of names.entries()) {
       const { category, average_rating, reviews, ...to } = changes[name].to
       expect(now[index], name).toMatchObject(to)
-      // And nothing else, but for the time of the change.
+      // Nothing else changes but updated_at.
       const others = Object.keys(there[index]).filter((field) => !(field in changes[name].to || field === 'updated_at'))
       for (const field of others) expect(now[index][field], `${name}: ${field}`).toEqual(there[index][field])
     }
@@ -299,7 +289,7 @@ describe('each field of a line', () => {
     await expectConsistent(database)
   })
 
-  test('stays as it is there where it is left out', async () => {
+  test('keeps its value if it is left out', async () => {
     const { database } = await startService()
     await importLines(
       database,
@@ -315,7 +305,7 @@ describe('each field of a line', () => {
     expect(await exported(database)).toEqual(before)
   })
 
-  test('has a default where a new app leaves it out', async () => {
+  test('has a default in a new app', async () => {
     const now = new Date(freezeClock()).toISOString()
     const { database } = await startService()
     await importLines(database, [app, { ...app, name: 'Moon Map', status: 'approved' }])
@@ -350,7 +340,7 @@ describe('each field of a line', () => {
   })
 })
 
-test('reviews that are changed and changed back within a millisecond give another ETag each time', async () => {
+test('changing reviews back and forth within a millisecond gives a new ETag each time', async () => {
   const service = await startService()
   const line = (comment: string) => ({
     ...app,
@@ -369,7 +359,7 @@ test('reviews that are changed and changed back within a millisecond give anothe
   expect(etags.size).toBe(3)
 })
 
-test('a category keeps the id that its line names, where that is free', async () => {
+test('a category gets the id of its line if that is free', async () => {
   const { database } = await startService()
   const category = (slug: string, id: number) => ({ ...app, name: slug, category: { id, slug, name: slug } })
   expect(countsOf(await importLines(database, [category('sky', 40), category('sea', 1), category('sun', 40)]))).toEqual(
@@ -381,7 +371,7 @@ test('a category keeps the id that its line names, where that is free', async ()
   expect([ids[1], new Set([1, ...ids]).size]).toEqual([40, 4])
 })
 
-test('of lines that know one app twice, each is told of under its own number', async () => {
+test('lines for the same app are reported under their own numbers', async () => {
   const { database } = await startService()
   const known = { ...app, package_name: 'org.example.stars', slug: 'stars' }
   await importLines(database, [known, { ...app, name: 'Moon', slug: 'moon' }])
@@ -404,7 +394,7 @@ test('of lines that know one app twice, each is told of under its own number', a
   expect(JSON.parse((await exportLines(database)).at(-3) ?? '')).toMatchObject({ slug: 'stars', version: '3' })
 })
 
-test('merging a stranger’s catalogue leaves what is there as it is, gives other slugs where it must, and the same ones again', async () => {
+test('merging a catalogue of another developer changes no existing app, and finds apps with other slugs again', async () => {
   const { database } = await startService()
   const own = [
     { ...app, slug: 'stars', reviews: [review(5)] },
@@ -435,19 +425,19 @@ test('merging a stranger’s catalogue leaves what is there as it is, gives othe
   expect((await exportLines(database)).slice(0, before.length)).toEqual(before)
 })
 
-describe('an app that was given another slug than its line’s is known again', () => {
+describe('an app with another slug than its line is found again', () => {
   const [first, second] = ['2026-01-01T00:00:00.000Z', '2026-01-02T00:00:00.000Z']
   const graces = { ...app, developer_name: 'Grace' }
   const eves = { ...app, developer_name: 'Eve' }
   test.for<[what: string, there: object[], lines: object[], counts: number[]]>([
     [
-      'by its time of creation, whatever it is called now',
+      'by its creation time, although it has a new name',
       [{ ...graces, slug: 'stars', created_at: first }],
       [{ ...graces, slug: 'stars', created_at: first, name: 'Sky' }],
       [0, 1, 0, 0],
     ],
     [
-      'not by the name of another, for which another line asks',
+      'not by the name of an app that another line describes',
       [{ ...graces, slug: 'stars' }],
       [
         { ...graces, slug: 'moon' },
@@ -456,7 +446,7 @@ describe('an app that was given another slug than its line’s is known again', 
       [2, 0, 0, 0],
     ],
     [
-      'not by the time of another, for which another line asks',
+      'not by the creation time of an app that another line describes',
       [{ ...graces, slug: 'stars', created_at: first }],
       [
         { ...graces, slug: 'moon', created_at: first },
@@ -465,7 +455,7 @@ describe('an app that was given another slug than its line’s is known again', 
       [2, 0, 0, 0],
     ],
     [
-      'not by the name of another developer’s, for which another line asks',
+      'not by the name of an app of another developer',
       [{ ...eves, slug: 'stars' }],
       [
         { ...eves, slug: 'moon' },
@@ -485,7 +475,7 @@ describe('an app that was given another slug than its line’s is known again', 
   })
 })
 
-test('only what is new comes in where nothing else is wanted, and not even a category beside it', async () => {
+test('--only-new creates new apps and changes nothing else, not even categories', async () => {
   const { database } = await startService()
   const sky = { id: 50, slug: 'sky', name: 'Sky', created_at: '2026-01-01T00:00:00.000Z' }
   await importLines(database, [{ ...app, slug: 'stars' }, { category: sky }])
@@ -500,7 +490,7 @@ test('only what is new comes in where nothing else is wanted, and not even a cat
   expect(await database.read(({ sql }) => sql('categories').where({ slug: 'ghost' }))).toEqual([])
 })
 
-test('two lines that know one app by different names, side by side', async () => {
+test('two lines that find the same app by different keys', async () => {
   const { database } = await startService()
   const both = { ...app, package_name: 'org.example.stars', slug: 'stars', status: 'approved' }
   await importLines(database, [both])
@@ -568,7 +558,7 @@ test('changed reviews keep their ids, count in the average, and are in the audit
   expect(countsOf(await importLines(database, [bare]))).toEqual([0, 0, 1, 0])
 })
 
-test('an owner and name of several apps says too little, one of a deleted and a kept app enough', async () => {
+test('an owner and name of several apps is ambiguous, unless only one is not deleted', async () => {
   const service = await startService()
   const { database } = service
   await importLines(database, [
@@ -581,7 +571,7 @@ test('an owner and name of several apps says too little, one of a deleted and a 
   expect(countsOf(await importLines(database, [app]))).toEqual([0, 0, 1, 0])
 })
 
-test('what an owner has changed still waits for a look after an export was imported', async () => {
+test('importing an export keeps changes that wait for review', async () => {
   const { database, request, world } = await startService()
   await request('PUT', `/apps/${world.apps.approved}`, { key: world.keys.ada, json: { description: 'Changed.' } })
   const lines = await exportLines(database)
@@ -590,7 +580,7 @@ test('what an owner has changed still waits for a look after an export was impor
   expect(row?.unreviewed_since).toBeTruthy()
 })
 
-test('what an operator has yet to look at is there after a move, with what was changed', async () => {
+test('an export into an empty database keeps changes that wait for review', async () => {
   const source = await startService()
   const { world, request } = source
   const write = (id: number, json: object) => request('PUT', `/apps/${id}`, { key: world.keys.ada, json })
@@ -634,7 +624,7 @@ test('what an operator has yet to look at is there after a move, with what was c
   expect(await moderation(empty)).toEqual(waiting)
 })
 
-test('an export of a catalogue that changes meanwhile is one moment of it', async () => {
+test('an export is a snapshot of a catalogue that changes meanwhile', async () => {
   const { database, request, world } = await startService()
   await importLines(
     database,
@@ -660,14 +650,14 @@ test('an export of a catalogue that changes meanwhile is one moment of it', asyn
   expect(await exportLines(database)).not.toEqual(before)
 })
 
-test('an export has the reviews of an app in the order of their ids, whenever they were written', async () => {
+test('an export has reviews in the order of their ids', async () => {
   const { database } = await startService()
   const reviews = [3, 1, 2].map((seconds, index) => ({ id: 50 + index, ...review(4, seconds) }))
   await importLines(database, [{ ...app, slug: 'stars', reviews }])
   expect(JSON.parse((await exportLines(database)).at(-1) ?? '').reviews).toEqual(reviews)
 })
 
-test('what has changed since an export is asked for from a minute before it: the clocks of those who write differ', async () => {
+test('the next export starts a minute before this one, because clocks of writers differ', async () => {
   const { database } = await startService()
   const output = () => new Writable({ write: (_chunk, _encoding, done) => done() })
   const before = await database.committedBefore()
@@ -678,7 +668,7 @@ test('what has changed since an export is asked for from a minute before it: the
   expect(committedBefore).toBeLessThanOrEqual((await database.committedBefore()).getTime())
 })
 
-test('an export ends with the reason why nobody takes it any more', async () => {
+test('an export to a closed stream fails with the reason', async () => {
   const { database } = await startService()
   const closed = new Writable()
   const broken = new Writable()
@@ -690,7 +680,7 @@ test('an export ends with the reason why nobody takes it any more', async () => 
   await expect(exportCatalogue(database, broken)).rejects.toBe(reason)
 })
 
-test('a deleted app is brought back by a line that is later and says so, and by no other', async () => {
+test('only a later line with deleted_at null restores a deleted app', async () => {
   const { database } = await startService()
   const line = { ...app, slug: 'stars', updated_at: '2026-01-02T00:00:00Z' }
   await importLines(database, [{ ...line, deleted_at: '2026-01-02T00:00:00Z' }])
@@ -706,7 +696,7 @@ describe('lines of categories', () => {
   const sky = { id: 50, slug: 'sky', name: 'Sky', created_at }
   const sea = { id: 51, slug: 'sea', name: 'Sea', created_at }
   test.for<[what: string, categories: object[], counts: number[], names: Record<number, string>]>([
-    ['that are there', [sky, sea], [0, 0, 2, 0], { 50: 'sky Sky', 51: 'sea Sea' }],
+    ['that exist', [sky, sea], [0, 0, 2, 0], { 50: 'sky Sky', 51: 'sea Sea' }],
     ['with another name', [{ ...sky, name: 'Air' }], [0, 1, 0, 0], { 50: 'sky Air', 51: 'sea Sea' }],
     [
       'that exchange their names',
@@ -718,7 +708,7 @@ describe('lines of categories', () => {
       { 50: 'sea Sea', 51: 'sky Sky' },
     ],
     [
-      'that pass a name on, the last of them to a new one',
+      'that pass their names on, the last to a new one',
       [
         { ...sky, slug: 'air', name: 'Air' },
         { ...sea, slug: 'sky', name: 'Sky' },
@@ -728,7 +718,7 @@ describe('lines of categories', () => {
       { 50: 'air Air', 51: 'sky Sky', 52: 'sea Sea' },
     ],
     [
-      'with a name that another keeps, and what rests on it',
+      'with a name that another keeps, and a line that relies on it',
       [
         { ...sky, slug: 'tools' },
         { ...sea, slug: 'sky', name: 'Sky' },
@@ -737,7 +727,7 @@ describe('lines of categories', () => {
       { 50: 'sky Sky', 51: 'sea Sea' },
     ],
     [
-      'of a stranger with the same id',
+      'of another catalogue with the same id',
       [{ ...sky, slug: 'air', name: 'Air', created_at: '2026-01-02T00:00:00.000Z' }],
       [1, 0, 0, 0],
       { 50: 'sky Sky', 51: 'sea Sea', 52: 'air Air' },
@@ -751,7 +741,7 @@ describe('lines of categories', () => {
     expect(Object.fromEntries(rows.map(({ id, slug, name }) => [id, `${slug} ${name}`]))).toEqual(names)
   })
 
-  test('that exchange their names where many lines are before them', async () => {
+  test('that exchange their names after many other lines', async () => {
     const { database } = await startService()
     await importLines(database, [{ category: sky }, { category: sea }])
     const exchanged = [
@@ -761,7 +751,7 @@ describe('lines of categories', () => {
     expect(countsOf(await importLines(database, [...manyApps(999), ...exchanged]))).toEqual([999, 2, 0, 0])
   })
 
-  test('that are new have ids of their own where they name the same', async () => {
+  test('that are new and have the same id get different ones', async () => {
     const { database } = await startService()
     const summary = await importLines(database, [{ category: sky }, { category: { ...sea, id: sky.id } }])
     expect(countsOf(summary)).toEqual([2, 0, 0, 0])
@@ -769,7 +759,7 @@ describe('lines of categories', () => {
     expect(new Set(ids).size).toBe(2)
   })
 
-  test('with another name are in the audit', async () => {
+  test('with another name are audited', async () => {
     const { database } = await startService()
     await importLines(database, [{ category: sky }])
     await importLines(database, [{ category: { ...sky, name: 'Air' } }])
@@ -781,7 +771,7 @@ describe('lines of categories', () => {
   })
 })
 
-test('apps exchange their package names, wherever in the file they stand, and take none that another keeps', async () => {
+test('apps exchange their package names, anywhere in the file, and take none that another keeps', async () => {
   const { database } = await startService()
   const created_at = '2026-01-01T00:00:00Z'
   const line = (id: number, letter: string) => ({
@@ -795,7 +785,7 @@ test('apps exchange their package names, wherever in the file they stand, and ta
   await importLines(database, [line(70, 'a'), line(71, 'b'), line(72, 'c'), line(73, 'd'), ...others])
   const moved = [line(70, 'b'), line(71, 'c'), ...others, line(72, 'a')]
   expect(countsOf(await importLines(database, moved))).toEqual([0, 3, 300, 0])
-  // A new app that takes what one before it has still, since that one waits for another's.
+  // The new app takes a name that the app of an earlier line still has, because that line waits for another.
   const chain = [line(71, 'a'), { ...line(75, 'c'), slug: 'new' }, line(72, 'c2')]
   expect(countsOf(await importLines(database, chain))).toEqual([1, 2, 0, 0])
   await importLines(database, [line(72, 'a'), { ...line(75, 'e'), slug: 'new' }, line(71, 'c')])
@@ -813,7 +803,7 @@ test('apps exchange their package names, wherever in the file they stand, and ta
   const names = () =>
     database.read(({ sql }) => sql('apps').whereBetween('id', [70, 73]).orderBy('id').pluck('package_name'))
   expect(await names()).toEqual(['b', 'c', 'a', 'd'].map((letter) => `org.example.${letter}`))
-  // Two that wait for the same name: the first gets it.
+  // Of two that wait for the same name, the first gets it.
   const { rejects, ...summary } = await importLines(database, [
     line(70, 'd'),
     line(71, 'd'),
@@ -824,7 +814,7 @@ test('apps exchange their package names, wherever in the file they stand, and ta
   expect(await names()).toEqual(['d', 'c', 'a', 'z'].map((letter) => `org.example.${letter}`))
 })
 
-test('each refused line is told of by its number, with its text and what is wrong with it', async () => {
+test('each refused line is reported with its number, text and problems', async () => {
   const { database } = await startService()
   const clashing = { category: { slug: 'sky', name: 'Tools' } }
   const moon = { ...app, name: 'Moon', ...clashing }
@@ -833,14 +823,14 @@ test('each refused line is told of by its number, with its text and what is wron
     Buffer.from([0xff, 0x0a]),
     Buffer.from(textOf([moon])),
   ]
-  const told: unknown[] = []
+  const reported: unknown[] = []
   const summary = await importFrom(database, Readable.from(parts), {
     onReject: async (number, problems, text) => {
-      told.push([number, problems.map(({ field, message }) => `${field} ${message}`), text])
+      reported.push([number, problems.map(({ field, message }) => `${field} ${message}`), text])
     },
   })
   expect(countsOf(summary)).toEqual([1, 0, 1, 4])
-  expect(told).toEqual([
+  expect(reported).toEqual([
     [1, expect.arrayContaining(['/name must be a string']), '{"name": 1}'],
     [3, ['/category has a slug or name that another category has: sky, Tools'], JSON.stringify(clashing)],
     [5, [' is not UTF-8'], undefined],
@@ -891,7 +881,7 @@ test('an imported app is as the line says, in the API and in search', async () =
   expect(audit).toEqual([expect.objectContaining({ action: 'app import', operator: 'test', before: null })])
 })
 
-test('an owner and name of deleted apps alone say too little to bring one back', async () => {
+test('an owner and name do not restore a deleted app', async () => {
   const service = await startService()
   await importLines(service.database, [
     { ...app, slug: 'a', deleted_at: '2026-01-01T00:00:00Z' },
@@ -912,7 +902,7 @@ test('a deleted app stays deleted', async () => {
   expect((await service.get(`/apps/${id}`)).status).toBe(404)
 })
 
-test('a dry run tells what would happen and writes nothing', async () => {
+test('a dry run counts what would happen and writes nothing', async () => {
   const { database } = await startService()
   const before = await exportLines(database)
   const lines = [app, { name: 'x' }, { ...app, developer_name: 'Bob' }]
@@ -932,7 +922,7 @@ test('names that clash, and more lines than a batch holds', async () => {
   }))
   expect(countsOf(await importLines(database, lines))).toEqual([1201, 0, 0, 0])
   await expectConsistent(database)
-  // An export reads them a page at a time: each is there once.
+  // An export reads a page at a time; each app is exported once.
   const exported = (await exportLines(database)).map((line) => JSON.parse(line))
   const slugs = exported.filter((line) => 'name' in line).map(({ slug }): string => slug)
   expect([slugs.length, new Set(slugs).size]).toEqual([6 + 1201, 6 + 1201])
@@ -981,7 +971,7 @@ test('an export into an empty database gives the same public answers, byte for b
   await empty.close()
 })
 
-/** A source that gives the rest of a file when it is told to. */
+/** A source that yields the rest of a file after `goOn()`. */
 function heldSource(first: object[], rest: object[]) {
   const { promise: held, resolve: goOn } = Promise.withResolvers<void>()
   async function* source() {
@@ -992,7 +982,7 @@ function heldSource(first: object[], rest: object[]) {
   return { source: source(), goOn }
 }
 
-describe('others write while an import waits for its file', () => {
+describe('others can write while an import waits for its file', () => {
   const longReviews = Array.from({ length: 3000 }, (_, index) => ({
     ...review(4, index),
     comment: 'Seen. '.repeat(150),
@@ -1001,7 +991,7 @@ describe('others write while an import waits for its file', () => {
     ['many lines', manyApps(1400), 0],
     ['a few lines of some MiB', manyApps(3).map((line) => ({ ...line, reviews: longReviews })), 0],
     ['a few such lines that are refused', manyApps(3).map((line) => ({ ...line, id: 'x', reviews: longReviews })), 3],
-  ])('that gave it %s', async ([, first, refused]) => {
+  ])('after %s', async ([, first, refused]) => {
     const { database, databaseUrl } = await startService()
     const other = openDatabase(databaseUrl)
     onTestFinished(() => other.close())
@@ -1009,7 +999,7 @@ describe('others write while an import waits for its file', () => {
     const { promise: written, resolve: isWritten } = Promise.withResolvers<void>()
     const importing = importFrom(database, source, { onProgress: () => isWritten() })
     await written
-    // Half of the file is not there yet: were the lock held till it is, this would wait in vain.
+    // Half of the file is missing. If the import held its lock until the end, this would never finish.
     expect(countsOf(await importLines(other, [{ ...app, name: 'Beside' }]))).toEqual([1, 0, 0, 0])
     goOn()
     expect(countsOf(await importing)).toEqual([first.length - refused + 1400, 0, 0, refused])
@@ -1017,7 +1007,7 @@ describe('others write while an import waits for its file', () => {
   })
 })
 
-test('of a file without a line nothing is written', async () => {
+test('a file without lines writes nothing', async () => {
   const { database } = await startService()
   const progress: ImportSummary[] = []
   const summary = await importFrom(database, Readable.from([Buffer.from('\n \n')]), {
@@ -1027,11 +1017,11 @@ test('of a file without a line nothing is written', async () => {
   expect(progress).toEqual([])
 })
 
-describe('a file that breaks off', () => {
+describe('a file that cannot be read to its end', () => {
   test.for<[thrown: unknown, broken: Error]>([
     [new Error('unexpected end of file'), new Error('unexpected end of file')],
     ['no reason', new Error('no reason')],
-  ])('by %s: what was read till then is in', async ([thrown, broken]) => {
+  ])('because of %s: the lines before are imported', async ([thrown, broken]) => {
     const { database } = await startService()
     async function* source() {
       yield Buffer.from(textOf(manyApps(2)))
@@ -1055,7 +1045,7 @@ describe('a file that breaks off', () => {
   })
 })
 
-test('work that an engine has run again is written, counted and refused once', async () => {
+test('a retried transaction is written, counted and refused once', async () => {
   const { database } = await startService()
   const undone = new Error('a conflict')
   let runs = 0
@@ -1077,7 +1067,7 @@ test('work that an engine has run again is written, counted and refused once', a
     { name: 'x' },
     'not json',
     { ...app, category: 'sky' },
-    // As often as it is run: the same app is claimed anew, so that a batch ends before it.
+    // These lines describe an earlier app again, so the batch ends before them.
     ...manyApps(2, 1199).map((line) => ({ ...line, version: '2' })),
   ]
   const { rejects, ...summary } = await importLines(conflicting, lines)
@@ -1091,7 +1081,7 @@ test('work that an engine has run again is written, counted and refused once', a
   expect(countsOf(await importLines(database, lines))).toEqual([0, 0, 1204, 2])
 })
 
-test('so many apps exchange their package names as can wait for the end of the file', async () => {
+test('5,000 apps can exchange their package names with apps far away in the file', async () => {
   const { database } = await startService()
   const line = (index: number, name: number) => ({
     ...app,
@@ -1105,7 +1095,7 @@ test('so many apps exchange their package names as can wait for the end of the f
     database,
     indexes.map((index) => line(index, index)),
   )
-  // Each takes the name of an app whose line is far away. The last two lines find no room, and two rely on them.
+  // Each takes the name of an app whose line is far away. The last two lines are over the limit, and two rely on them.
   const nameOf = (index: number) => (index + 2501) % indexes.length
   const summary = await importLines(
     database,

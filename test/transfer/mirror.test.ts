@@ -10,17 +10,17 @@ import { expectConsistent } from '../support/consistency.ts'
 import { emptyDatabaseUrl } from '../support/database.ts'
 import { type Service, startService } from '../support/service.ts'
 
-/** How many changes are made, and the number that they follow from: `MIRROR_CHANGES=500 make test`. */
+/** The number of changes, and the seed that reproduces them: `MIRROR_CHANGES=500 make test`. */
 const changes = Number(process.env.MIRROR_CHANGES ?? 150)
 const seed = Number(process.env.MIRROR_SEED ?? Date.now() % 1_000_000)
 const changesATime = 50
 
 const operator = { operator: 'test' }
 
-test(`a mirror that is fed what has changed is its source, byte for byte (MIRROR_SEED=${seed})`, async () => {
+test(`a mirror that imports all changes equals its source, byte for byte (MIRROR_SEED=${seed})`, async () => {
   const source = await startService()
   const mirror = await emptyService()
-  // Of many developers, so that a change of one leaves most apps alone.
+  // Many developers, so that a change of one affects few apps.
   const apps = Array.from({ length: 60 }, (_, index) => ({
     name: `Map ${index}`,
     description: 'Here.',
@@ -34,7 +34,7 @@ test(`a mirror that is fed what has changed is its source, byte for byte (MIRROR
   const change = changer(source, seed)
   let since: string | undefined
   for (let made = 0; made <= changes; made += changesATime) {
-    // Without the time that the command goes back for others' clocks: only so is it seen that each change is noted.
+    // Without the minute for clock skew, which would hide a change that was not recorded.
     const next = (await source.database.committedBefore()).toISOString()
     const lines = await exportLines(source.database, since)
     expect(await importLines(mirror.database, lines), `after ${made} changes`).toMatchObject({ rejects: [] })
@@ -77,7 +77,7 @@ async function expectSame(source: Service, mirror: Service) {
   }
 }
 
-/** Makes one change that the catalogue takes, another each time. */
+/** Returns a function that makes one random valid change. */
 function changer({ database, request, decide, addReviews, world }: Service, start: number): () => Promise<void> {
   let state = start
   const random = () => {

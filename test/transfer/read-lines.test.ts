@@ -24,9 +24,9 @@ test.for<[what: string, bytes: Buffer | string, lines: object[]]>([
       { number: 2, text: 'b' },
     ],
   ],
-  ['blank lines, which are counted', '\n \na\n', [{ number: 3, text: 'a' }]],
+  ['blank lines are counted', '\n \na\n', [{ number: 3, text: 'a' }]],
   [
-    'line ends of another system',
+    'CRLF line ends',
     'a\r\nb\r\n',
     [
       { number: 1, text: 'a\r' },
@@ -35,15 +35,15 @@ test.for<[what: string, bytes: Buffer | string, lines: object[]]>([
   ],
   ['a byte order mark', '\uFEFFa\n', [{ number: 1, text: 'a' }]],
   [
-    'the sign of one, behind the first line',
+    'a byte order mark after the first line',
     'a\n\uFEFFb\n',
     [
       { number: 1, text: 'a' },
       { number: 2, text: '\uFEFFb' },
     ],
   ],
-  ['a text whose first byte is that of gzip', '\u001fa\n', [{ number: 1, text: '\u001fa' }]],
-  ['a text whose second byte is that of gzip', 'ȋ\n', [{ number: 1, text: 'ȋ' }]],
+  ['a text with the first byte of gzip', '\u001fa\n', [{ number: 1, text: '\u001fa' }]],
+  ['a text with the second byte of gzip', 'ȋ\n', [{ number: 1, text: 'ȋ' }]],
   [
     'bytes that are not UTF-8',
     Buffer.from('61ff0a620a', 'hex'),
@@ -64,7 +64,7 @@ test.for<[what: string, bytes: Buffer | string, lines: object[]]>([
   expect(await read(Buffer.from(bytes))).toEqual(lines)
 })
 
-test('a line that is too long is named, and the next one read', async () => {
+test('a line that is too long is reported, and the next one read', async () => {
   const longest = Buffer.alloc(16 * 1024 * 1024, 'x')
   const [first, second, third] = await read(Buffer.concat([longest, Buffer.from('x\nb\n'), longest]), 65_536)
   expect([first, second]).toEqual([
@@ -74,12 +74,12 @@ test('a line that is too long is named, and the next one read', async () => {
   expect(third && 'text' in third && third.text.length).toBe(longest.length)
 })
 
-test('a gzip file that was cut is an error, not an end', async () => {
+test('a truncated gzip file is an error', async () => {
   const whole = gzipSync(Buffer.alloc(10_000, 'a\n'))
   await expect(read(whole.subarray(0, whole.length - 10))).rejects.toThrow(/unexpected end of file/)
 })
 
-test('it does not matter where the chunks are cut', async () => {
+test('chunks may end anywhere', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.string({ unit: 'grapheme' })),

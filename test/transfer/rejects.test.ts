@@ -5,34 +5,34 @@ import { ReasonCounts, toReject, unwrapReject } from '../../src/transfer/rejects
 const problem = (field: string, message = 'is wrong'): Problem => ({ in: 'body', field, message })
 
 test.for<[what: string, text: string | undefined, field: string, rejected: unknown, value: unknown]>([
-  ['a field, by what it is', '{"a":1}', '/a', { a: 1 }, 1],
-  ['a field within a list', '{"a":[{"b":"x"}]}', '/a/0/b', { a: [{ b: 'x' }] }, 'x'],
-  ['a field whose name has signs', '{"a/b~":null}', '/a~1b~0', { 'a/b~': null }, null],
-  ['a field that is not there', '{}', '/a', {}, undefined],
-  ['a field that nothing has of itself', '{}', '/toString', {}, undefined],
-  ['a field within a text', '{"a":"xy"}', '/a/0', { a: 'xy' }, undefined],
-  ['a field within nothing', '{"a":null}', '/a/0', { a: null }, undefined],
-  ['an object, which is in the line', '{"a":{"b":1}}', '/a', { a: { b: 1 } }, undefined],
-  ['the line', '7', '', 7, 7],
+  ['a field', '{"a":1}', '/a', { a: 1 }, 1],
+  ['a field in a list', '{"a":[{"b":"x"}]}', '/a/0/b', { a: [{ b: 'x' }] }, 'x'],
+  ['a field whose name has to be escaped', '{"a/b~":null}', '/a~1b~0', { 'a/b~': null }, null],
+  ['a missing field', '{}', '/a', {}, undefined],
+  ['an inherited property', '{}', '/toString', {}, undefined],
+  ['an index into a text', '{"a":"xy"}', '/a/0', { a: 'xy' }, undefined],
+  ['an index into null', '{"a":null}', '/a/0', { a: null }, undefined],
+  ['an object, without its value', '{"a":{"b":1}}', '/a', { a: { b: 1 } }, undefined],
+  ['the whole line', '7', '', 7, 7],
   ['a text of 200 characters', JSON.stringify({ a: 'x'.repeat(200) }), '/a', { a: 'x'.repeat(200) }, 'x'.repeat(200)],
   [
-    'a text of more, by its beginning',
+    'the beginning of a longer text',
     JSON.stringify({ a: 'x'.repeat(201) }),
     '/a',
     { a: 'x'.repeat(201) },
     `${'x'.repeat(200)}…`,
   ],
   [
-    'a text cut within a character',
+    'a text cut inside a character',
     JSON.stringify({ a: `${'x'.repeat(199)}🎲` }),
     '/a',
     { a: `${'x'.repeat(199)}🎲` },
     `${'x'.repeat(199)}\uFFFD…`,
   ],
-  ['what is no JSON, by its text', '{"a"', '', '{"a"', '{"a"'],
-  ['what says a field twice, by its text', '{"a":1,"a":2}', '/a', '{"a":1,"a":2}', undefined],
-  ['what is no text', undefined, '', undefined, undefined],
-])('a refused line tells of %s', ([, text, field, rejected, value]) => {
+  ['the text of invalid JSON', '{"a"', '', '{"a"', '{"a"'],
+  ['the text of a line with a repeated field', '{"a":1,"a":2}', '/a', '{"a":1,"a":2}', undefined],
+  ['no value if the line is not text', undefined, '', undefined, undefined],
+])('a reject has %s', ([, text, field, rejected, value]) => {
   expect(toReject(3, [problem(field)], text)).toEqual({
     line: 3,
     errors: [{ field, message: 'is wrong', value }],
@@ -42,24 +42,24 @@ test.for<[what: string, text: string | undefined, field: string, rejected: unkno
 
 test.for<[what: string, value: unknown, line: unknown]>([
   ['itself', { a: 1 }, { a: 1 }],
-  ['the one that was mended', { line: 3, errors: [], rejected: { a: 1 } }, { a: 1 }],
-  ['the one that was mended as a text', { errors: [], rejected: '{"a":1}' }, { a: 1 }],
-  ['the one within others', { errors: [], rejected: '{"errors":[],"rejected":{"a":1}}' }, { a: 1 }],
+  ['the corrected line', { line: 3, errors: [], rejected: { a: 1 } }, { a: 1 }],
+  ['the corrected line as a text', { errors: [], rejected: '{"a":1}' }, { a: 1 }],
+  ['the innermost line', { errors: [], rejected: '{"errors":[],"rejected":{"a":1}}' }, { a: 1 }],
   [
-    'the one within very many',
+    'the innermost of very many',
     JSON.parse(`${'{"errors":[],"rejected":'.repeat(30_000)}{"a":1}${'}'.repeat(30_000)}`),
     { a: 1 },
   ],
-  ['a text that was not mended', { errors: [], rejected: '{"a"' }, '{"a"'],
-  ['itself where it has only a part of that', { rejected: 1 }, { rejected: 1 }],
-  ['itself where it has only the other part', { errors: [] }, { errors: [] }],
+  ['the text of invalid JSON that was not corrected', { errors: [], rejected: '{"a"' }, '{"a"'],
+  ['itself if it has no errors field', { rejected: 1 }, { rejected: 1 }],
+  ['itself if it has no rejected field', { errors: [] }, { errors: [] }],
   ['nothing', null, null],
   ['a text', 'x', 'x'],
-])('a line that is read is %s', ([, value, line]) => {
+])('unwrapping returns %s', ([, value, line]) => {
   expect(unwrapReject(value)).toEqual(line)
 })
 
-test('reasons are counted without what differs from line to line, once a line, the most frequent first', () => {
+test('reasons are counted once per line, without indexes, the most frequent first', () => {
   const reasons = new ReasonCounts()
   reasons.add([problem('', 'is not valid JSON')])
   reasons.add([problem('/reviews/0/rating'), problem('/reviews/12/rating'), problem('/a1/2x')])
@@ -72,7 +72,7 @@ test('reasons are counted without what differs from line to line, once a line, t
   ])
 })
 
-test('of more than a thousand reasons the others are counted together', () => {
+test('reasons beyond a thousand are counted together', () => {
   const reasons = new ReasonCounts()
   for (let number = 0; number < 1003; number++) reasons.add([problem(`/field${number}`)])
   reasons.add([problem('/field0')])
