@@ -184,7 +184,8 @@ async function correctTypos(index: MatchFinder, terms: readonly Term[]): Promise
 }
 
 const anyOfWords = (words: readonly string[]): Term => ({
-  text: words.join(' or '),
+  // For the message, which has to stay short.
+  text: words.slice(0, 3).join(' or '),
   isWord: false,
   forms: words.map((word) => wordForm(word, 'whole')),
 })

@@ -53,7 +53,7 @@ export const searchIndex = (sql: Knex): SearchIndex => ({
   async nameWords(ranks) {
     const [found] = await select(sql)<{ names: string }>(
       `select json_group_array(name_words) as names
-       from json_each(?) as asked cross join app_search_apps on app_id = asked.value % ${idLimit}`,
+       from json_each(?) as asked left join app_search_apps on app_id = asked.value % ${idLimit}`,
       [JSON.stringify(ranks)],
     )
     return JSON.parse(required(found, 'the names').names)

@@ -1,0 +1,100 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { type Database, openDatabase } from '../../src/db/database.ts'
+import { type Tier, toQuery } from '../../src/search/best-matches.ts'
+import { idOfRank, toSearchDocument } from '../../src/search/document.ts'
+import { emptyDatabaseUrl } from '../support/database.ts'
+
+/** Apps by popularity: the first has the fewest downloads and the least id. */
+const apps = Array.from({ length: 3000 }, (_, index) => {
+  const words = [
+    'common',
+    index % 2 === 0 ? 'even' : 'odd',
+    index < 1000 ? 'unpopular' : 'popular',
+    index % 500 === 7 ? 'rare' : 'usual',
+    // The pairs of 天気予報, once in their order and once in another.
+    index % 3 === 0 ? '天気予報' : '予報の天気と気予',
+  ]
+  return { name: `App ${words[1]}`, description: words.join(' '), total_downloads: Math.floor(1.005 ** index) }
+})
+
+async function openCatalogue(): Promise<Database> {
+  const database = openDatabase(await emptyDatabaseUrl())
+  onTestFinished(() => database.close())
+  await database.migrate()
+  await database.write(async ({ sql, insertRows, search }) => {
+    const times = { created_at: '', changed_at: '' }
+    await insertRows('developers', [{ name: 'Ada', ...times }])
+    await insertRows('categories', [{ slug: 'tools', name: 'Tools', ...times }])
+    const rows = apps.map((app, index) => ({
+      ...app,
+      id: index + 1,
+      slug: `app-${index}`,
+      developer_id: 1,
+      category_id: 1,
+      status: 'approved',
+      approved_at: '2030',
+      version: '1',
+      updated_at: '',
+      ...times,
+    }))
+    await insertRows('apps', rows)
+    await search.index(rows.map((app) => ({ id: app.id, categoryId: 1, ...toSearchDocument(app, 'Ada') })))
+    expect(await sql('apps').count({ apps: '*' })).toEqual([{ apps: 3000 }])
+  })
+  return database
+}
+
+/** The ids of the first apps that match, the most popular first. */
+const expectedIds = (matches: (description: string, index: number) => boolean, limit: number) =>
+  apps
+    .flatMap(({ description }, index) => (matches(description, index) ? [index + 1] : []))
+    .toReversed()
+    .slice(0, limit)
+
+test('the first matches are the same however many apps match, and whether or not the statistics are current', async () => {
+  const database = await openCatalogue()
+  const searches: [search: string, tier: Tier, matches: (description: string, index: number) => boolean][] = [
+    ['common', 'whole', () => true],
+    ['comm', 'prefix', () => true],
+    ['c', 'prefix', () => true],
+    ['app', 'name', () => true],
+    ['o', 'name', (_, index) => index % 2 === 1],
+    ['app odd', 'key', (_, index) => index % 2 === 1],
+    ['even popular', 'whole', (_, index) => index % 2 === 0 && index >= 1000],
+    // Common ones that no app has both of, and one that no popular app has.
+    ['even odd', 'whole', () => false],
+    ['unpopular', 'whole', (_, index) => index < 1000],
+    ['rare', 'whole', (_, index) => index % 500 === 7],
+    ['rare common', 'prefix', (_, index) => index % 500 === 7],
+    ['天気予報', 'whole', (_, index) => index % 3 === 0],
+    ['天気予報 common', 'prefix', (_, index) => index % 3 === 0],
+    ['missing', 'prefix', () => false],
+  ]
+  for (const statistics of ['none', 'current']) {
+    if (statistics === 'current') await database.optimize()
+    for (const [search, tier, matches] of searches) {
+      for (const limit of [1, 4, 1001]) {
+        const found = await database.snapshot(async ({ search: index }) => ({
+          ranked: (await index.firstMatches(toQuery(search, undefined), tier, limit)).map(idOfRank),
+          inCategory: (await index.firstMatches(toQuery(search, 1), tier, limit)).map(idOfRank),
+          elsewhere: await index.firstMatches(toQuery(search, 2), tier, limit),
+          sorted:
+            tier === 'prefix' && (await index.sortedMatches(toQuery(search, 1), ['total_downloads', 'id'], limit)),
+        }))
+        const expected = expectedIds(matches, limit)
+        expect(found, `${search}, ${tier}, ${limit}, statistics: ${statistics}`).toEqual({
+          ranked: expected,
+          inCategory: expected,
+          elsewhere: [],
+          sorted: tier === 'prefix' && expected,
+        })
+      }
+    }
+  }
+})
+
+test('known words are whole words of the texts', async () => {
+  const database = await openCatalogue()
+  const known = await database.snapshot(({ search }) => search.knownWords(['common', 'commo', 'rare', "it's", 'tools']))
+  expect(known.toSorted()).toEqual(['common', 'rare'])
+})
