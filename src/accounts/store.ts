@@ -44,7 +44,7 @@ export const accountStore = (connection: Connection) => {
     return developer
   }
 
-  /** In the order of the names. */
+  /** By name. */
   async function accounts(ids: number[]): Promise<Account[]> {
     const activeKeys = sql('api_keys')
       .whereRaw('api_keys.developer_id = developers.id')

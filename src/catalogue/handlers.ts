@@ -145,7 +145,7 @@ function rowChanges(app: AppWithReviews, { short_description, ...named }: AppCha
     status,
     rejection_reason: status === 'rejected' ? app.rejection_reason : null,
   }
-  // What has changed since an operator's decision waits for the next; an app that none was taken on waits already.
+  // Changes after a decision wait for another review; an app without a decision waits for one anyway.
   const isNew = app.status === 'pending' && app.unreviewed_since === null
   if (isNew || !hasChanges(app, changes)) return changes
   return {
@@ -164,7 +164,7 @@ async function assertCategoryExists(connection: Connection, id: number) {
   })
 }
 
-/** The caller's own app, as it was when the caller read it, kept from others until the transaction ends. */
+/** The caller's own app, locked until the transaction ends. Throws if If-Match does not hold. */
 async function lockOwnApp(
   apps: AppStore,
   id: number,
@@ -178,7 +178,7 @@ async function lockOwnApp(
   return app
 }
 
-/** If-Match speaks of what GET shows (RFC 9110, section 13.1.1). */
+/** If-Match refers to the representation that GET returns (RFC 9110, section 13.1.1). */
 function assertUnmodified(app: AppWithReviews, ifMatch: string | undefined) {
   if (ifMatch === undefined || satisfiesIfMatch(ifMatch, etagOf(JSON.stringify({ app: appDetail(app) })))) return
   throw new ServiceError(
@@ -189,7 +189,7 @@ function assertUnmodified(app: AppWithReviews, ifMatch: string | undefined) {
   )
 }
 
-/** RFC 8288. The address of each page keeps the other parameters as they were sent. */
+/** A Link header (RFC 8288). The URL of each page keeps the other parameters. */
 function pageLinks(address: string, query: { page: number; limit: number }, totalPages: number): string {
   const { page } = query
   const targets = {

@@ -1,7 +1,7 @@
 import { slugify } from 'transliteration'
 import { maxAppSlugLength } from '../contract/field-rules.ts'
 
-/** `[a-z0-9]+(-[a-z0-9]+)*`, as long as the document lets it be, from text in any script; `app` where nothing of it can be spelt. */
+/** Returns `[a-z0-9]+(-[a-z0-9]+)*`, within the document's length, from a name in any script; `app` if nothing can be transliterated. */
 export const toSlug = (name: string) => shorten(transliterate(name), maxAppSlugLength) || 'app'
 
 /** Most names are ASCII, which needs no transliteration: a tenth of the work. */
@@ -10,13 +10,13 @@ const transliterate = (name: string) =>
     ? (name.toLowerCase().match(/[a-z0-9]+/g) ?? []).join('-')
     : slugify(name.normalize('NFKC').replaceAll('ẞ', 'SS'), { allowedChars: 'a-zA-Z0-9' })
 
-/** The slug with a number behind it, cut so that both fit. */
+/** The slug with a number appended, shortened so that both fit. */
 export function numberedSlug(slug: string, number: number): string {
   const suffix = `-${number}`
   return shorten(slug, maxAppSlugLength - suffix.length) + suffix
 }
 
-/** Whether a slug is another with a number behind it. */
+/** Whether a slug is another one with a number appended. */
 export function isNumberedSlug(slug: string, from: string): boolean {
   const number = /-(\d+)$/.exec(slug)?.[1]
   return number !== undefined && numberedSlug(from, Number(number)) === slug

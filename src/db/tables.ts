@@ -15,25 +15,25 @@ export type AppRow = {
   deleted_at: string | null
   /** First approval; kept when the app is taken down. */
   approved_at: string | null
-  /** Since when an app has differed from what an operator last decided on: an approved one, or a rejected one that became pending. */
+  /** When the owner first changed the app after an operator's last decision. */
   unreviewed_since: string | null
-  /** JSON: what the fields were then that its owner has changed since; catalogue/policy.ts reads and writes it. */
+  /** JSON: the former values of the fields that the owner has changed since; catalogue/policy.ts reads and writes it. */
   unreviewed_changes: string | null
   created_at: string
   updated_at: string
-  /** When anything of it, or a review, was last written here, whatever it says of times. */
+  /** When the row or one of its reviews was last written in this database. */
   changed_at: string
   total_downloads: number
   /** Of all ratings, to two decimals. */
   average_rating: number
   review_count: number
-  /** Sums of ratings are in hundredths, and whole. These came without a review. */
+  /** Sums of ratings are whole numbers of hundredths. These ratings came without a review. */
   other_rating_sum: number
   other_rating_count: number
-  /** Of all ratings, as are the two below. */
+  /** Of all ratings, like the next two. */
   rating_sum: number
   rating_count: number
-  /** What the order by rating goes by; catalogue/ratings.ts makes it. */
+  /** The sort key of the order by rating; catalogue/ratings.ts computes it. */
   weighted_rating: number
   slug: string
   package_name: string | null
@@ -62,8 +62,8 @@ export const appDefaults = {
 type Column = keyof AppRow
 
 /**
- * What follows from a change of each column of an app: whether the audit keeps it, whether search must hear of it, and whether
- * it is the owner's to make. In the order in which operators read of changes.
+ * For each column of an app: whether the audit log records its changes, whether the search index depends on it, and whether
+ * owners can change it. Operators see changes in this order.
  */
 const appColumns = {
   name: { isAudited: true, isSearched: true, isOwnerEditable: true },
@@ -94,7 +94,7 @@ const appColumns = {
   slug: { isAudited: false, isSearched: false, isOwnerEditable: false },
   package_key: { isAudited: false, isSearched: false, isOwnerEditable: false },
 } as const satisfies {
-  // What an owner may change is the contract's to say; so is that the audit keeps it. What is searched, the search document's.
+  // The contract says what owners can change, and all of that is audited. The search document says what is searched.
   [C in Column | keyof AppChanges]: C extends Column
     ? C extends keyof AppChanges
       ? { isAudited: true; isSearched: IsSearched<C>; isOwnerEditable: true }
@@ -102,7 +102,7 @@ const appColumns = {
     : never
 }
 
-/** A category is searched by itself, and for a developer its name. */
+/** The index also has each app's category and its developer's name. */
 type IsSearched<C extends Column> = C extends keyof SearchableColumns | 'category_id' | 'developer_id' ? true : false
 
 type ColumnFlag = keyof (typeof appColumns)[Column]

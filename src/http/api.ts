@@ -8,7 +8,7 @@ import { required } from '../util/helpers.ts'
 import { readBody } from './body.ts'
 import { methodNotAllowed, sendOptions } from './error-response.ts'
 import type { RateLimits } from './rate-limits.ts'
-import { acceptsJson, isPublic, parseHead, type RequestHead, validateRequest, withBody } from './request.ts'
+import { acceptsJson, isPublic, parseHead, type Router, validateRequest, withBody } from './request.ts'
 import { Representation, sendRepresentation } from './response.ts'
 
 export type Usage = Readonly<{
@@ -36,7 +36,7 @@ export type ServiceBackend = {
   usage?: () => Usage
 }
 
-/** openapi-backend as router and validator. */
+/** Compiles the document's validators. */
 export async function loadApi(document: Document): Promise<OpenAPIBackend> {
   const api = new OpenAPIBackend({
     definition: document,
@@ -50,9 +50,6 @@ export async function loadApi(document: Document): Promise<OpenAPIBackend> {
   })
   await api.init()
   api.validator.preCompileRequestValidators()
-  // The router calls this up to three times per request, and would flatten the whole document each time.
-  const operations = api.getOperations()
-  api.router.getOperations = () => operations
   return api
 }
 
@@ -62,15 +59,16 @@ export async function loadApi(document: Document): Promise<OpenAPIBackend> {
  */
 export function createApi(
   api: OpenAPIBackend,
+  findOperation: Router,
   { authenticate, handle }: ServiceBackend,
   limits: RateLimits,
 ): RequestHandler {
   return async (request, response) => {
     const { context } = response
     const head = parseHead(request, request.url)
-    const operation = api.matchOperation(head)
+    const operation = findOperation(head)
     if (!operation) {
-      const allow = allowedMethods(api, head)
+      const allow = allowedMethods(findOperation, head.path)
       if (allow.length === 0) throw notFound()
       if (head.method !== 'OPTIONS') throw methodNotAllowed(allow)
       return sendOptions(response, allow)
@@ -147,8 +145,8 @@ function bearerToken(header: string): string {
 }
 
 /** The methods of a path, including HEAD and OPTIONS; none if there is no such path. */
-function allowedMethods(api: OpenAPIBackend, head: RequestHead): string[] {
-  const own = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'].filter((method) => api.matchOperation({ ...head, method }))
+function allowedMethods(findOperation: Router, path: string): string[] {
+  const own = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'].filter((method) => findOperation({ method, path }))
   return own.length === 0
     ? []
     : [...own.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])), 'OPTIONS']

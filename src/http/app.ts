@@ -1,6 +1,6 @@
 import type { RequestListener } from 'node:http'
-import express, { type ErrorRequestHandler, type Express, Router } from 'express'
-import type { Document, OpenAPIBackend } from 'openapi-backend'
+import express, { type ErrorRequestHandler, type Express, type RequestHandler, Router } from 'express'
+import type { Document } from 'openapi-backend'
 import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
 import { invalidRequest, notFound, ServiceError } from '../contract/errors.ts'
@@ -12,7 +12,7 @@ import { corsHeaders, preflightHeaders, securityHeaders } from './headers.ts'
 import { createRequestContext, logRequest } from './log.ts'
 import type { Metrics, Sample } from './metrics.ts'
 import { createRateLimits, type RateLimits, type RateLimitsConfig } from './rate-limits.ts'
-import { findRepeatedHeaders } from './request.ts'
+import { createRouter, findRepeatedHeaders } from './request.ts'
 import { createResponseCache, type ResponseCache } from './response-cache.ts'
 
 export type ListenerOptions = {
@@ -35,10 +35,11 @@ export async function createListener(options: ListenerOptions): Promise<RequestL
   const api = await loadApi(document)
   const limits = createRateLimits(config)
   const commonHeaders = { ...securityHeaders(config.baseUrl), ...corsHeaders }
-  const app = createExpressApp(options, api, limits, commonHeaders)
+  const findOperation = createRouter(api)
+  const app = createExpressApp(options, createApi(api, findOperation, backend, limits), commonHeaders)
   const cache =
     dataVersion && maxSize > 0
-      ? createResponseCache({ api, prefix, maxSize, commonHeaders, dataVersion, limits })
+      ? createResponseCache({ api, findOperation, prefix, maxSize, commonHeaders, dataVersion, limits })
       : undefined
   if (metrics) exposeMetrics(metrics, backend, limits, cache)
   let mayWarn = config.trustProxy === 0
@@ -121,8 +122,7 @@ function exposeMetrics(
 
 function createExpressApp(
   { config, backend, document, docsPage, isDraining }: ListenerOptions,
-  api: OpenAPIBackend,
-  limits: RateLimits,
+  operations: RequestHandler,
   commonHeaders: Record<string, string>,
 ): Express {
   const { prefix } = config
@@ -152,7 +152,7 @@ function createExpressApp(
 
   const service = Router()
   service.use(docsRouter(document, docsPage, config))
-  service.use(createApi(api, backend, limits))
+  service.use(operations)
   app.use(prefix || '/', service)
 
   app.use(() => {

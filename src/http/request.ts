@@ -4,6 +4,7 @@ import type { Context, OpenAPIBackend, Operation, ParsedRequest } from 'openapi-
 import type { Handlers, OperationId, Problem } from '../contract/contract.ts'
 import { invalidRequest } from '../contract/errors.ts'
 import { firstProblemPerField, requestProblems, textProblems } from '../contract/validation.ts'
+import { required } from '../util/helpers.ts'
 
 /** A request without its body, in the form that openapi-backend takes. */
 export type RequestHead = {
@@ -95,7 +96,28 @@ export function withBody(head: RequestHead, body: unknown): RawRequest {
   return { ...head, body: typeof body === 'object' && body !== null ? body : JSON.stringify(body) }
 }
 
-/** The request with its parameters coerced and defaults filled in. Throws `invalid_request` with all problems. */
+/** A pattern for the URLs of an OpenAPI path template, with any query. */
+export const urlPattern = (path: string) =>
+  new RegExp(`^${path.replaceAll(/[^{}/\w]/g, '\\$&').replaceAll(/\{\w+\}/g, '[^/?]+')}(?:\\?|$)`)
+
+export type Router = ReturnType<typeof createRouter>
+
+/** Returns a function that finds the operation of a request. openapi-backend's own compiles every path anew for each request. */
+export function createRouter(api: OpenAPIBackend) {
+  const isTemplate = ({ path }: Operation) => path.includes('{')
+  // Of two paths that match, the one without parameters applies (OpenAPI 3.0.4, "Path Templating Matching").
+  const routes = api
+    .getOperations()
+    .toSorted((one, other) => Number(isTemplate(one)) - Number(isTemplate(other)))
+    .map((operation) => ({ method: operation.method.toUpperCase(), pattern: urlPattern(operation.path), operation }))
+  return ({ method, path }: Pick<RequestHead, 'method' | 'path'>): Operation | undefined =>
+    routes.find((route) => route.method === method && route.pattern.test(path))?.operation
+}
+
+/**
+ * The request with its parameters coerced and defaults filled in. Throws `invalid_request` with all problems. Runs
+ * openapi-backend's validators, but not its `validateRequest`, which would parse the request again.
+ */
 export function validateRequest(api: OpenAPIBackend, operation: Operation, request: RawRequest) {
   const parsed = api.router.parseRequest(request, operation)
   if (Object.keys(parsed.query).length > maxParameters) {
@@ -105,10 +127,20 @@ export function validateRequest(api: OpenAPIBackend, operation: Operation, reque
     ...findNonDecimals(operation, parsed),
     ...(parsed.body === undefined ? [] : textProblems(parsed.body)),
   ]
-  const validation = api.validateRequest(request, operation)
-  const problems = mergeProblems(operation, extraProblems, validation.errors ?? [])
+  const { params: path, query, headers: header, cookies: cookie, requestBody } = parsed
+  const operationId = required(operation.operationId, 'the operationId')
+  const validators = required(
+    api.validator.getRequestValidatorsForOperation(operationId),
+    `the validators of ${operationId}`,
+  )
+  const errors = validators.flatMap((validate) => {
+    // Coerces the parameters in place.
+    validate({ path, query, header, cookie, ...(requestBody !== undefined && { requestBody }) })
+    return validate.errors ?? []
+  })
+  const problems = mergeProblems(operation, extraProblems, errors)
   if (problems.length > 0) throw invalidRequest(problems)
-  return { validation, request: { ...parsed, ...validation.coerced } }
+  return { validation: { valid: true }, request: parsed }
 }
 
 type ParameterObject = { name: string; in: string; schema?: { type?: string } }

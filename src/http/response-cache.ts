@@ -4,7 +4,16 @@ import type { OpenAPIBackend } from 'openapi-backend'
 import { measure, withTiming } from '../util/helpers.ts'
 import type { RequestContext } from './log.ts'
 import { type RateLimits, rateLimitHeaders } from './rate-limits.ts'
-import { acceptsJson, findRepeatedHeaders, isPublic, parametersOf, parseHead, validateRequest } from './request.ts'
+import {
+  acceptsJson,
+  findRepeatedHeaders,
+  isPublic,
+  parametersOf,
+  parseHead,
+  type Router,
+  urlPattern,
+  validateRequest,
+} from './request.ts'
 import { type Representation, sendRepresentation } from './response.ts'
 
 type CachedResponse = { representation: Representation } & Pick<RequestContext, 'operation' | 'route'>
@@ -14,6 +23,7 @@ type Entry = { version: string; response: Promise<CachedResponse | undefined> }
 
 export type ResponseCacheOptions = {
   api: OpenAPIBackend
+  findOperation: Router
   /** Path before the operations' paths. */
   prefix: string
   /** Bytes. */
@@ -36,9 +46,9 @@ const maxUrlLength = 1000
  * Concurrent requests for one URL share one computation. Unusual requests bypass the cache.
  */
 export function createResponseCache(options: ResponseCacheOptions) {
-  const { api, prefix, maxSize, dataVersion, limits } = options
+  const { api, findOperation, prefix, maxSize, dataVersion, limits } = options
   const publicReads = api.getOperations().filter((operation) => operation.method === 'get' && isPublic(operation))
-  const urls = publicReads.map(({ path }) => compileUrlPattern(prefix + path))
+  const urls = publicReads.map(({ path }) => urlPattern(prefix + path))
   const headerParameters = publicReads
     .flatMap(parametersOf)
     .flatMap((parameter) => (parameter.in === 'header' ? [parameter.name.toLowerCase()] : []))
@@ -84,7 +94,7 @@ export function createResponseCache(options: ResponseCacheOptions) {
 
   function isValid(request: IncomingMessage, url: string): boolean {
     const head = parseHead(request, url)
-    const operation = api.matchOperation(head)
+    const operation = findOperation(head)
     if (!operation) return false
     try {
       validateRequest(api, operation, head)
@@ -141,10 +151,6 @@ export function createResponseCache(options: ResponseCacheOptions) {
     return promise
   }
 }
-
-/** Of a path such as `/apps/{id}`, with any query. */
-const compileUrlPattern = (path: string) =>
-  new RegExp(`^${path.replaceAll(/[^{}/\w]/g, '\\$&').replaceAll(/\{\w+\}/g, '[^/?]+')}(?:\\?|$)`)
 
 /**
  * Calls that arrive while one is running share the next one, which begins after it: so each sees a result that was computed

@@ -31,7 +31,7 @@ export function standardOutput(): DestinationStream {
       isScheduled = true
       setTimeout(flush, retryDelay)
     } else if (lost > 0) {
-      const msg = 'nobody took the log for a while; lines were lost'
+      const msg = 'the reader of standard output was too slow; log lines were lost'
       const warning = { level: 40, time: Date.now(), pid: process.pid, lost, msg }
       lost = 0
       write(`${JSON.stringify(warning)}\n`)

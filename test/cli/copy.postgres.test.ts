@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { openDatabase } from '../../src/db/database.ts'
+import { openDatabase, openEngine } from '../../src/db/database.ts'
 import { copyWorld, emptyDatabaseUrl } from '../support/database.ts'
 import { ask } from '../support/postgres.ts'
 import { commandLine } from '../support/process.ts'
@@ -22,4 +22,11 @@ test('a copy has all indexes and foreign keys of a migrated database', async () 
   expect(migrated.flat().length).toBeGreaterThan(40)
   await commandLine(await copyWorld()).json('copy', '--to', target)
   expect(await schemaOf(target)).toEqual(migrated)
+})
+
+test('the source may be idle for as long as the target takes', async () => {
+  const source = openEngine(await copyWorld())
+  const { rows } = await source.withExclusiveLock((sql) => sql.raw('show idle_in_transaction_session_timeout'))
+  await source.close()
+  expect(rows).toEqual([{ idle_in_transaction_session_timeout: '0' }])
 })

@@ -71,7 +71,7 @@ test('the first matches are the same however many apps match, and whether or not
     ['missing', 'prefix', () => false],
   ]
   for (const statistics of ['none', 'current']) {
-    if (statistics === 'current') await database.optimize()
+    if (statistics === 'current') await database.optimize({ isLast: true })
     for (const [search, tier, matches] of searches) {
       for (const limit of [1, 4, 1001]) {
         const found = await database.snapshot(async ({ search: index }) => ({

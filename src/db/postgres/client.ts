@@ -8,17 +8,17 @@ import { breaksConnection, isQueryTimeout, isStaleStatement } from './errors.ts'
 import { storeProcessId } from './snapshots.ts'
 import type { ServerUrl } from './url.ts'
 
-/** What of the driver's connections is used here. */
+/** What this file uses of the driver's connections. */
 type DriverConnection = pg.Client & {
-  /** Of the server's process; the driver's types lack it. */
+  /** Of the backend process; the driver's types lack it. */
   processID?: number
-  /** knex replaces a connection that has it. */
+  /** knex replaces a connection that has this property. */
   __knex__disposed?: unknown
-  /** When it last answered, by `performance.now()`. */
+  /** When it last responded, by `performance.now()`. */
   lastAnswerAt: number
 }
 
-// knex publishes no types for the dialect's own module, nor for what it calls to run and to compile what it has built.
+// knex publishes no types for its PostgreSQL client, nor for the methods that are overridden here.
 declare class KnexPgClient extends Knex.Client {
   _query(connection: DriverConnection, query: Query): Promise<Query>
   queryCompiler(builder: unknown, formatter?: unknown): LockCompiler
@@ -33,30 +33,27 @@ type InnerTransaction = { begin: (connection: DriverConnection) => Promise<unkno
 /** Text compares by code point, whatever the database's locale. */
 export const textType = 'text collate "C"'
 
-/**
- * How long what goes wrong may last. Milliseconds. Readers have no limit between statements: what an export has read may be
- * slow to be written.
- */
+/** Milliseconds. Readers may be idle between statements for any time: an export may be slow to write what it has read. */
 const timeouts = { statement: 20_000, lock: 5000, idle: 60_000 }
 
-/** A server may be gone without a word. Somewhat longer than the server itself waits. */
+/** Milliseconds. A server may disappear without closing its connections. Longer than the server's own timeout. */
 const queryTimeout = timeouts.statement + 5000
 
 /**
- * Set on each new connection, as far as it is one: through a pooler in transaction mode they reach this or that one, where
- * writers find them, too (docs/operating.md). Compiling a plan takes longer than any statement here.
+ * Set on each new connection. A pooler in transaction mode applies them to any of its connections, also to those that writers
+ * get (docs/operating.md). JIT compilation takes longer than any statement here.
  */
 const readerSettings = `set jit = off; set statement_timeout = ${timeouts.statement}; set default_transaction_read_only = on;`
 const writerSettings = 'set jit = off;'
 
-/** Set anew in each transaction: whatever the connection has from others, it writes, and is cut short by these alone. */
+/** Set in each transaction, since a pooler's connection may have other settings. */
 const beginWriting = (writeTimeout: number) =>
   [
     'begin isolation level read committed, read write',
     `set local statement_timeout = ${writeTimeout * 0.8}`,
     `set local lock_timeout = ${timeouts.lock}`,
     `set local idle_in_transaction_session_timeout = ${Math.min(timeouts.idle, writeTimeout)}`,
-    // The least that there is, in KiB: some thirty apps wait to be put into the index of search, and are read by each search.
+    // KiB, the minimum. Each search reads the list of pending index entries, so it has to stay short.
     'set local gin_pending_list_limit = 64',
   ].join('; ')
 
@@ -69,7 +66,7 @@ class PostgresClient extends PgClient {
     // After 5 s knex would release the connection, though its transaction may not have ended.
     if (query.sql === 'ROLLBACK') query.options = { query_timeout: 4000 }
     const done = await runStatement(connection, () => super._query(connection, query))
-    // What failed within the transaction was caught, and then all of it is rolled back without an error.
+    // After a caught error, COMMIT rolls the transaction back without an error.
     if (/^commit\b/i.test(query.sql) && done.response?.command !== 'COMMIT') throw new Error('nothing was committed')
     return done
   }
@@ -79,7 +76,7 @@ class PostgresClient extends PgClient {
     return connection.lastAnswerAt >= silentSince
   }
 
-  /** No row is deleted and no key changed but by `update` itself: what refers to a row that is being changed may do so meanwhile. */
+  /** No row is deleted and no key changes, so the weaker lock is enough: other transactions can insert rows that refer to a locked one. */
   override queryCompiler(builder: unknown, formatter?: unknown) {
     const compiler = super.queryCompiler(builder, formatter)
     return Object.assign(compiler, { forUpdate: () => compiler.forNoKeyUpdate() })
@@ -90,16 +87,16 @@ class PostgresClient extends PgClient {
   }
 }
 
-/** When a statement was sent that was never answered. Connections that have not answered since may hang, too. */
+/** When the last statement was sent that timed out. Connections that have not responded since then may be dead, too. */
 let silentSince = 0
 
-/** Runs a statement. A connection that breaks is replaced; one that does not answer in time is closed as well. */
+/** Runs a statement. A broken connection is replaced; one whose statement times out is also closed. */
 async function runStatement<T>(connection: DriverConnection, run: () => Promise<T>): Promise<T> {
   const sent = performance.now()
   try {
-    const answer = await measure('sql', run)
+    const result = await measure('sql', run)
     connection.lastAnswerAt = performance.now()
-    return answer
+    return result
   } catch (error) {
     if (breaksConnection(error)) connection.__knex__disposed ??= error
     if (isQueryTimeout(error)) {
@@ -192,14 +189,14 @@ const writerClient = (writeTimeout: number) =>
     }
   }
 
-/** int8 and numeric, which the driver gives as text. No number here is beyond those that JavaScript has. */
+/** int8 and numeric, which the driver returns as text. All numbers here are safe integers or short decimals. */
 const numericTypes = new Set<number>([20, 1700])
 const types: pg.CustomTypesConfig = {
   getTypeParser: (oid: number, format?: 'text' | 'binary') =>
     numericTypes.has(oid) ? Number : pg.types.getTypeParser(oid, format),
 }
 
-/** By which a server's sessions are known. */
+/** Identifies this program's sessions in pg_stat_activity. */
 export const applicationName = 'apps-service'
 
 export const clientConfig = ({ connectionString, ssl, connectTimeout }: ServerUrl): pg.ClientConfig => ({
@@ -212,7 +209,7 @@ export const clientConfig = ({ connectionString, ssl, connectTimeout }: ServerUr
   keepAliveInitialDelayMillis: 10_000,
 })
 
-/** Milliseconds after which a connection that nobody uses is closed. */
+/** Milliseconds after which an unused connection is closed. */
 const idleTimeout = 5 * 60_000
 
 const open = (url: ServerUrl, client: typeof Knex.Client, max: number, query_timeout: number) =>
@@ -222,7 +219,7 @@ const open = (url: ServerUrl, client: typeof Knex.Client, max: number, query_tim
     // Bound values, which are callers' data, stay out of error messages and so out of the log.
     compileSqlOnError: false,
     acquireConnectionTimeout: url.connectTimeout,
-    // knex would write to standard output what it also throws.
+    // knex would print errors that it also throws.
     log: { warn: ignore, error: ignore, debug: ignore },
     pool: { min: 0, max, idleTimeoutMillis: idleTimeout },
   })

@@ -4,13 +4,13 @@ import { breaksConnection } from './errors.ts'
 import { snapshotsAreReliable } from './snapshots.ts'
 import type { ServerUrl } from './url.ts'
 
-/** A server that does not answer for so long is not there. Milliseconds. */
+/** Milliseconds. */
 const timeout = 5000
 
-/** A connection, which one of its line it is, and when what was asked of it is answered: the driver takes one question at a time. */
+/** A connection, its number, and a promise of its last query: the driver runs one query at a time. */
 type NumberedClient = { client: pg.Client; number: number; answered: Promise<unknown> }
 
-/** One connection that does nothing else, made anew where it has broken. */
+/** One connection outside the pools, replaced when it breaks. */
 export type DedicatedConnection = ReturnType<typeof dedicatedConnection>
 
 export function dedicatedConnection(url: ServerUrl) {
@@ -50,7 +50,7 @@ export function dedicatedConnection(url: ServerUrl) {
   }
 
   return {
-    /** A connection that nothing was asked of for long may be broken, and that is told when it is used. */
+    /** Retries once on a new connection: an idle connection may have broken unnoticed. */
     async query<Row extends pg.QueryResultRow>(text: string) {
       const isOld = connecting !== undefined
       return queryOnce<Row>(text).catch((error: unknown) => {
@@ -66,22 +66,22 @@ export function dedicatedConnection(url: ServerUrl) {
   }
 }
 
-/** Which tables of which server a connection leads to, as any role may ask it: the server since its start. */
+/** Identifies the server, its last start, the database and the schema, by what any role may read. */
 const serverIdentity = `concat_ws(' ', extract(epoch from pg_postmaster_start_time()), current_database(), current_schema())`
 
 type VersionRow = { snapshot: string; is_known: boolean; pid: number; place: string | null }
 
 /**
- * Tells the data's version by a line. Any commit changes the snapshot; but after a crash of a backend ids of transactions are used
- * again, and then equal snapshots show unequal data: so which connection it was is part of the answer, since a crash breaks all.
- * Where snapshots say nothing, or a pooler has statements reach one backend and another, each answer is another.
+ * Reads the data's version. Every commit changes the snapshot. After a backend crash, transaction ids can repeat, so equal
+ * snapshots can have different data; a crash also closes all connections, so the connection's number is part of the version.
+ * If snapshots are not reliable, or a pooler sends statements to different backends, every version is new.
  *
- * The line may go past a pooler, which another one goes through, as does what is read. That has to lead to the same tables, and
- * is asked each time: a pooler may be told to lead elsewhere, and breaks no connection by it.
+ * `direct` may bypass the pooler that `usual` goes through. Both must lead to the same tables. This is checked each time, because
+ * a pooler can be pointed elsewhere without closing a connection.
  */
 export function dataVersionReader(direct: DedicatedConnection, usual: DedicatedConnection) {
   let unknownVersions = 0
-  // Nobody compares it where there is one line.
+  // With one connection there is nothing to compare.
   const identityColumn = direct === usual ? 'null' : serverIdentity
 
   async function readVersions() {
@@ -91,7 +91,7 @@ export function dataVersionReader(direct: DedicatedConnection, usual: DedicatedC
       ),
       direct === usual ? undefined : usual.query<{ place: string }>(`select ${serverIdentity} as place`),
     ])
-    // A pooler tells a process of its own. The driver's types lack it.
+    // A pooler reports a process id of its own. The driver's types lack it.
     const { processID }: pg.Client & { processID?: number } = client
     return {
       number,
@@ -107,7 +107,7 @@ export function dataVersionReader(direct: DedicatedConnection, usual: DedicatedC
       if (!row?.is_known || !isDirect || !isSameServer) return `none.${++unknownVersions}`
       return `${number}.${row.snapshot}`
     },
-    /** Why a line that was given for this cannot be it; undefined where it can. */
+    /** Why DATABASE_DIRECT_URL cannot be used; undefined if it can. */
     async findMismatch(): Promise<string | undefined> {
       const { isDirect, isSameServer } = await readVersions()
       if (!isDirect) return 'is not reached directly by DATABASE_DIRECT_URL: a pooler stands there, too'

@@ -138,6 +138,8 @@ function openServer(url: ServerUrl, options: ServerOptions): Engine {
       writer.transaction(async (sql) => {
         // A pooler hides which program a session belongs to.
         await assertDirectConnection(sql)
+        // The work may leave this connection idle for minutes, for example while another database commits what was read.
+        await sql.raw('set local idle_in_transaction_session_timeout = 0')
         const { row: own } = await connection.query<{ pid: number }>('select pg_backend_pid() as pid')
         const { rows: others } = await sql.raw(
           `select pid from pg_stat_activity
@@ -165,7 +167,7 @@ function openServer(url: ServerUrl, options: ServerOptions): Engine {
   return engine
 }
 
-/** The result of the work, or the message and reason if the database is unavailable. */
+/** Returns the result of the work; if the database is unavailable, the message and the reason. */
 async function orUnreachableMessage(
   message: string,
   work: () => Promise<string | undefined>,

@@ -17,7 +17,7 @@ const textOf = (error: unknown, field: 'table' | 'constraint' | 'routine'): stri
 const unavailableClasses = new Set(['08', '28', '3D', '53', '57', '58'])
 const unavailableCodes = new Set([
   ...['25006', '25P03', '40001', '40P01', '55P03', 'XX001', 'XX002'],
-  // Node's, of a connection that is not made or breaks.
+  // Node's, for connections that break or cannot be opened.
   ...['ECONNREFUSED', 'ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN'],
   ...['EHOSTUNREACH', 'ENETUNREACH', 'ENETDOWN', 'EHOSTDOWN'],
 ])
@@ -25,7 +25,7 @@ const unavailableCodes = new Set([
 /** Codes of Node and OpenSSL for certificates and the TLS protocol. */
 const certificateCodes = /CERT|^ERR_TLS|^ERR_SSL/
 
-/** Messages of driver errors without a code, for connections that fail, also for lack of a password, or break. */
+/** Messages of driver errors without a code: connections that break or cannot be opened, also without a password. */
 const brokenConnection =
   /^SASL|Connection terminated|Connection ended|timeout expired|Client was closed|Client has encountered|Query read timeout|not support SSL/
 
@@ -65,7 +65,7 @@ export const isStaleStatement = (error: unknown) =>
 const isStandbyError = (error: unknown) =>
   codeOf(error) === '0A000' && textOf(error, 'routine') === 'call_bool_check_hook'
 
-/** The driver's error where a statement was not answered in time. */
+/** The driver's error for a statement that timed out. */
 export const isQueryTimeout = (error: unknown) => error instanceof Error && error.message === 'Query read timeout'
 
 /** Whether a connection cannot be used again. */
