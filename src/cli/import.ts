@@ -151,8 +151,8 @@ async function rejectsOpenFlags(path: string, source: Stats): Promise<'w' | 'wx'
 
 /** Tells by the beginning, which stays the same when the lines are corrected. */
 async function isRejectsFile(path: string): Promise<boolean> {
-  const file = await open(path)
-  const { buffer, bytesRead } = await file.read(Buffer.alloc(64), 0, 64, 0).finally(() => file.close())
+  await using file = await open(path)
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(64), 0, 64, 0)
   return /^\{\s*"line"\s*:\s*\d+\s*,\s*"errors"/.test(buffer.toString('utf8', 0, bytesRead))
 }
 

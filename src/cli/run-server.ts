@@ -59,8 +59,17 @@ async function createMetrics(version: string) {
   return new Metrics({ version, schema: await newestMigration() })
 }
 
-const rethrowListenError = (variable: string, host: string, port: number) => (error: NodeJS.ErrnoException) => {
-  throw new ServiceError('unavailable', `cannot listen on ${host}:${port}: ${listenErrorReason(error, variable)}`)
+function rethrowListenError(variable: string, host: string, port: number) {
+  const reasons: Record<string, string> = {
+    EADDRINUSE: `the port is taken; set ${variable} to another`,
+    EACCES: `this account may not; set ${variable} to one from 1024`,
+    EADDRNOTAVAIL: 'HOST is not an address of this machine',
+    ENOTFOUND: 'HOST is not an address of this machine',
+  }
+  return ({ code, message }: NodeJS.ErrnoException) => {
+    const reason = code === undefined ? message : (reasons[code] ?? code)
+    throw new ServiceError('unavailable', `cannot listen on ${host}:${port}: ${reason}`)
+  }
 }
 
 /** Resolves with the first signal. The listeners stay: without one, a second signal would end the process at once. */
@@ -77,18 +86,4 @@ const parentPid = process.ppid
 async function waitForNpmExit(): Promise<string> {
   while (process.ppid === parentPid) await delay(250, undefined, { ref: false })
   return 'npm has ended'
-}
-
-function listenErrorReason({ code, message }: NodeJS.ErrnoException, variable: string): string {
-  switch (code) {
-    case 'EADDRINUSE':
-      return `the port is taken; set ${variable} to another`
-    case 'EACCES':
-      return `this account may not; set ${variable} to one from 1024`
-    case 'EADDRNOTAVAIL':
-    case 'ENOTFOUND':
-      return 'HOST is not an address of this machine'
-    default:
-      return code ?? message
-  }
 }

@@ -34,14 +34,15 @@ function linkIntoPlace(path: string, target: string) {
     // Unlike a rename, a link never replaces an existing file: https://man7.org/linux/man-pages/man2/link.2.html
     linkSync(path, target)
   } catch (error) {
-    if (!linkUnsupportedCodes.has((error as NodeJS.ErrnoException).code ?? '')) throw error
-    // The file system has no links, as FAT: reserve the name first.
+    const { code } = error as NodeJS.ErrnoException
+    if (code === undefined || !linkUnsupportedCodes.has(code)) throw error
+    // A file system such as FAT has no links: reserve the name first.
     closeSync(openSync(target, 'wx'))
     renameSync(path, target)
   }
 }
 
-/** What Linux and others report if the file system has no links. */
+/** Codes of a file system without links, on Linux and others. */
 const linkUnsupportedCodes = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'])
 
 /** Throws an OperatorError if the path exists. */
@@ -56,12 +57,8 @@ export async function assertMissing(path: string) {
 const alreadyExists = (path: string) => new OperatorError(`${path} already exists; not overwritten`)
 
 async function syncToDisk(path: string, flags: 'r' | 'r+') {
-  const handle = await open(path, flags)
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
+  await using handle = await open(path, flags)
+  await handle.sync()
 }
 
 /** Turns an error of the file system into a message for the operator. */
@@ -69,18 +66,13 @@ function explainFileError(error: unknown, target: string): unknown {
   if (!(error instanceof Error && 'syscall' in error && 'code' in error)) return error
   // An error of a database connection has a syscall and a code, too, but no path.
   if (!('path' in error) && error.syscall !== 'write' && error.syscall !== 'fsync') return error
-  const folder = dirname(target)
-  switch (error.code) {
-    case 'EEXIST':
-      return alreadyExists(target)
-    case 'ENOENT':
-      return new OperatorError(`${folder} does not exist`)
-    case 'ENOTDIR':
-      return new OperatorError(`${folder} is not a directory`)
-    case 'ENOSPC':
-    case 'EDQUOT':
-      return new OperatorError(`no space left in ${folder}`)
-    default:
-      return new OperatorError(`cannot write to ${folder} (${error.code})`)
+  const directory = dirname(target)
+  const messages: Record<string, string> = {
+    EEXIST: alreadyExists(target).message,
+    ENOENT: `${directory} does not exist`,
+    ENOTDIR: `${directory} is not a directory`,
+    ENOSPC: `no space left in ${directory}`,
+    EDQUOT: `no space left in ${directory}`,
   }
+  return new OperatorError(messages[String(error.code)] ?? `cannot write to ${directory} (${error.code})`)
 }
