@@ -19,7 +19,7 @@ const sets: Record<string, number[]> = {
   'one block of two': every(3, block),
 }
 
-test.for(Object.entries(sets))('a set is what was stored of it: %s', ([, ids]) => {
+test.for(Object.entries(sets))('reads a set as it was stored: %s', ([, ids]) => {
   const set = new IdSet(ids)
   const read = new IdSet()
   for (const number of set.blocks) {
@@ -32,7 +32,7 @@ test.for(Object.entries(sets))('a set is what was stored of it: %s', ([, ids]) =
   expect([read.size, set.size]).toEqual([ids.length, ids.length])
 })
 
-test('what is stored of a set is added to what is there', () => {
+test('storing adds to the stored set', () => {
   for (const ids of [every(2, 0, block), every(300, 0, block)]) {
     const set = new IdSet([1, 5_000_000])
     set.addEncoded(0, new IdSet(ids).encode(0))
@@ -40,7 +40,7 @@ test('what is stored of a set is added to what is there', () => {
   }
 })
 
-test('sets are joined, met and dropped', () => {
+test('unites, intersects and deletes sets', () => {
   const some = [
     [],
     [7],
@@ -61,7 +61,7 @@ test('sets are joined, met and dropped', () => {
   }
 })
 
-test('ids are read from the text that SQLite makes of them', () => {
+test('reads ids from the text that SQLite returns', () => {
   const texts: [string | null, number[]][] = [
     [null, []],
     ['7', [7]],

@@ -3,7 +3,7 @@ import { openDatabase } from '../../src/db/database.ts'
 import { copyWorldFile } from '../support/database.ts'
 import { serve } from '../support/process.ts'
 
-/** Whether search's lists are due is told by counters, which are turned here: to make them of so many apps is the benchmark's. */
+/** Counters decide when search lists are made. The tests set the counters instead of creating that many apps. */
 function openCounting(listed: number) {
   const address = `sqlite:${copyWorldFile()}`
   const database = openDatabase(address)
@@ -15,7 +15,7 @@ function openCounting(listed: number) {
   return { address, database, stateOf, count, ready: count(listed) }
 }
 
-test('lists are made where there are apps enough, and anew where there are many more', async () => {
+test('makes lists if there are enough apps, and again if there are many more', async () => {
   const { database, stateOf, count, ready } = openCounting(16_000)
   await ready
   await database.maintain()
@@ -35,7 +35,7 @@ test('lists are made where there are apps enough, and anew where there are many 
   expect((await stateOf()).listed).toBeGreaterThanOrEqual(26_000)
 })
 
-test('what somebody else makes is left to them while it goes on, and made anew where it does not', async () => {
+test('leaves lists to another process while it makes progress, and takes over if it stops', async () => {
   const { database, stateOf, ready } = openCounting(20_000)
   await ready
   await database.write(({ sql }) => sql('app_search_state').insert({ version: 1, making: 7, changes_a_round: 1 }))
@@ -53,7 +53,7 @@ test('what somebody else makes is left to them while it goes on, and made anew w
   expect((await stateOf()).listed).toBeGreaterThanOrEqual(20_000)
 })
 
-test('what is cut short leaves the database as usable as it was', async () => {
+test('an interrupted run leaves the database usable', async () => {
   const { database, stateOf, ready } = openCounting(20_000)
   await ready
   await database.maintain(AbortSignal.abort())
@@ -62,16 +62,16 @@ test('what is cut short leaves the database as usable as it was', async () => {
   expect((await stateOf()).listed).toBeGreaterThanOrEqual(20_000)
 })
 
-test('a server makes the lists that search keeps of many apps, by a process of its own', async () => {
+test('a server makes the lists in a separate process', async () => {
   const { address, stateOf, ready } = openCounting(20_000)
   await ready
   await serve(address)
   const listed = async () => (await stateOf())?.listed
-  // It is made behind all other work.
+  // It has the lowest priority.
   await expect.poll(listed, { timeout: 60_000 }).toBeGreaterThanOrEqual(20_000)
 })
 
-test('a server that cannot make them says so, and serves', async () => {
+test('a server that cannot make them logs that, and still serves', async () => {
   const { address, database, ready } = openCounting(20_000)
   await ready
   await database.write(({ sql }) => sql.schema.dropTable('app_search_lists'))

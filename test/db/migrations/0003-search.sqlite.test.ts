@@ -4,7 +4,7 @@ import { appStore } from '../../../src/catalogue/store.ts'
 import { openDatabase } from '../../../src/db/database.ts'
 import { copyWorldFile } from '../../support/database.ts'
 
-/** The index as the first version made it, with one app that it should not have and without those that it should. */
+/** The index of the first version, with a wrong app and without the right ones. */
 const before = [
   'drop table app_search',
   `create virtual table app_search using fts5(name, text, exact, category,
@@ -13,7 +13,7 @@ const before = [
   `delete from knex_migrations where name = '0003-search.ts'`,
 ]
 
-test('a full database gets the index anew, with all that is listed and nothing else', async () => {
+test('rebuilds the index of a full database with exactly the listed apps', async () => {
   const database = openDatabase(`sqlite:${copyWorldFile()}`)
   onTestFinished(() => database.close())
   const many = 1100

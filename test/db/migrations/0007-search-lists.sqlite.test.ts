@@ -3,7 +3,7 @@ import { findApps } from '../../../src/catalogue/app-list.ts'
 import { openDatabase } from '../../../src/db/database.ts'
 import { copyWorldFile } from '../../support/database.ts'
 
-/** What came with it, and nothing of what was there before. */
+/** Reverts only this migration. */
 const before = [
   'drop table app_search_row',
   'drop table app_search_instance',
@@ -14,7 +14,7 @@ const before = [
   `delete from knex_migrations where name = '0007-search-lists.ts'`,
 ]
 
-test('search finds what it found, typos too, and goes on taking notice', async () => {
+test('search finds the same as before, also with typos, and indexes new changes', async () => {
   const database = openDatabase(`sqlite:${copyWorldFile()}`)
   onTestFinished(() => database.close())
   await database.write(async ({ sql }) => {
