@@ -13,7 +13,7 @@ import type { CheckedResponse, RequestOptions } from '../support/check.ts'
 import { freezeMonotonicClock } from '../support/clock.ts'
 import { emptyDatabaseUrl } from '../support/database.ts'
 import { checkedResponse } from '../support/raw-http.ts'
-import { type Service, type ServiceOptions, startService } from '../support/service.ts'
+import { failing, type Service, type ServiceOptions, startService } from '../support/service.ts'
 import { operationsOf } from './operations.ts'
 import { type Call, exampleRequest } from './valid-requests.ts'
 
@@ -155,28 +155,13 @@ const asks: Record<string, Ask> = {
 }
 let wait: (milliseconds: number) => void
 
-const failing = (error: () => Error) => (database: Database) => ({
-  ...database,
-  // Reading keys still works; the operation fails.
-  read: async (work: Parameters<Database['read']>[0]) => {
-    const result = await database.read(work)
-    if (result && typeof result === 'object' && 'sha256' in result) return result
-    throw error()
-  },
-  write: async () => {
-    throw error()
-  },
-})
-
 /** The service's options that a status needs. */
 const optionsFor: Record<string, () => ServiceOptions> = {
   '408': () => ({ timeouts: { headers: 100, request: 100 } }),
   '429': () => ({ limits: { refusedKeyLimit: 1 } }),
-  '500': () => ({ database: failing(() => new Error('secret')) as (database: Database) => Database }),
+  '500': () => ({ database: failing(new Error('secret')) }),
   '503': () => ({
-    database: failing(
-      () => new ServiceError('unavailable', 'The service is temporarily unavailable; try again shortly.'),
-    ) as (database: Database) => Database,
+    database: failing(new ServiceError('unavailable', 'The service is temporarily unavailable; try again shortly.')),
   }),
 }
 

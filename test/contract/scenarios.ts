@@ -63,6 +63,12 @@ const listed = (names: string[], pages: Partial<Record<'current_page' | 'total_p
   pagination: { current_page: 1, total_pages: names.length > 0 ? 1 : 0, per_page: 20, ...pages },
 })
 
+const createWith = (keys: World['keys'], fields: object): Call => [
+  'POST',
+  '/apps',
+  { key: keys.ada, json: { ...newApp, ...fields } },
+]
+
 type Table = (world: World) => Scenario[]
 
 /** Scenarios by operation, and those of unknown paths and methods. */
@@ -531,11 +537,7 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       ],
       answers: 201,
     },
-    {
-      name: 'takes an empty short description',
-      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, short_description: '' } }],
-      answers: 201,
-    },
+    { name: 'takes an empty short description', request: createWith(keys, { short_description: '' }), answers: 201 },
     {
       name: 'numbers the slug of a name that is taken',
       request: ['POST', '/apps', { key: keys.bob, json: { ...newApp, name: 'Tide Clock' } }],
@@ -550,13 +552,13 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
     },
     {
       name: 'makes a slug of any script',
-      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, name: 'Приложение' } }],
+      request: createWith(keys, { name: 'Приложение' }),
       answers: 201,
       data: expect.objectContaining({ slug: 'prilozhenie' }),
     },
     {
       name: 'makes a slug where nothing can be spelt',
-      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, name: '!?' } }],
+      request: createWith(keys, { name: '!?' }),
       answers: 201,
       data: expect.objectContaining({ slug: 'app' }),
     },
@@ -574,7 +576,7 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
     },
     {
       name: 'takes line breaks and tabs in a description',
-      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, description: 'a\r\nb\n\tc' } }],
+      request: createWith(keys, { description: 'a\r\nb\n\tc' }),
       answers: 201,
     },
     {
@@ -756,7 +758,7 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
     },
     {
       name: 'refuses an unknown field',
-      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, colour: 'red' } }],
+      request: createWith(keys, { colour: 'red' }),
       answers: 400,
       problems: ['body /colour'],
     },
@@ -772,41 +774,37 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
     },
     {
       name: 'does not let an owner set the status',
-      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, status: 'approved' } }],
+      request: createWith(keys, { status: 'approved' }),
       answers: 400,
       problems: ['body /status'],
     },
     {
       name: 'does not let an owner set downloads, rating and slug',
-      request: [
-        'POST',
-        '/apps',
-        { key: keys.ada, json: { ...newApp, total_downloads: 9, average_rating: 5, slug: 'x' } },
-      ],
+      request: createWith(keys, { total_downloads: 9, average_rating: 5, slug: 'x' }),
       answers: 400,
       problems: ['body /total_downloads', 'body /average_rating', 'body /slug'],
     },
     {
       name: 'refuses a name of white space',
-      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, name: ' \t ' } }],
+      request: createWith(keys, { name: ' \t ' }),
       answers: 400,
       problems: ['body /name'],
     },
     {
       name: 'refuses a name over 100 characters',
-      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, name: 'a'.repeat(101) } }],
+      request: createWith(keys, { name: 'a'.repeat(101) }),
       answers: 400,
       problems: ['body /name'],
     },
     {
       name: 'refuses a name with a line break',
-      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, name: 'Star\nMap' } }],
+      request: createWith(keys, { name: 'Star\nMap' }),
       answers: 400,
       problems: ['body /name'],
     },
     {
       name: 'refuses a NUL in a description',
-      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, description: 'a\u0000b' } }],
+      request: createWith(keys, { description: 'a\u0000b' }),
       answers: 400,
       problems: ['body /description'],
     },
@@ -822,37 +820,37 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
     },
     {
       name: 'refuses a description over 20,000 characters',
-      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, description: 'a'.repeat(20_001) } }],
+      request: createWith(keys, { description: 'a'.repeat(20_001) }),
       answers: 400,
       problems: ['body /description'],
     },
     {
       name: 'refuses a short description over 200 characters',
-      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, short_description: 'a'.repeat(201) } }],
+      request: createWith(keys, { short_description: 'a'.repeat(201) }),
       answers: 400,
       problems: ['body /short_description'],
     },
     {
       name: 'keeps inner spaces of a version and trims it',
-      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, version: ' Varies with device ' } }],
+      request: createWith(keys, { version: ' Varies with device ' }),
       answers: 201,
     },
     {
       name: 'refuses a version with a line break',
-      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, version: '1.0\nbeta' } }],
+      request: createWith(keys, { version: '1.0\nbeta' }),
       answers: 400,
       problems: ['body /version'],
       message: /1 problem/,
     },
     {
       name: 'refuses invisible names and versions',
-      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, name: '\u200b', version: '\u3164' } }],
+      request: createWith(keys, { name: '\u200b', version: '\u3164' }),
       answers: 400,
       problems: ['body /name', 'body /version'],
     },
     {
       name: 'refuses a bidirectional control in a name',
-      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, name: 'a\u202eb' } }],
+      request: createWith(keys, { name: 'a\u202eb' }),
       answers: 400,
       data: {
         code: 'invalid_request',
@@ -868,27 +866,19 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
     },
     {
       name: 'refuses bidirectional controls in descriptions',
-      request: [
-        'POST',
-        '/apps',
-        { key: keys.ada, json: { ...newApp, description: 'a\u202eb', short_description: '\u2066a' } },
-      ],
+      request: createWith(keys, { description: 'a\u202eb', short_description: '\u2066a' }),
       answers: 400,
       problems: ['body /description', 'body /short_description'],
     },
     {
       name: 'refuses an invisible description',
-      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, description: '\u200b\n\u2060' } }],
+      request: createWith(keys, { description: '\u200b\n\u2060' }),
       answers: 400,
       problems: ['body /description'],
     },
     {
       name: 'refuses tag characters, which hide text, in any field',
-      request: [
-        'POST',
-        '/apps',
-        { key: keys.ada, json: { ...newApp, name: 'Star\u{e0041}', description: 'a\u{e0062}\u{e007f}' } },
-      ],
+      request: createWith(keys, { name: 'Star\u{e0041}', description: 'a\u{e0062}\u{e007f}' }),
       answers: 400,
       data: {
         code: 'invalid_request',
@@ -901,7 +891,7 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
     },
     {
       name: 'refuses a variation selector that selects nothing',
-      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, name: '\u{e0100}' } }],
+      request: createWith(keys, { name: '\u{e0100}' }),
       answers: 400,
       problems: ['body /name'],
     },
@@ -924,36 +914,36 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
     },
     {
       name: 'refuses an empty version',
-      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, version: '' } }],
+      request: createWith(keys, { version: '' }),
       answers: 400,
       problems: ['body /version'],
     },
     {
       name: 'refuses a version over 50 characters',
-      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, version: '1'.repeat(51) } }],
+      request: createWith(keys, { version: '1'.repeat(51) }),
       answers: 400,
       problems: ['body /version'],
     },
     {
       name: 'refuses a package name of two parts',
-      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, package_name: 'example.stars' } }],
+      request: createWith(keys, { package_name: 'example.stars' }),
       answers: 400,
       problems: ['body /package_name'],
     },
     {
       name: 'refuses a package name whose part begins with a digit',
-      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, package_name: 'org.example.2048' } }],
+      request: createWith(keys, { package_name: 'org.example.2048' }),
       answers: 400,
       problems: ['body /package_name'],
     },
     {
       name: 'takes a package name of 255 characters',
-      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, package_name: `a.b.${'c'.repeat(251)}` } }],
+      request: createWith(keys, { package_name: `a.b.${'c'.repeat(251)}` }),
       answers: 201,
     },
     {
       name: 'refuses a package name of 256 characters',
-      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, package_name: `a.b.${'c'.repeat(252)}` } }],
+      request: createWith(keys, { package_name: `a.b.${'c'.repeat(252)}` }),
       answers: 400,
       problems: ['body /package_name'],
     },
@@ -970,7 +960,7 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
     },
     {
       name: 'refuses an unknown category and lists the existing ones',
-      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, category_id: 99 } }],
+      request: createWith(keys, { category_id: 99 }),
       answers: 422,
       code: 'unknown_category',
       data: {
@@ -985,13 +975,13 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
     },
     {
       name: 'refuses category 0',
-      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, category_id: 0 } }],
+      request: createWith(keys, { category_id: 0 }),
       answers: 400,
       problems: ['body /category_id'],
     },
     {
       name: 'refuses a fractional category',
-      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, category_id: 1.5 } }],
+      request: createWith(keys, { category_id: 1.5 }),
       answers: 400,
       problems: ['body /category_id'],
     },
@@ -1061,7 +1051,7 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
     },
     {
       name: 'refuses a body of 300 KB',
-      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, description: 'a'.repeat(300_000) } }],
+      request: createWith(keys, { description: 'a'.repeat(300_000) }),
       answers: 413,
       code: 'payload_too_large',
     },

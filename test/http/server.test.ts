@@ -9,7 +9,7 @@ import { createLogger } from '../../src/http/log.ts'
 import { listen } from '../../src/http/server.ts'
 import { validRequests } from '../contract/valid-requests.ts'
 import { checkedResponse, sendBytes } from '../support/raw-http.ts'
-import { type Service, startService } from '../support/service.ts'
+import { failing, type Service, startService } from '../support/service.ts'
 
 /** The head of a create by Ada, without the headers about the body. */
 const createHead = ({ world }: Service, ...headers: string[]) =>
@@ -72,22 +72,8 @@ describe.for(Object.entries(validRequests(inject('world'))))('%s', ([, [method, 
     expect([reply.status, reply.text]).toEqual([status, ''])
   })
 
-  const failing = (error: () => Error) => (database: Database) => ({
-    ...database,
-    // Reading keys still works; the operation fails.
-    read: async (work: Parameters<Database['read']>[0]) => {
-      const result = await database.read(work)
-      if (result && typeof result === 'object' && 'sha256' in result) return result
-      throw error()
-    },
-    write: async () => {
-      throw error()
-    },
-  })
-
   test('answers an internal error with a 500 without details, and logs them', async () => {
-    const database = failing(() => new Error('secret detail')) as (database: Database) => Database
-    const service = await startService({ database })
+    const service = await startService({ database: failing(new Error('secret detail')) })
     const reply = await service.request(method, path, options)
     expect([reply.status, reply.body.data.code]).toEqual([500, 'internal_error'])
     expect(reply.text).not.toMatch(/secret/)
@@ -99,8 +85,7 @@ describe.for(Object.entries(validRequests(inject('world'))))('%s', ([, [method, 
   })
 
   test('answers 503 while the database is unavailable', async () => {
-    const database = failing(() => new ServiceError('unavailable', 'Try again.')) as (database: Database) => Database
-    const service = await startService({ database })
+    const service = await startService({ database: failing(new ServiceError('unavailable', 'Try again.')) })
     const reply = await service.request(method, path, options)
     expect([reply.status, reply.body.data.code, reply.headers['retry-after']]).toEqual([503, 'unavailable', '5'])
   })

@@ -139,6 +139,19 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
   }
 }
 
+/** Wraps a service's database so that its operations fail. Reading keys still works. */
+export const failing =
+  (error: Error) =>
+  (database: Database): Database => ({
+    ...database,
+    read: async (work, options) => {
+      const result = await database.read(work, options)
+      if (result && typeof result === 'object' && 'sha256' in result) return result
+      throw error
+    },
+    write: () => Promise.reject(error),
+  })
+
 /** Sends one request to a server or base URL, and returns the response unchanged. */
 export async function send(
   to: Parameters<typeof supertest>[0],
