@@ -21,9 +21,9 @@ const defaults: Config = {
 test.for<[what: string, environment: NodeJS.ProcessEnv, config: Partial<Config>]>([
   ['nothing set', {}, {}],
   ['empty variables', { PORT: '', HOST: '' }, {}],
-  ['a port, which the base address follows', { PORT: '8080' }, { port: 8080, baseUrl: 'http://localhost:8080' }],
+  ['a port, which is also in the base URL', { PORT: '8080' }, { port: 8080, baseUrl: 'http://localhost:8080' }],
   ['the highest port', { PORT: '65535' }, { port: 65_535, baseUrl: 'http://localhost:65535' }],
-  ['any port that is free', { PORT: '0' }, { port: 0, baseUrl: 'http://localhost:0' }],
+  ['any free port', { PORT: '0' }, { port: 0, baseUrl: 'http://localhost:0' }],
   [
     'a base address with a prefix',
     { BASE_URL: 'https://apps.example.org/store/v1/' },
@@ -53,7 +53,7 @@ test.for<[what: string, environment: NodeJS.ProcessEnv, config: Partial<Config>]
   ],
   ['a port for metrics', { METRICS_PORT: '9464' }, { metricsPort: 9464 }],
   [
-    'a page that says how the operators are reached',
+    'a page with the operators’ contact',
     { CONTACT_URL: 'https://apps.example.org/keys' },
     { contact: { url: 'https://apps.example.org/keys' } },
   ],
@@ -124,17 +124,17 @@ test.for<[environment: NodeJS.ProcessEnv, complaint: RegExp]>([
   [{ WRITE_LIMIT: '-1' }, /WRITE_LIMIT must be a whole number of requests a minute from 0 to 999999999, not "-1"/],
   [{ REFUSED_KEY_LIMIT: '1.5' }, /REFUSED_KEY_LIMIT/],
   [{ READ_LIMIT: '1000000000' }, /READ_LIMIT/],
-])('%j is refused', ([environment, complaint]) => {
+])('refuses %j', ([environment, complaint]) => {
   expect(() => readConfig(environment)).toThrow(ConfigError)
   expect(() => readConfig(environment)).toThrow(complaint)
 })
 
-test('an address that may hold a password is not in what is said of it', () => {
+test('an error about an address does not quote it, because it can contain a password', () => {
   const environment = { DATABASE_URL: 'postgres://a:hush@x', DATABASE_DIRECT_URL: 'postgres://a:hush@y' }
   expect(() => readConfig(environment)).toThrow(/DATABASE_URL must.*DATABASE_DIRECT_URL must/)
   expect(() => readConfig(environment)).not.toThrow(/hush/)
 })
 
-test('what it returns cannot be changed', () => {
+test('returns an immutable value', () => {
   expect(Object.isFrozen(readConfig({}))).toBe(true)
 })

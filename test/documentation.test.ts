@@ -5,7 +5,7 @@ import { programFor } from '../src/cli/program.ts'
 import { readConfig } from '../src/config.ts'
 import { leafCommands } from './support/commands.ts'
 
-/** What is written for people, held against what is there. */
+/** Compares the documentation with the code. */
 
 const root = `${import.meta.dirname}/..`
 const read = (file: string) => readFileSync(join(root, file), 'utf8')
@@ -19,20 +19,20 @@ const pages = folders.flatMap((folder) =>
 )
 
 describe.for(pages)('%s', (page) => {
-  test('has no link that leads nowhere', () => {
+  test('has no broken link', () => {
     const targets = [...prose(read(page)).matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = '']) => target)
     const own = targets.filter((target) => !target.startsWith('https://'))
     expect(own.filter((target) => !isThere(page, target))).toEqual([])
   })
 })
 
-test('README has every room of the code', () => {
+test('README lists every directory of src/', () => {
   const rooms = readdirSync(`${root}/src`, { withFileTypes: true }).filter((entry) => entry.isDirectory())
   const told = new Set([...read('README.md').matchAll(/^\| `(src\/\w+)\/`/gm)].map(([, room]) => room))
   expect(rooms.map(({ name }) => `src/${name}`).filter((room) => !told.has(room))).toEqual([])
 })
 
-test('README has every variable of the environment, and no other', () => {
+test('README lists exactly the environment variables', () => {
   const names: string[] = []
   readConfig(new Proxy({}, { get: (_, name) => void names.push(String(name)) }))
   const told = [...read('README.md').matchAll(/^\| `([A-Z_]+)` /gm)].map(([, name = '']) => name)
@@ -48,20 +48,20 @@ test.for<[page: string, writes: RegExp, refusedKeys: RegExp]>([
     /^\| Writes by one developer +\| ([\d,]+) a minute/m,
     /^\| Refused keys .*\| ([\d,]+) a/m,
   ],
-])('%s has the limits that a server has by itself', ([page, ...patterns]) => {
+])('%s has the default limits', ([page, ...patterns]) => {
   const { writeLimit, refusedKeyLimit } = readConfig({})
   const told = patterns.map((pattern) => Number(pattern.exec(read(page))?.[1]?.replaceAll(',', '')))
   expect(told).toEqual([writeLimit, refusedKeyLimit])
 })
 
-test('docs/operating.md has every command, and no other', async () => {
+test('docs/operating.md lists exactly the commands', async () => {
   const [, section = ''] = /^## Commands$([\s\S]*?)^## /m.exec(read('docs/operating.md')) ?? []
   const told = [...section.matchAll(/^npx apps-service ([a-z]+(?: [a-z]+)?)/gm)].map(([, name = '']) => name)
   const names = leafCommands(await programFor('')).map(({ name }) => name)
   expect(told.toSorted()).toEqual(names.toSorted())
 })
 
-test('every decision is in the index, under its own title, and no number is left out', () => {
+test('every decision is in the index with its title, and the numbers have no gaps', () => {
   const index = [...read('docs/decisions/README.md').matchAll(/^(\d+)\. \[([^\]]+)\]\(([^)]+)\)/gm)]
   const titles = records.map((name) => read(`docs/decisions/${name}`).split('\n', 1)[0])
   expect(index.map(([, number, title]) => `# ${number}. ${title}`)).toEqual(titles)
@@ -78,7 +78,7 @@ function isThere(page: string, target: string): boolean {
   return anchor === undefined || headingsOf(read(file)).includes(anchor)
 }
 
-/** As GitHub and GitLab make anchors of them. */
+/** Headings as anchors, as GitHub and GitLab make them. */
 const headingsOf = (markdown: string) =>
   [...prose(markdown).matchAll(/^#+ (.+)$/gm)].map(([, text = '']) =>
     text

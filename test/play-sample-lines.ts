@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 
 /**
- * Turns the real listings and reviews of the folder that PLAY_SAMPLE names (CONTRIBUTING.md tells what they are) into the
- * lines of a catalogue file: `node test/play-sample-lines.ts FOLDER > listings.ndjson`.
+ * Converts the real listings and reviews of a directory (see PLAY_SAMPLE in CONTRIBUTING.md) into a catalogue file:
+ * `node test/play-sample-lines.ts FOLDER > listings.ndjson`.
  */
 
 type Listing = {
@@ -38,7 +38,7 @@ function lineOf(listing: Listing, reviews: SampleReview[]): object {
     description: listing.description,
     version: listing.version,
     package_name: listing.appId,
-    // The name of a genre is in the store's language; its id is the same everywhere.
+    // The name of a genre is localized; its id is not.
     category: { slug: listing.genreId.toLowerCase().replaceAll('_', '-'), name: nameOf(listing.genreId) },
     developer_name: listing.developer,
     status: 'approved',

@@ -8,13 +8,13 @@ import { exportLines, importLines } from './support/catalogue-file.ts'
 import { emptyDatabaseUrl } from './support/database.ts'
 import { type Service, startService } from './support/service.ts'
 
-/** Real store listings, kept outside the project; CONTRIBUTING.md tells what they are. */
+/** Real store listings, which are not in the repository; see CONTRIBUTING.md. */
 const { PLAY_SAMPLE: folder = '' } = process.env
 
 type Listing = { appId: string; title: string; summary: string; description: string; version: string; genreId: string }
 
 describe.skipIf(folder === '')('real listings (skipped without PLAY_SAMPLE)', () => {
-  test('are published, approved, listed, sorted, filtered and found; what is refused is refused rightly', async () => {
+  test('can be published, approved, listed, sorted, filtered and found; invalid ones are refused with the right problems', async () => {
     const listings: Listing[] = JSON.parse(readFileSync(`${folder}/apps.json`, 'utf8'))
     const service = await startService()
     const { keys } = service.world
@@ -53,14 +53,14 @@ describe.skipIf(folder === '')('real listings (skipped without PLAY_SAMPLE)', ()
       expect(app).toMatchObject({ name: listing.title.trim(), description: listing.description.trim() })
       const search = new URLSearchParams({ search: [...listing.title].slice(0, 100).join('') })
       const [first] = (await service.get(`/apps?${search}`)).body.data.apps
-      // Two real apps may bear one name; the more popular stands first.
+      // Real apps can share a name; the more popular one comes first.
       expect(nameKey(first.name)).toBe(nameKey(listing.title))
     }
   })
 })
 
 describe.skipIf(folder === '')('a file of real listings with their reviews (skipped without PLAY_SAMPLE)', () => {
-  test('is imported twice, exported, and imported elsewhere: the public pages are the same', async () => {
+  test('gives the same public responses when imported twice, exported, and imported elsewhere', async () => {
     const lines = playSampleLines(folder)
     const [first, second] = [await emptyService(), await emptyService()]
     const taken = lines.length - (await importLines(first.database, lines)).rejected
@@ -95,7 +95,7 @@ async function emptyService(): Promise<Service> {
 
 const slugOf = ({ genreId }: Listing) => `real-${genreId.toLowerCase().replaceAll('_', '-')}`
 
-/** The contract's rules, written once more. */
+/** The contract's rules, independent of the service. */
 function refusedFields({ title, summary, description, version, appId }: Listing): string[] {
   const problems = []
   const control = /[\p{Cc}\u2028\u2029]/u

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { expect, test } from 'vitest'
 
-/** Who may import whom, and what may be named where: CONTRIBUTING.md has the map. */
+/** Which directories of src/ may import which others, and which packages. README.md has the map. */
 
 const src = join(import.meta.dirname, '../src')
 const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'))
@@ -13,7 +13,7 @@ const importsOf = (file: string) =>
 const room = (file: string) => (file.includes('/') ? (file.split('/', 1)[0] ?? '') : 'src')
 const outsideDb = files.filter((file) => room(file) !== 'db')
 
-/** Those on a line may import those below it, and each other where they stand on one. */
+/** Directories can import those on the same line or below. */
 const floors = [
   ['cli'],
   ['http'],
@@ -37,21 +37,21 @@ test.for(files.filter((file) => room(file) !== 'src'))('%s imports downwards', (
   expect(upwards).toEqual([])
 })
 
-test('a database driver, knex, and an engine of it are named in db/ alone', () => {
+test('only db/ names knex, a driver or an engine', () => {
   const naming = outsideDb.filter((file) =>
     importsOf(file).some((name) => /^(knex|sqlite3|pg)\b|db\/(sqlite|postgres)\b/.test(name)),
   )
   expect(naming).toEqual([])
 })
 
-test('no SQL outside db/ is one engine’s own', () => {
+test('no SQL outside db/ is specific to an engine', () => {
   const own =
     /\b(pragma|fts5|app_search|rowid|json_each|json_group_array|json_object|json_agg|strftime|ifnull|sqlite_\w+|autoincrement|tsvector|to_tsquery|pg_\w+|ilike)\b|insert or (replace|ignore)|::\w/i
   const naming = outsideDb.filter((file) => own.test(codeOf(file)))
   expect(naming).toEqual([])
 })
 
-test('Express is named in http/ alone', () => {
+test('only http/ imports Express', () => {
   const naming = files.filter((file) => room(file) !== 'http' && importsOf(file).some((name) => name === 'express'))
   expect(naming).toEqual([])
 })

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { generateKey, isSameKey, keyPrefix, keyState, parseKeyId, parseKeyIdOrPrefix } from '../../src/accounts/keys.ts'
 
-test('a new key has the id, a secret and a checksum, and is stored as its SHA-256', () => {
+test('a new key has an id, a secret and a checksum, and only its SHA-256 is stored', () => {
   const { id, key, sha256 } = generateKey()
   expect(key).toMatch(/^apps_[0-9a-z]{12}_[0-9A-Za-z]{49}$/)
   expect(parseKeyId(key)).toBe(id)
@@ -11,15 +11,15 @@ test('a new key has the id, a secret and a checksum, and is stored as its SHA-25
   expect(isSameKey(generateKey().key, sha256)).toBe(false)
 })
 
-test('a thousand keys are all different, and of one length', () => {
+test('a thousand keys are distinct and have the same length', () => {
   const keys = Array.from({ length: 1000 }, () => generateKey())
   expect(new Set(keys.map(({ key }) => key)).size).toBe(1000)
   expect(new Set(keys.map(({ id }) => id)).size).toBe(1000)
-  // Of one in sixty, the secret begins with a zero.
+  // The secret of one in sixty begins with a zero.
   expect(new Set(keys.map(({ key }) => key.length))).toEqual(new Set(['apps_'.length + 12 + 1 + 43 + 6]))
 })
 
-test('a key with any one character changed is no key', () => {
+test('the checksum detects any single changed character', () => {
   const { key } = generateKey()
   for (let index = 0; index < key.length; index++) {
     const changed = key.slice(0, index) + (key[index] === 'x' ? 'y' : 'x') + key.slice(index + 1)
@@ -27,11 +27,11 @@ test('a key with any one character changed is no key', () => {
   }
 })
 
-test.for(['', 'apps_', ' ', 'Bearer x'])('%j is no key', (text) => {
+test.for(['', 'apps_', ' ', 'Bearer x'])('%j is not a key', (text) => {
   expect(parseKeyId(text)).toBeUndefined()
 })
 
-test('an operator names a key by the whole of it, by its beginning, or by its id', () => {
+test('an operator can name a key by the whole key, its beginning or its id', () => {
   const { id, key } = generateKey()
   expect(keyPrefix(id)).toBe(`apps_${id}`)
   expect([key, keyPrefix(id), id].map(parseKeyIdOrPrefix)).toEqual([id, id, id])
@@ -43,8 +43,8 @@ test.for<[what: string, expires_at: string, revoked_at: string | null, state: st
   ['a millisecond before its end', '2026-01-01T00:00:00.001Z', null, 'active'],
   ['at its end', '2026-01-01T00:00:00.000Z', null, 'expired'],
   ['after its end', '2025-12-31T23:59:59.999Z', null, 'expired'],
-  ['taken back before its end', '2027-01-01T00:00:00.000Z', '2025-01-01T00:00:00.000Z', 'revoked'],
-  ['taken back, and after its end', '2025-12-31T00:00:00.000Z', '2025-01-01T00:00:00.000Z', 'revoked'],
+  ['revoked before its end', '2027-01-01T00:00:00.000Z', '2025-01-01T00:00:00.000Z', 'revoked'],
+  ['revoked, and after its end', '2025-12-31T00:00:00.000Z', '2025-01-01T00:00:00.000Z', 'revoked'],
 ])('a key %s', ([, expires_at, revoked_at, state]) => {
   expect(keyState({ expires_at, revoked_at }, Date.UTC(2026))).toBe(state)
 })

@@ -58,7 +58,7 @@ const matches = async (database: Database, search: string) =>
 const rename = (database: Database, from: string, to: string) =>
   database.write((connection) => accountStore(connection).rename(from, to, actor))
 
-test('all of many apps are found by the new name, and the progress is reported', async () => {
+test('search finds all apps by the new name, and the progress is reported', async () => {
   const { database, id } = await prolific()
   const progress: [done: number, total: number][] = []
   const renamed = database.write((connection) =>
@@ -77,7 +77,7 @@ test('all of many apps are found by the new name, and the progress is reported',
   expect(entries).toEqual([{ at: changed_at, before: '{"name":"Prolific"}', after: '{"name":"Frugal"}' }])
 })
 
-test('writes at the same time are done, and each app is found by the name that it shows', async () => {
+test('concurrent writes succeed, and search finds each app by the name that it shows', async () => {
   const { database, other, id, waiting } = await prolific()
   const line = { description: 'New.', category: 'tools', status: 'approved' }
   const [listed] = await other.read(({ sql }) => sql('apps').where({ developer_id: id, name: 'Many 1' }).pluck('id'))
@@ -96,7 +96,7 @@ test('writes at the same time are done, and each app is found by the name that i
   await expectConsistent(database)
 })
 
-test('a rename that is stopped changes nothing', async () => {
+test('an interrupted rename changes nothing', async () => {
   const { database } = await prolific()
   const stopped = database.write(async (connection) => {
     await accountStore(connection).rename('Prolific', 'Frugal', actor)
@@ -107,7 +107,7 @@ test('a rename that is stopped changes nothing', async () => {
   await expectConsistent(database)
 })
 
-test('of two renames at once, one finds no developer of the old name', async () => {
+test('one of two concurrent renames finds no developer with the old name', async () => {
   const { database, other } = await prolific()
   const results = await Promise.allSettled([
     rename(database, 'Prolific', 'Frugal'),
@@ -122,7 +122,7 @@ test('of two renames at once, one finds no developer of the old name', async () 
   await expectConsistent(database)
 })
 
-test('a developer named as one was before keeps apart from the one who has the new name', async () => {
+test('a new developer with the old name is separate from the renamed one', async () => {
   const { database } = await prolific()
   await rename(database, 'Prolific', 'Frugal')
   const line = { name: 'Theirs', description: 'New.', category: 'tools', developer_name: 'Prolific' }

@@ -9,7 +9,7 @@ const actor = { operator: 'test' }
 const timeOf = (milliseconds: number) => new Date(milliseconds).toISOString()
 
 describe('the last use of a key', () => {
-  /** A service that counts the writes that are begun, and Ada's key, last used so long ago. */
+  /** A service that counts its writes, and Ada's key, last used at the given time. */
   async function usedBefore(milliseconds: number | undefined, write?: Database['write']) {
     const now = freezeClock()
     let writes = 0
@@ -28,7 +28,7 @@ describe('the last use of a key', () => {
     return {
       now,
       use: async () => expect((await service.get('/apps', { key: ada })).status).toBe(200),
-      /** A note is begun before the request is answered. */
+      /** The write begins before the response is sent. */
       writes: () => writes,
       lastUse: () => lastUse(service, ada),
       lastUseOf: (whose: 'bob') => lastUse(service, service.world.keys[whose]),
@@ -42,32 +42,32 @@ describe('the last use of a key', () => {
     ['at no time', undefined],
     ['two hours ago', 2 * hour],
     ['exactly an hour ago', hour],
-  ])('%s is followed by a note of this one', async ([, milliseconds]) => {
+  ])('%s: records this use', async ([, milliseconds]) => {
     const { now, use, lastUse } = await usedBefore(milliseconds)
     await use()
     await expect.poll(lastUse).toBe(timeOf(now))
   })
 
-  test('less than an hour ago is enough', async () => {
+  test('less than an hour ago: records nothing', async () => {
     const { now, use, writes, lastUse } = await usedBefore(hour - 1)
     await use()
     expect([writes(), await lastUse()]).toEqual([0, timeOf(now - hour + 1)])
   })
 
-  test('is noted of that key alone', async () => {
+  test('is recorded only for that key', async () => {
     const { use, lastUse, lastUseOf } = await usedBefore(undefined)
     await use()
     await expect.poll(lastUse).not.toBe(null)
     expect(await lastUseOf('bob')).toBe(null)
   })
 
-  test('is noted once, however many requests come until that is done', async () => {
+  test('is recorded once for concurrent requests', async () => {
     const { use, writes } = await usedBefore(2 * hour, () => new Promise(() => {}))
     await Promise.all([use(), use(), use()])
     expect(writes()).toBe(1)
   })
 
-  test('is noted by a later request where a note has failed', async () => {
+  test('is recorded by a later request if recording failed', async () => {
     const { use, writes } = await usedBefore(2 * hour, () => Promise.reject(new Error('locked')))
     await use()
     await use()
@@ -75,7 +75,7 @@ describe('the last use of a key', () => {
   })
 })
 
-test('a key of the right form is not known where its secret is another one', async () => {
+test('a valid key with another secret is unknown', async () => {
   const service = await startService()
   const { ada, bob } = service.world.keys
   const sha256 = 'sha256'
@@ -91,7 +91,7 @@ test('a key of the right form is not known where its secret is another one', asy
   expect([reply.status, reply.body.message]).toEqual([401, 'This API key is not known.'])
 })
 
-test('a developer is found by name, whatever that is, or made of one that can be; or must be there', async () => {
+test('finds a developer by any name, and creates one only with a valid name', async () => {
   const { database } = await startService()
   const former = 'Bob\u200e'
   await database.write(({ sql }) => sql('developers').where({ name: 'Bob' }).update({ name: former }))
@@ -112,7 +112,7 @@ test('a developer is found by name, whatever that is, or made of one that can be
   await expect(demanded).rejects.toMatchObject({ name: 'OperatorError', message: 'there is no developer "Zoe"' })
 })
 
-test('a key lives 365 days unless told otherwise, to the millisecond', async () => {
+test('a key expires after exactly 365 days by default', async () => {
   const now = freezeClock(Date.UTC(2026, 0, 1))
   const { database, get } = await startService()
   const issued = await database.write(async (connection) => {
@@ -128,7 +128,7 @@ test('a key lives 365 days unless told otherwise, to the millisecond', async () 
   expect([await activeKeys(), (await get('/apps', { key: issued.key })).status]).toEqual([1, 401])
 })
 
-describe('in the order of names, whatever came first:', () => {
+describe('sorts by name:', () => {
   test('developers, a page at a time', async () => {
     const { database } = await startService()
     await database.write(async (connection) => {

@@ -13,21 +13,21 @@ test('an app from creation to deletion', async () => {
   const path = `/apps/${created.body.data.app_id}`
   expect(created.headers.location).toBe(`http://apps.test${path}`)
 
-  // Pending: its owner's alone.
+  // Pending: visible only to its owner.
   expect((await service.get(path)).status).toBe(404)
   const pending = await service.get(path, { key: keys.ada })
   expect(pending.body.data.app).toMatchObject({ ...newApp, version: '1.0.0', status: 'pending', reviews: [] })
   expect(pending.body.data.app).not.toHaveProperty('approved_at')
   expect((await service.get('/apps?search=star')).body.data.apps).toEqual([])
 
-  // Approved: everyone's, in list and search.
+  // Approved: visible to everyone, in the list and in search.
   await service.decide('approve', created.body.data.app_id)
   const approved = await service.get(path)
   expect(approved.body.data.app.status).toBe('approved')
   expect((await service.get('/apps?search=star')).body.data.apps).toHaveLength(1)
   expect((await service.get('/apps')).body.data.apps[0].name).toBe('Star Map')
 
-  // Updated: search follows; status, slug and first approval stay.
+  // Updated: search finds the new text; status, slug and first approval stay.
   await service.request('PUT', path, { key: keys.ada, json: { name: 'Planet Map' } })
   const updated = await service.get(path)
   expect(updated.body.data.app).toMatchObject({
@@ -39,7 +39,7 @@ test('an app from creation to deletion', async () => {
   expect((await service.get('/apps?search=star')).body.data.apps).toEqual([])
   expect((await service.get('/apps?search=planet')).body.data.apps).toHaveLength(1)
 
-  // Taken down: gone for others, with the reason for its owner, whose update asks again.
+  // Taken down: hidden from others; the owner sees the reason, and an update makes it pending.
   await service.decide('reject', created.body.data.app_id)
   expect((await service.get(path)).status).toBe(404)
   expect((await service.get('/apps?search=planet')).body.data.apps).toEqual([])
@@ -47,11 +47,11 @@ test('an app from creation to deletion', async () => {
   const again = await service.request('PUT', path, { key: keys.ada, json: { description: 'All planets.' } })
   expect(again.body.data.app.status).toBe('pending')
 
-  // Approved once more: the first approval is what counts.
+  // Approved again: the time of the first approval stays.
   await service.decide('approve', created.body.data.app_id)
   expect((await service.get(path)).body.data.app.approved_at).toBe(approved.body.data.app.approved_at)
 
-  // Deleted: gone for all, at once and for good.
+  // Deleted: hidden from everyone.
   expect((await service.request('DELETE', path, { key: keys.ada })).body.data).toEqual({
     app_id: created.body.data.app_id,
   })
@@ -62,7 +62,7 @@ test('an app from creation to deletion', async () => {
   expect(next.body.data.app_id).toBeGreaterThan(created.body.data.app_id)
   expect(next.body.data.slug).toBe('star-map-2')
 
-  // Each change has its audit row: who, what, before and after.
+  // Each change has an audit row: who, what, before and after.
   const audit = await service.database.read(({ sql }) =>
     sql('audit').where({ app_id: created.body.data.app_id }).orderBy('id'),
   )
@@ -81,7 +81,7 @@ test('an app from creation to deletion', async () => {
   expect(audit[1]).toMatchObject({ operator: 'test', key_id: null })
 })
 
-test('text is stored as it was sent, white space around it aside', async () => {
+test('stores text as sent, trimmed', async () => {
   const service = await startService()
   const { keys } = service.world
   const json = {
@@ -101,7 +101,7 @@ test('text is stored as it was sent, white space around it aside', async () => {
   })
 })
 
-test('what was written before names had to be seen is read as it is, and its owner goes on', async () => {
+test('an app with an invisible name, from before the rule, can be read and updated', async () => {
   const { world, database, get, request } = await startService()
   const { keys, apps } = world
   const texts = { name: 'a\u202eb', short_description: '\u2066', description: '\u200b', version: '\u3164' }
@@ -119,7 +119,7 @@ test('what was written before names had to be seen is read as it is, and its own
   expect(updated.body.data.app).toMatchObject({ ...texts, version: '2' })
   expect((await request('PUT', path, { key: keys.ada, json: { name: texts.name } })).status).toBe(400)
 
-  // The developer is there: another key of theirs is no new name.
+  // The developer exists, so a new key does not check the name.
   const key = await database.write(async (connection) => {
     const accounts = accountStore(connection)
     const ada = await accounts.findOrAddDeveloper('Ada\u200e')
@@ -131,7 +131,7 @@ test('what was written before names had to be seen is read as it is, and its own
   ).rejects.toMatchObject({ name: 'OperatorError' })
 })
 
-test('an unchanged app is 304; every update changes its ETag', async () => {
+test('an unchanged app is a 304, and every update changes its ETag', async () => {
   const service = await startService()
   const { keys, apps } = service.world
   const path = `/apps/${apps.approved}`
@@ -149,7 +149,7 @@ test('an unchanged app is 304; every update changes its ETag', async () => {
   const second = await service.get(path, { headers: { 'If-None-Match': etag } })
   expect(second.status).toBe(200)
   expect(second.headers.etag).toBe(updated.headers.etag)
-  // A weak tag cannot hold for If-Match (RFC 9110, section 13.1.1), nor can what is no tag: to read again would not help.
+  // If-Match never matches weak or malformed ETags (RFC 9110, section 13.1.1), so reading again would not help.
   const now = String(updated.headers.etag)
   for (const tag of [`W/${now}`, now.slice(1, -1), '', `${now.slice(1)}, W/${now}`]) {
     const headers = { 'If-Match': tag }
@@ -168,7 +168,7 @@ test('an unchanged app is 304; every update changes its ETag', async () => {
   expect((await service.request('DELETE', path, { key: keys.ada, headers: current })).status).toBe(200)
 })
 
-test('an app of which all is changed at once is found as it is now', async () => {
+test('search finds an app by its new texts after all have changed', async () => {
   const service = await startService()
   const { keys, apps, categories } = service.world
   const json = {
@@ -186,7 +186,7 @@ test('an app of which all is changed at once is found as it is now', async () =>
   await expectConsistent(service.database)
 })
 
-test('an app that is changed and changed back within a millisecond has another ETag each time', async () => {
+test('an app that is changed back within a millisecond gets a new ETag each time', async () => {
   const service = await startService()
   const { keys, apps } = service.world
   const now = freezeClock()
@@ -197,11 +197,11 @@ test('an app that is changed and changed back within a millisecond has another E
   }
   const updates = [await update('A'), await update('B'), await update('A')]
   expect(new Set(updates.map(({ etag }) => etag)).size).toBe(3)
-  // Each has a time of its own, from now on.
+  // Each update gets a later time.
   expect(updates.map(({ time }) => time - now)).toEqual([0, 1, 2])
 })
 
-test('an update that changes nothing leaves the app, its ETag and the audit as they are', async () => {
+test('an update without a change keeps the ETag and writes no audit row', async () => {
   const service = await startService()
   const { keys, apps } = service.world
   const path = `/apps/${apps.approved}`
@@ -217,7 +217,7 @@ test('an update that changes nothing leaves the app, its ETag and the audit as t
   expect(await rows()).toHaveLength(audited)
 })
 
-test('of two updates with one ETag, one wins', async () => {
+test('one of two updates with one ETag wins', async () => {
   const service = await startService()
   const { keys, apps } = service.world
   const path = `/apps/${apps.approved}`
@@ -232,8 +232,8 @@ test('of two updates with one ETag, one wins', async () => {
   }
 })
 
-test('fifty creates of one name at once give fifty slugs', async () => {
-  // However long they wait for one another.
+test('fifty concurrent creates with one name get fifty slugs', async () => {
+  // Queued writes do not time out here.
   freezeMonotonicClock()
   const service = await startService()
   const { keys } = service.world
@@ -250,7 +250,7 @@ test('fifty creates of one name at once give fifty slugs', async () => {
   expect(new Set(replies.map(({ body }) => body.data.app_id)).size).toBe(50)
 })
 
-test('a number that another name has already is passed over', async () => {
+test('skips the number of a slug that another name already has', async () => {
   const service = await startService()
   const { keys } = service.world
   const create = async (name: string) =>
@@ -260,7 +260,7 @@ test('a number that another name has already is passed over', async () => {
   expect(await create('Star Map')).toBe('star-map-3')
 })
 
-test('of ten creates with one package name at once, one wins', async () => {
+test('one of ten concurrent creates with one package name wins', async () => {
   const service = await startService()
   const { keys } = service.world
   const json = { ...newApp, package_name: 'org.example.starmap' }
@@ -271,7 +271,7 @@ test('of ten creates with one package name at once, one wins', async () => {
   expect(replies.filter(({ status }) => status === 409)).toHaveLength(9)
 })
 
-test('nothing is half written when a change fails', async () => {
+test('a failed change is rolled back', async () => {
   const service = await startService()
   const { keys, apps } = service.world
   const before = await service.get(`/apps/${apps.pending}`, { key: keys.ada })
@@ -283,7 +283,7 @@ test('nothing is half written when a change fails', async () => {
   expect((await service.get(`/apps/${apps.pending}`, { key: keys.ada })).body).toEqual(before.body)
 })
 
-test('shows the newest hundred of many reviews, and counts them all', async () => {
+test('shows the newest hundred reviews, and counts all', async () => {
   const service = await startService()
   const { apps } = service.world
   await service.addReviews(apps.bobs, 130)
@@ -296,7 +296,7 @@ test('shows the newest hundred of many reviews, and counts them all', async () =
   expect(app.average_rating).toBe(3)
 })
 
-test('a catalogue whose only app was deleted is not empty', async () => {
+test('a catalogue whose only app was deleted does not count as empty', async () => {
   const { database } = await startService()
   const isEmpty = () => database.read((connection) => appStore(connection).isEmpty())
   await database.write(async ({ sql }) => {
@@ -306,7 +306,7 @@ test('a catalogue whose only app was deleted is not empty', async () => {
   expect(await isEmpty()).toBe(false)
 })
 
-test('of reviews of one time, the hundred that came last stand first', async () => {
+test('sorts reviews with the same time by id, newest first', async () => {
   const service = await startService()
   const { apps } = service.world
   const review = {
@@ -325,7 +325,7 @@ test('of reviews of one time, the hundred that came last stand first', async () 
   expect(newest).toBe(last?.id)
 })
 
-test('reviews of two apps, taken at once, count for each', async () => {
+test('counts concurrent reviews of two apps separately', async () => {
   const service = await startService()
   const { apps } = service.world
   const review = { reviewer_name: 'R', comment: '', created_at: '2026-01-01T00:00:00.000Z' }

@@ -15,12 +15,12 @@ describe.for<[status: Status, byOthers: boolean, refusal: string]>([
   ['approved', true, 'forbidden'],
   ['rejected', false, 'not_found'],
 ])('an app that is %s', ([status, byOthers, refusal]) => {
-  test('is seen by its owner, and by others where it is approved', () => {
+  test('is visible to its owner, and to others if it is approved', () => {
     const app = appOf(status)
     expect([canSee(owner, app), canSee(other, app), canSee(undefined, app)]).toEqual([true, byOthers, byOthers])
   })
 
-  test('is its owner’s alone to change', () => {
+  test('can be changed only by its owner', () => {
     expect(() => assertOwner(owner, appOf(status))).not.toThrow()
     expect(() => assertOwner(other, appOf(status))).toThrow(
       expect.objectContaining({ code: refusal, message: expect.stringMatching(/\./) }),
@@ -28,7 +28,7 @@ describe.for<[status: Status, byOthers: boolean, refusal: string]>([
   })
 })
 
-test('an app is not even read for who may not see it', async () => {
+test('an app is not read from the database for callers who may not see it', async () => {
   const { database, world } = await startService()
   const owners = await database.read(({ sql }) => sql('apps').distinct('developer_id').pluck('developer_id'))
   const callers = [undefined, ...owners.map((developerId) => ({ developerId, keyId: 'a' }))]
@@ -76,7 +76,7 @@ test.for<[method: string, json: object | undefined]>([
         statements.length = 0
         const { status } = await service.request(method, `/apps/${id}`, { ...(key && { key }), json })
         expect(status).toBe(404)
-        // A key's use is noted now and then, whatever it asks for.
+        // The use of a key is recorded now and then.
         return statements.filter((statement) => !/^update .api_keys/.test(statement))
       }
       const ofNone = await run(999)
@@ -86,7 +86,7 @@ test.for<[method: string, json: object | undefined]>([
   },
 )
 
-test('an owner’s update asks again where an app was rejected', () => {
+test('an owner’s update makes a rejected app pending', () => {
   expect(statuses.map(statusAfterUpdate)).toEqual(['pending', 'approved', 'pending'])
 })
 

@@ -12,17 +12,20 @@ test.for<[what: string, sum: number, count: number, average: number, weighted: n
   ['one of 5', 500, 1, 5, 3_636_363],
   ['one of 1', 100, 1, 1, 3_272_727],
   ['a hundred with the mean 4.6', 46_000, 100, 4.6, 4_500_000],
-  ['a mean that lies between two hundredths', 86_900, 200, 4.35, 4_304_761],
+  ['a mean with three decimals', 86_900, 200, 4.35, 4_304_761],
   ['69 million with the mean 4.4', 440 * 69e6, 69e6, 4.4, 4_399_999],
-  ['a million millions of 5', 500e12, 1e12, 5, 4_999_999],
-])('%s: what is shown, and what the order goes by', ([, sum, count, average_rating, weighted_rating]) => {
-  expect(ratingColumns({ sum, count })).toEqual({
-    rating_sum: sum,
-    rating_count: count,
-    average_rating,
-    weighted_rating,
-  })
-})
+  ['a trillion of 5', 500e12, 1e12, 5, 4_999_999],
+])(
+  '%s: the average that is shown, and the weighted one that sorts',
+  ([, sum, count, average_rating, weighted_rating]) => {
+    expect(ratingColumns({ sum, count })).toEqual({
+      rating_sum: sum,
+      rating_count: count,
+      average_rating,
+      weighted_rating,
+    })
+  },
+)
 
 const line = (name: string, rating: object) => ({
   name,
@@ -39,7 +42,7 @@ const review = (rating: number) => ({
   created_at: '2026-01-01T00:00:00.000Z',
 })
 
-test('a 5.0 of one review does not lead; equal apps stand by how many ratings they have, and those without any last', async () => {
+test('sorts one 5.0 below many good ratings, equal means by the number of ratings, and unrated apps last', async () => {
   const { database, get } = await startService()
   await importLines(database, [
     line('One of 5', { reviews: [review(5)] }),
@@ -57,7 +60,7 @@ test('a 5.0 of one review does not lead; equal apps stand by how many ratings th
   }
 })
 
-test('the detail tells how many ratings there are, and how many of them are reviews', async () => {
+test('the detail has the numbers of ratings and of reviews', async () => {
   const { database, get } = await startService()
   const stars = line('Stars', { average_rating: 4.4, rating_count: 69_000_000, reviews: [review(5), review(2)] })
   await importLines(database, [stars])
@@ -69,7 +72,7 @@ test('the detail tells how many ratings there are, and how many of them are revi
   })
 })
 
-test('each review counts at once, beside ratings that came without one', async () => {
+test('each review counts at once, in addition to imported ratings', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.array(fc.integer({ min: 1, max: 5 }), { minLength: 1, maxLength: 4 }), { maxLength: 8 }),
@@ -101,7 +104,7 @@ test('each review counts at once, beside ratings that came without one', async (
 })
 
 describe('migration 0002', () => {
-  test('counts the reviews that are there as the program does, and keeps an average that none tells of', async () => {
+  test('counts existing reviews like the program, and keeps an average without reviews', async () => {
     const engine = openEngine(await emptyDatabaseUrl())
     onTestFinished(() => engine.close())
     const schema = await engine.migrate(async (_sql, schema) => schema)
@@ -118,7 +121,7 @@ describe('migration 0002', () => {
       await sql.raw("insert into categories (slug, name) values ('tools', 'Tools')")
       for (const [index, ratings] of reviews.entries()) {
         const mean = ratings.reduce((sum, rating) => sum + rating, 0) / ratings.length || 0
-        // The first has an average and no reviews, the second neither.
+        // The first has an average without reviews, the second has neither.
         const average = index === 0 ? 4.45 : index === 1 ? 0 : Math.round(mean * 100) / 100
         await sql.raw(
           `insert into apps (id, developer_id, category_id, status, created_at, updated_at, slug, version, name, description, average_rating, review_count)

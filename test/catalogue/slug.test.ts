@@ -20,7 +20,7 @@ test.for([
   expect(toSlug(name)).toBe(slug)
 })
 
-test('a number fits behind the longest slug', () => {
+test('shortens the longest slug for a number', () => {
   expect(numberedSlug('x'.repeat(80), 12)).toBe(`${'x'.repeat(77)}-12`)
   expect(numberedSlug(`${'x'.repeat(77)}-yz`, 2)).toBe(`${'x'.repeat(77)}-2`)
 })
@@ -35,11 +35,11 @@ test.for<[slug: string, from: string, is: boolean]>([
   ['tide-two', 'tide', false],
   ['tide-02', 'tide', false],
   ['tide-2-3', 'tide', false],
-])('%s is %s with a number behind it: %s', ([slug, from, is]) => {
+])('%s is %s with a number: %s', ([slug, from, is]) => {
   expect(isNumberedSlug(slug, from)).toBe(is)
 })
 
-test('any name has a slug of the right form', () => {
+test('every name gets a valid slug', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'grapheme', maxLength: 100 }), fc.integer({ min: 2, max: 1e9 }), (name, number) => {
       for (const slug of [toSlug(name), numberedSlug(toSlug(name), number)]) {

@@ -8,11 +8,11 @@ import { validRequests } from './valid-requests.ts'
 import { units } from './values.ts'
 
 /**
- * What the schema admits, the service takes, but for what no pattern tells: of that each field's description speaks.
- * Nothing here but the schema says what is admitted.
+ * The service accepts every value that a field's schema allows, except those that no pattern can exclude. The field's
+ * description must name these.
  */
 
-/** What a text is refused for that its schema admits, and how its field's description names it. */
+/** Values that a schema allows and the service rejects, by the words that descriptions use for them. */
 const exceptions = [
   { name: 'unpaired surrogates', isIn: (text: string) => !text.isWellFormed() },
   {
@@ -36,11 +36,11 @@ describe.for(fields)('$operationId $name', ({ operationId, name, schema, admits 
   const spoken = schema.description.replaceAll(/\s+/g, ' ')
   const named = exceptions.filter((exception) => spoken.includes(exception.name))
 
-  test('says what is removed around it', () => {
+  test('says in its description that white space is trimmed', () => {
     expect(spoken).toContain('Leading and trailing white space is removed')
   })
 
-  test('is taken as the schema admits it, but for what its description names', { timeout }, async ({ task }) => {
+  test('accepts what its schema allows, except what its description names', { timeout }, async ({ task }) => {
     const { request, world } = await startService({ limits: { writeLimit: 0 } })
     const [method, path, options] = validRequests(world)[operationId as 'createApp' | 'updateApp']
     const counts = new Map<string, number>()
@@ -55,7 +55,7 @@ describe.for(fields)('$operationId $name', ({ operationId, name, schema, admits 
     }
     for (const unit of units) await send(`${example}`.slice(0, 4) + unit + `${example}`.slice(4))
     await runProperty(fc.asyncProperty(fc.stringMatching(new RegExp(pattern, 'u')), send), Math.ceil(total / 50), task)
-    // An exception that is never made is none to speak of.
+    // A description must not name an exception that does not exist.
     for (const exception of named) expect(counts.get(exception.name), exception.name).toBeGreaterThan(0)
   })
 })

@@ -10,12 +10,12 @@ import { type Forbidden, judge, misnamed, read } from './oracle.ts'
 import { type Request, send } from './raw-http-client.ts'
 import { attacksOn } from './requests.ts'
 
-/** Each request by itself: what the document allows is done, what it forbids is refused for the right reason. */
+/** Single requests: the service does what the document allows, and rejects what it forbids for the right reason. */
 
 const share = Math.ceil((total * 0.8) / (operations.length * 4))
 let sent = 0
 
-/** In the world that every service begins in. */
+/** Values that exist in the test world. */
 const known = {
   id: [1, 2, 3, 4, 5, 6, 999],
   category_id: [1, 2, 3],
@@ -28,22 +28,25 @@ const known = {
 describe.for(operations)('$operationId', (operation) => {
   const { valid, nearly, hostile } = attacksOn(operation, known)
 
-  test('does what is allowed', { timeout }, async ({ task }) => {
+  test('handles valid requests', { timeout }, async ({ task }) => {
     await attack(valid, share, task, (request) => {
-      expect(judge(operations, request), 'what was made to be valid').not.toHaveProperty('status')
+      expect(judge(operations, request), 'a request generated as valid').not.toHaveProperty('status')
       return request
     })
   })
 
-  test('refuses what breaks one rule', { timeout }, async ({ task }) => {
+  test('rejects requests that break one rule', { timeout }, async ({ task }) => {
     await attack(nearly, 2 * share, task, ({ request, claim: { status, place } }) => {
       const verdict = judge(operations, request)
-      expect(verdict, 'what was made to break one rule').toMatchObject({ status, ...(place && { problems: [place] }) })
+      expect(verdict, 'a request generated to break one rule').toMatchObject({
+        status,
+        ...(place && { problems: [place] }),
+      })
       return request
     })
   })
 
-  test('stands what is hostile', { timeout }, async ({ task }) => {
+  test('survives hostile requests', { timeout }, async ({ task }) => {
     await attack(hostile, share, task, (request) => request)
   })
 })
@@ -52,14 +55,14 @@ afterAll(() => {
   if (!isRerun) expect(sent).toBeGreaterThanOrEqual(0.8 * total)
 })
 
-/** Sends what is made until an answer is not as it must be. */
+/** Sends generated requests until a response is wrong. */
 async function attack<T>(made: Arbitrary<T>, runs: number, task: RunnerTestCase, requestIn: (made: T) => Request) {
   let target = await startTarget()
   const property = fc.asyncProperty(made, async (one) => {
     try {
       await exchange(target, requestIn(one))
     } catch (error) {
-      // What was done against the rules is not in the model.
+      // The model does not have the effect of a wrong response.
       target = await startTarget()
       throw error
     }
@@ -69,7 +72,7 @@ async function attack<T>(made: Arbitrary<T>, runs: number, task: RunnerTestCase,
 
 type Target = Awaited<ReturnType<typeof startTarget>>
 
-/** A service, and a model that follows its state. */
+/** A service and a model of its state. */
 async function startTarget() {
   const service = await startService()
   const model = new Model(Object.values(service.world.categories), await worldApps(service))
@@ -83,7 +86,7 @@ async function exchange({ service, model, keys }: Target, request: Request) {
   const verdict = judge(operations, request)
   if ('status' in verdict) return holdRefusal(verdict, reply)
   model.update(verdict, request.caller, reply)
-  // So that there are always apps to attack.
+  // Keeps apps to attack.
   for (const app of model.apps.filter(({ id, isDeleted }) => isDeleted && id === reply.body?.data.app_id)) {
     await service.database.write((connection) => moderationStore(connection).restore(app.id, { operator: 'test' }))
     model.restored(app)
@@ -128,7 +131,7 @@ function holdRefusal(verdict: Forbidden, reply: CheckedResponse) {
   expect(misnamed(verdict, named), reply.text).toEqual([])
 }
 
-/** The caller's own where it is sane. */
+/** The caller's request id is returned if it is valid. */
 function holdRequestId({ headers }: Request, reply: CheckedResponse) {
   const ids = headers.filter(([name]) => name === 'X-Request-Id').map(([, value]) => read.header(value))
   const [id = ''] = ids

@@ -2,7 +2,7 @@ import { Ajv, type ValidateFunction } from 'ajv'
 import addFormats from 'ajv-formats'
 import document from '../../generated/openapi.json' with { type: 'json' }
 
-/** What came back, as it came. */
+/** A response as received. */
 export type HttpResponse = {
   method: string
   /** Without the base address's prefix and the query. */
@@ -20,11 +20,11 @@ type Contract = { paths: Record<string, Record<string, unknown>> }
 
 const methods = ['get', 'post', 'put', 'patch', 'delete']
 
-/** Paths beside the operations, which the document does not describe. */
+/** Paths of the service that the document does not describe. */
 const beside = (path: string) =>
   /^\/(openapi\.(json|yaml)|life-cycle\.arazzo\.yaml|changelog\.md|docs(\/[\w-]{27}\.js)?|healthz|readyz)$/.test(path)
 
-/** Headers that no document need declare: they are HTTP's own, or tell browsers what a page may do. */
+/** Headers that need no declaration: HTTP's general ones, and those that restrict browsers. */
 const needless = new Set([
   ...['connection', 'content-length', 'content-type', 'date', 'keep-alive', 'transfer-encoding'],
   ...['access-control-expose-headers', 'content-security-policy', 'cross-origin-opener-policy'],
@@ -34,9 +34,8 @@ const needless = new Set([
 ])
 
 /**
- * Holds answers against the document: an undeclared status, content type or header, a missing or wrong header,
- * a body that is not as its schema says. What fits no operation must be what the document says of unknown paths and
- * methods.
+ * Compares responses with the document: undeclared statuses, content types and headers, missing or wrong headers, and
+ * bodies that do not match their schema. Unknown paths and methods must get the documented errors.
  */
 export class ResponseChecker {
   readonly #contract: Contract
@@ -56,13 +55,13 @@ export class ResponseChecker {
       .flatMap(({ operationId, responses }) => Object.keys(responses).map((status) => `${operationId} ${status}`))
   }
 
-  /** All that is wrong with an answer, and which declared (operation, status) it is an instance of. */
+  /** All problems of a response, and the declared (operation, status) pairs that it covers. */
   check(answer: HttpResponse): { problems: string[]; covers: string[] } {
     const path = this.#pathOf(answer.path)
     if (path === undefined) return { problems: this.#checkOutside(answer), covers: [] }
     if (answer.method === 'OPTIONS') return { problems: checkOptions(answer), covers: [] }
     const operation = this.#operation(path, answer.method === 'HEAD' ? 'get' : answer.method.toLowerCase())
-    // A method that the path does not have: each of its operations declares that answer.
+    // Every operation of a path declares the 405 for its missing methods.
     const concerned = operation ? [operation] : this.#operationsOf(path)
     const problems = concerned.flatMap((one) => this.#checkOperation(one, answer))
     if (!operation && answer.status !== 405)
@@ -125,7 +124,7 @@ export class ResponseChecker {
     return body === undefined ? ['the body is not JSON'] : this.#validate(declared.schema, body.value)
   }
 
-  /** No path of the document: what stands beside it, or nothing at all. Errors are in the envelope everywhere. */
+  /** For a path that the document does not have. Errors use the envelope everywhere. */
   #checkOutside(answer: HttpResponse): string[] {
     const problems = ['X-Request-Id', 'Access-Control-Allow-Origin']
       .filter((name) => answer.headers[name.toLowerCase()] === undefined)
@@ -140,7 +139,7 @@ export class ResponseChecker {
     return problems.map((problem) => `${answer.method} ${answer.path} ${answer.status}: ${problem}`)
   }
 
-  /** What any operation declares a status with. */
+  /** The response that an operation declares for a status. */
   #schemasOf(status: number): Schema[] {
     const answers = Object.keys(this.#contract.paths)
       .flatMap((path) => this.#operationsOf(path))
@@ -168,13 +167,13 @@ export class ResponseChecker {
   }
 }
 
-/** The document leaves its answers open, for fields may come; ours have those alone that it has now. */
+/** The document allows new fields in responses, so that adding one breaks no client. The tests do not. */
 const closed = (contract: Contract): Contract =>
   JSON.parse(JSON.stringify(contract), (_name, value) =>
     value?.type === 'object' && value.properties ? { additionalProperties: false, ...value } : value,
   )
 
-/** RFC 9110, section 9.3.7: which methods there are, and no body. */
+/** RFC 9110, section 9.3.7: the allowed methods, and no body. */
 function checkOptions({ status, headers, text, path }: HttpResponse): string[] {
   const problems = []
   if (status !== 204) problems.push(`204 expected, not ${status}`)

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
 const root = join(import.meta.dirname, '../..')
 
-/** Changes a copy of the document, in this folder. */
+/** Changes a copy of the document in a folder. */
 type Change = (folder: string) => void
 type Row = [breaks: string, change: Change, rule: string, advice: string | string[]]
 
@@ -19,7 +19,7 @@ const replace =
     writeFileSync(join(folder, file), text.replace(from, to))
   }
 
-/** And what refers to it. */
+/** Moves a file and updates a reference to it. */
 const move =
   (from: string, to: string, referrer: string, reference: [from: string, to: string]): Change =>
   (folder) => {
@@ -51,7 +51,7 @@ const flat = 'Write the envelope flat: success, message, data, all required'
 const sound: [what: string, change: Change][] = [
   ['the document', () => {}],
   [
-    'a list that says it always comes whole',
+    'a list without pages that says so',
     all(
       withoutParameter('apps', 'Page'),
       withoutParameter('apps', 'Limit'),
@@ -72,22 +72,22 @@ const sound: [what: string, change: Change][] = [
 
 const rows: Row[] = [
   [
-    'an answer that is closed',
+    'a closed response',
     replace('schemas/App.yaml', 'type: object\n', 'type: object\nadditionalProperties: false\n'),
     'conventions/closed',
-    'Leave additionalProperties out of an answer: fields may come',
+    'Leave additionalProperties out of a response, so that fields can be added',
   ],
   [
-    'an answer that says it is open',
+    'a response with additionalProperties: true',
     replace('schemas/Review.yaml', 'type: object\n', 'type: object\nadditionalProperties: true\n'),
     'conventions/closed',
-    'Leave additionalProperties out of an answer: fields may come',
+    'Leave additionalProperties out of a response, so that fields can be added',
   ],
   [
-    'a request that is open',
+    'an open request',
     replace('schemas/AppChanges.yaml', 'additionalProperties: false\n', ''),
     'conventions/closed',
-    'Close what a request has: additionalProperties: false',
+    'Close the request: additionalProperties: false',
   ],
   [
     'two errors with one envelope',
@@ -96,13 +96,13 @@ const rows: Row[] = [
     [ofItsOwn, 'Give each status codes of its own: unauthorized is of 401, too'],
   ],
   [
-    'two errors with one kind of data',
+    'two errors with one data schema',
     replace('schemas/ForbiddenEnvelope.yaml', 'ForbiddenError', 'UnauthorizedError'),
     'conventions/envelope',
     [ofItsOwn, 'Give each status codes of its own: unauthorized is of 401, too'],
   ],
   [
-    'a code of two statuses',
+    'a code with two statuses',
     replace('schemas/ForbiddenError.yaml', 'enum: [forbidden]', 'enum: [forbidden, unauthorized]'),
     'conventions/envelope',
     'Give each status codes of its own: unauthorized is of 401, too',
@@ -114,31 +114,31 @@ const rows: Row[] = [
     toCode,
   ],
   [
-    'an envelope whose message may be left out',
+    'an envelope with an optional message',
     replace('schemas/DeletedAppEnvelope.yaml', '[success, message, data]', '[success, data]'),
     'conventions/envelope',
     flat,
   ],
   [
-    'an envelope with a fourth part',
+    'an envelope with a fourth field',
     replace('schemas/DeletedAppEnvelope.yaml', 'properties:', 'properties:\n  meta:\n    $ref: DeletedApp.yaml'),
     'conventions/envelope',
     flat,
   ],
   [
-    'an answer without an envelope',
+    'a response without an envelope',
     replace('responses/Forbidden.yaml', 'schemas/ForbiddenEnvelope', 'schemas/ForbiddenError'),
     'conventions/envelope',
     [flat, ofItsOwn],
   ],
   [
-    'an answer without a schema',
+    'a response without a schema',
     replace('responses/Forbidden.yaml', '    schema:\n      $ref: ../schemas/ForbiddenEnvelope.yaml\n', ''),
     'conventions/envelope',
     [flat, ofItsOwn],
   ],
   [
-    'a success that says it failed',
+    'a success with success: false',
     replace('schemas/DeletedAppEnvelope.yaml', 'enum: [true]', 'enum: [false]'),
     'conventions/envelope',
     'Let success be a boolean with enum: [true]',
@@ -168,7 +168,7 @@ const rows: Row[] = [
     'Let data be the $ref of an object schema with a file of its own',
   ],
   [
-    'an answer without a common header',
+    'a response without a common header',
     replace('responses/Forbidden.yaml', '  X-Request-Id:\n    $ref: ../headers/RequestId.yaml\n', ''),
     'response-contains-header',
     'Response object must contain a "X-Request-Id" header.',
@@ -197,7 +197,7 @@ const rows: Row[] = [
     'Declare this response to If-None-Match: 304 is required',
   ],
   [
-    'the path of one thing without 404',
+    'the path of an item without 404',
     withoutStatus('apps_{id}', '404', 'NotFound'),
     'rule/errors-of-one',
     'Declare this response of a path with an id: 404 is required',
@@ -207,7 +207,7 @@ const rows: Row[] = [
     ['412', 'PreconditionFailed'],
   ].map(
     ([status = '', response = '']): Row => [
-      `a change of one thing without ${status}`,
+      `a change of an item without ${status}`,
       withoutStatus('apps_{id}', status, response),
       'rule/errors-of-changes',
       `Declare this response to a change of one item: ${status} is required`,
@@ -226,7 +226,7 @@ const rows: Row[] = [
     ],
   ),
   [
-    'an array without an end',
+    'an array without maxItems',
     replace('schemas/Problems.yaml', 'maxItems: 100\n', ''),
     'rule/limits-of-arrays',
     'Limit the length of the array: maxItems is required',
@@ -244,7 +244,7 @@ const rows: Row[] = [
     'Limit the range of the number: minimum is required',
   ],
   [
-    'a text without an end',
+    'a string without maxLength',
     replace('schemas/Message.yaml', 'maxLength: 500\n', ''),
     'rule/limits-of-strings',
     'Limit the length of the string: Should have any of maxLength, enum',
@@ -262,30 +262,30 @@ const rows: Row[] = [
       `a list without ${name}`,
       withoutParameter('apps', name),
       'conventions/paging',
-      `Add the parameter ${name.toLowerCase()}, or x-unpaged: true where the list always comes whole`,
+      `Add the parameter ${name.toLowerCase()}, or x-unpaged: true if the list is always returned whole`,
     ],
   ),
   [
-    'a list that says it always comes whole, and has a page',
+    'a list without pages that has a page',
     all(withoutParameter('apps', 'Limit'), saying('apps', 'listApps', 'x-unpaged: true')),
     'conventions/paging',
-    'Delete x-unpaged or page: a list that always comes whole has none',
+    'Delete x-unpaged or page: a list without pages has neither',
   ],
   [
-    'a list that says so in another way',
+    'a list with another value of x-unpaged',
     all(
       withoutParameter('apps', 'Page'),
       withoutParameter('apps', 'Limit'),
       saying('apps', 'listApps', 'x-unpaged: always'),
     ),
     'conventions/paging',
-    'Let x-unpaged be true, of a list, or leave it out',
+    'Use x-unpaged only in a list, with the value true',
   ],
   [
-    'one thing that says so',
+    'x-unpaged outside a list',
     saying('apps_{id}', 'getApp', 'x-unpaged: true'),
     'conventions/paging',
-    'Let x-unpaged be true, of a list, or leave it out',
+    'Use x-unpaged only in a list, with the value true',
   ],
   [
     'a read without If-None-Match',
@@ -294,7 +294,7 @@ const rows: Row[] = [
     'Add the parameter If-None-Match',
   ],
   [
-    'a change of one thing without If-Match',
+    'a change of an item without If-Match',
     withoutParameter('apps_{id}', 'IfMatch'),
     'conventions/parameters',
     'Add the parameter If-Match',
@@ -328,7 +328,7 @@ const rows: Row[] = [
     ],
   ),
   [
-    'a file not named as the others',
+    'a file whose name is not PascalCase',
     move('schemas/Review.yaml', 'schemas/app-review.yaml', 'schemas/App.yaml', ['Review.yaml', 'app-review.yaml']),
     'conventions/files',
     'Keep this in openapi/schemas/AppReview.yaml, and refer to the whole file',
@@ -343,7 +343,7 @@ const rows: Row[] = [
     'Keep this in openapi/responses/Forbidden.yaml, and refer to the whole file',
   ],
   [
-    'a path in a file of another name',
+    'a path in a file with another name',
     move('paths/apps.yaml', 'paths/catalogue.yaml', 'openapi.yaml', ['paths/apps.yaml', 'paths/catalogue.yaml']),
     'conventions/files',
     'Keep this in openapi/paths/apps.yaml, and refer to the whole file',
@@ -355,44 +355,44 @@ const rows: Row[] = [
     'Keep this in openapi/schemas/Review.yaml, and refer to the whole file',
   ],
   [
-    'a header of one answer behind those of all',
+    'a particular header after common ones',
     replace(
       'responses/Unavailable.yaml',
       '  Retry-After:\n    $ref: ../headers/RetryAfter.yaml\n  RateLimit-Policy:\n    $ref: ../headers/RateLimitPolicy.yaml\n',
       '  RateLimit-Policy:\n    $ref: ../headers/RateLimitPolicy.yaml\n  Retry-After:\n    $ref: ../headers/RetryAfter.yaml\n',
     ),
     'conventions/headers',
-    'Move Retry-After up, before RateLimit-Policy, which many answers have',
+    'Move Retry-After up, before RateLimit-Policy, which many responses have',
   ],
   [
-    'a parameter named as a schema is',
+    'a parameter with the name of a schema',
     move('parameters/Page.yaml', 'parameters/Pagination.yaml', 'paths/apps.yaml', ['Page.yaml', 'Pagination.yaml']),
     'conventions/names',
-    'Rename all but one: parameters/Pagination.yaml, schemas/Pagination.yaml are one name to generators',
+    'Rename all but one: parameters/Pagination.yaml, schemas/Pagination.yaml have the same name for generators',
   ],
   [
-    'a header named as a response is, but for its case',
+    'a header with the name of a response in other case',
     move('headers/Link.yaml', 'headers/NOTFOUND.yaml', 'paths/apps.yaml', [
       'headers/Link.yaml',
       'headers/NOTFOUND.yaml',
     ]),
     'conventions/names',
-    'Rename all but one: headers/NOTFOUND.yaml, responses/NotFound.yaml are one name to generators',
+    'Rename all but one: headers/NOTFOUND.yaml, responses/NotFound.yaml have the same name for generators',
   ],
   [
-    'a list of values under a reserved word',
+    'an enum named after a reserved word',
     replace('schemas/Review.yaml', '  comment:', '  default:\n    type: string\n    enum: [a]\n  comment:'),
     'conventions/names',
     'Give the values of default a file of their own: generators name them after the field, a reserved word',
   ],
   [
-    'a file that nothing refers to',
+    'an unused file',
     (folder) => writeFileSync(join(folder, 'schemas/Orphan.yaml'), 'type: object\n'),
     'conventions/files',
     'Refer to schemas/Orphan.yaml or delete it: nothing does',
   ],
   [
-    'an answer without an example',
+    'a response without an example',
     replace(
       'paths/apps_{id}.yaml',
       '          examples:\n            deleted:\n              $ref: ../examples/DeletedApp.yaml\n',
@@ -415,7 +415,7 @@ const rows: Row[] = [
 
 describe('the linter', () => {
   let folder: string
-  /** Of those that are sound, and then of each row's. */
+  /** First those of the valid documents, then those of each row. */
   let findings: { ruleId: string; message: string }[][]
 
   // All in one process, since starting it takes longer than its work.

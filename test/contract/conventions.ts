@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
 
 /**
- * Our conventions, as a plugin of Redocly's linter: those that neither its own rules nor assertions in redocly.yaml express.
+ * A plugin of Redocly's linter with those conventions that neither its rules nor assertions in redocly.yaml can express.
  * The older Redocly within openapi-typescript reads it too.
  */
 export default () => ({
@@ -12,7 +12,7 @@ export default () => ({
   },
 })
 
-/** Redocly's command line comes without types; this much of them is used here. */
+/** Redocly's command line has no types; these are the parts used here. */
 type Location = { source: { absoluteRef: string }; pointer: string; child: (names: string[]) => Location }
 type Resolved = { node?: unknown; location?: Location }
 type Context = {
@@ -45,7 +45,7 @@ type Operation = {
   parameters?: Parameter[]
   requestBody?: Response
   responses?: Record<string, Response>
-  /** Of a list: it always comes whole. */
+  /** A list without pages. */
   'x-unpaged'?: unknown
   'x-codeSamples'?: Sample[]
 }
@@ -56,11 +56,11 @@ type Method = keyof typeof verbs
 type Verb = (typeof verbs)[Method] | 'list'
 const methods = Object.keys(verbs) as Method[]
 
-/** What an operation does, in a word. */
+/** The verb that an operationId begins with. */
 const verbOf = (method: Method, path: string): Verb =>
   method === 'get' && !path.endsWith('}') ? 'list' : verbs[method]
 
-/** Every JSON answer is the envelope, and that of an error tells by its codes which status it has. */
+/** Every JSON response is an envelope, and an error code belongs to one status. */
 function envelope() {
   const told = new Set<string>()
   const statuses = new Map<unknown, string>()
@@ -86,7 +86,7 @@ function envelope() {
         }
         for (const message of problems) {
           const finding = `${location.source.absoluteRef}${location.pointer} ${message}`
-          // Many answers share a schema.
+          // Many responses share a schema.
           if (!told.has(finding)) context.report({ message, location })
           told.add(finding)
         }
@@ -139,12 +139,12 @@ const codesOf = ({ properties = {} }: Schema, resolved: (node: Schema) => Schema
 
 const hasExactly = (wanted: string[], found: string[]) => found.toSorted().join() === wanted.join()
 
-const toClose = 'Close what a request has: additionalProperties: false'
-const toOpen = 'Leave additionalProperties out of an answer: fields may come'
+const toClose = 'Close the request: additionalProperties: false'
+const toOpen = 'Leave additionalProperties out of a response, so that fields can be added'
 
 /**
- * A request is closed: what it says and nobody knows is refused. An answer is open, for fields may come; `true` would say
- * the same, and gives generated types an index, so that any name may be read from them or set.
+ * Requests are closed, so that unknown fields are errors. Responses are open, so that fields can be added; they leave
+ * `additionalProperties` out, because `true` would give generated types an index signature.
  */
 function closed() {
   const seen = new Set<string>()
@@ -173,7 +173,7 @@ function closed() {
   }
 }
 
-/** operationId says what the method does, and to what. */
+/** An operationId is a verb for the method, and a noun. */
 function operationId() {
   return eachOperation(({ operation, verb, location }, { report }) => {
     if (new RegExp(`^${verb}([A-Z][a-z0-9]*)+$`).test(operation.operationId ?? '')) return
@@ -181,7 +181,7 @@ function operationId() {
   })
 }
 
-/** Reads take If-None-Match, changes If-Match. */
+/** Reads have If-None-Match, changes If-Match. */
 function parameters() {
   return eachOperation(({ verb, parameters, location }, { report }) => {
     const name = conditionOf[verb]
@@ -189,20 +189,20 @@ function parameters() {
   })
 }
 
-/** A list has a page and a limit that are bounded, or says `x-unpaged: true`: it always comes whole. */
+/** A list has a bounded page and limit, or `x-unpaged: true`. */
 function paging() {
   return eachOperation(({ verb, parameters, location, operation }, context) => {
     const { 'x-unpaged': unpaged } = operation
     const report = (message: string, at = location) => context.report({ message, location: at })
     if (unpaged !== undefined && (verb !== 'list' || unpaged !== true)) {
-      report('Let x-unpaged be true, of a list, or leave it out')
+      report('Use x-unpaged only in a list, with the value true')
     }
     if (verb !== 'list') return
     for (const name of ['page', 'limit']) {
       const [parameter, at] = parameters.get(name) ?? []
       if (!parameter || !at) {
-        if (!unpaged) report(`Add the parameter ${name}, or x-unpaged: true where the list always comes whole`)
-      } else if (unpaged) report(`Delete x-unpaged or ${name}: a list that always comes whole has none`, at)
+        if (!unpaged) report(`Add the parameter ${name}, or x-unpaged: true if the list is always returned whole`)
+      } else if (unpaged) report(`Delete x-unpaged or ${name}: a list without pages has neither`, at)
       else if (!isBounded(follow(parameter.schema ?? {}, at, context)[0])) {
         report(`Give ${name} a minimum, a maximum and a default`, at)
       }
@@ -214,7 +214,7 @@ type Visited = {
   operation: Operation
   verb: Verb
   location: Location
-  /** Its own and its path's, by name. */
+  /** Those of the operation and its path, by name. */
   parameters: Map<string | undefined, [Parameter, Location]>
 }
 
@@ -245,7 +245,7 @@ const conditionOf: Partial<Record<Verb, string>> = {
 const isBounded = ({ minimum, maximum, default: usual }: Schema) =>
   [minimum, maximum, usual].every((value) => value !== undefined)
 
-/** Characters of a line that fit beside the description on /docs. */
+/** The characters of a line that /docs shows without scrolling. */
 const sampleWidth = 56
 
 /** Every operation has a sample in each language. */
@@ -263,13 +263,13 @@ function samples() {
   }
 }
 
-/** What http/ adds to every answer, or where a limit counted it. */
+/** Headers that http/ adds to every response, or to those that a limit counted. */
 const addedHeaders = [
   ...['RateLimit-Policy', 'RateLimit', 'Cache-Control', 'Vary', 'Content-Encoding'],
   ...['X-Request-Id', 'Access-Control-Allow-Origin'],
 ]
 
-/** A page shows headers in the document's order, so what is particular to an answer stands before what all have. */
+/** The docs page shows headers in the document's order, so a response's particular headers come first. */
 function headers() {
   return {
     Response({ headers: found = {} }: Response, { location, report }: Context) {
@@ -277,7 +277,7 @@ function headers() {
       const added = names.findIndex((name) => addedHeaders.includes(name))
       const late = names.findLast((name, index) => index > added && !addedHeaders.includes(name))
       if (added !== -1 && late !== undefined) {
-        report({ message: `Move ${late} up, before ${names[added]}, which many answers have`, location })
+        report({ message: `Move ${late} up, before ${names[added]}, which many responses have`, location })
       }
     },
   }
@@ -292,7 +292,7 @@ const folders: Record<string, string> = {
   Schema: 'schemas',
 }
 
-/** A file a thing, in the folder of its kind, with the name that it has in the bundle; and none that nothing refers to. */
+/** Each component has a file, in the folder of its kind, with its name in the bundle. No file is unused. */
 function files() {
   const used = new Set<string>()
   return {
@@ -312,12 +312,12 @@ function files() {
     },
     Root: {
       leave(_root: unknown, { location, report }: Context) {
-        // A bundle has no files of its own to look for.
+        // A bundle is a single file.
         if (used.size === 0) return
         const folder = dirname(location.source.absoluteRef)
         for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
           const file = join(entry.parentPath, entry.name)
-          // What lies beside the root is a document of its own.
+          // Files beside the root are separate documents.
           if (!entry.isFile() || entry.parentPath === folder || used.has(file)) continue
           report({ message: `Refer to ${relative(folder, file)} or delete it: nothing does`, location })
         }
@@ -326,7 +326,7 @@ function files() {
   }
 }
 
-/** Kinds of components that generators write into one name space. */
+/** Kinds of components that generators put into one namespace. */
 const namedKinds = ['Header', 'Parameter', 'Response', 'Schema']
 
 /** https://tc39.es/ecma262/#prod-ReservedWord, and those of strict mode. */
@@ -336,7 +336,7 @@ const reservedWords = new Set(
   super switch this throw true try typeof var void while with yield`.split(/\s+/),
 )
 
-/** No two components have the same name, whatever its case; no list of values has one that is a word of the language. */
+/** Component names are unique regardless of case, and no enum is named after a reserved word. */
 function names() {
   const files = new Map<string, Set<string>>()
   return {
@@ -360,7 +360,7 @@ function names() {
         for (const alike of files.values()) {
           if (alike.size === 1) continue
           report({
-            message: `Rename all but one: ${[...alike].toSorted().join(', ')} are one name to generators`,
+            message: `Rename all but one: ${[...alike].toSorted().join(', ')} have the same name for generators`,
             location,
           })
         }
@@ -372,10 +372,10 @@ function names() {
 const pascalCase = (name: string) =>
   name.replaceAll(/(?:^|[^A-Za-z0-9]+)([A-Za-z0-9]?)/g, (_, letter: string) => letter.toUpperCase())
 
-/** As a reference names it, in a file or in a bundle. */
+/** The name that a reference gives a component, in files and in a bundle. */
 const nameOf = ({ $ref = '' }: Reference) => basename($ref, '.yaml')
 
-/** What a node is or refers to, and where that stands. An unknown reference is for another rule to report. */
+/** A node, or what it refers to, and its location. Another rule reports unknown references. */
 function follow<T extends Reference>(node: T, at: Location, { resolve }: Context): [T, Location] {
   if (node.$ref === undefined) return [node, at]
   const { node: found, location } = resolve(node, at.source.absoluteRef)

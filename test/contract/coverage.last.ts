@@ -2,11 +2,11 @@ import { describe, expect, inject, test } from 'vitest'
 import { ResponseChecker } from './checker.ts'
 import { describeMissing, readSeen } from './coverage.ts'
 
-/** Runs when all other tests have ended: vitest.config.ts puts it into a group of its own. */
+/** Runs after all other tests, in the last group of vitest.config.ts. */
 
 const { file, isWhole } = inject('coverage')
 
-describe.skipIf(!isWhole)('some test was answered with (skipped where not all tests run)', () => {
+describe.skipIf(!isWhole)('a test received (skipped unless all tests run)', () => {
   const seen = readSeen(file)
 
   test.for(new ResponseChecker().declared())('%s', (pair) => {

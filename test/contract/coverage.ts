@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
 
-/** Collects, over all test files, which (operation, status) the run has seen; coverage.last.ts looks at them. */
+/** Records the (operation, status) pairs that all test files have seen, for coverage.last.ts. */
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -15,7 +15,7 @@ export default function setup(project: TestProject) {
   const folder = mkdtempSync(join(tmpdir(), 'contract-coverage-'))
   const file = join(folder, 'seen')
   writeFileSync(file, '')
-  // Only a whole run can be held to the whole document, on whatever engine; one with a file or pattern behind it is a part.
+  // Only a run of all tests must cover the document, on any engine; a run with a file or pattern is partial.
   const told = process.argv
     .slice(2)
     .join(' ')
@@ -29,13 +29,13 @@ export const recordSeen = (file: string, pairs: string[]) =>
 
 export const readSeen = (file: string) => new Set(readFileSync(file, 'utf8').split('\n'))
 
-/** What to do where no test had this answer. */
+/** What to do if no test received this response. */
 export function describeMissing(pair: string, seen: ReadonlySet<string>): string | undefined {
   if (seen.has(pair)) return undefined
   const [operation] = pair.split(' ')
   return [
-    `The document declares ${pair}, and no test had it for an answer.`,
-    `Add a scenario of it to the table ${operation} in test/contract/scenarios.ts; what no scenario can bring about,`,
-    'as 408, 431, 500 and 503, is asked of every operation in test/http/server.test.ts.',
+    `The document declares ${pair}, but no test received it.`,
+    `Add a scenario to the table ${operation} in test/contract/scenarios.ts. Statuses that no scenario can cause, such as`,
+    '408, 431, 500 and 503, are tested for every operation in test/http/server.test.ts.',
   ].join('\n')
 }

@@ -13,13 +13,13 @@ import type { CheckedResponse, RequestOptions } from '../support/check.ts'
 import { freezeMonotonicClock } from '../support/clock.ts'
 import { emptyDatabaseUrl } from '../support/database.ts'
 import { checkedResponse } from '../support/raw-http.ts'
-import { type Service, type ServiceOptions, startService } from '../support/service.ts'
+import { failing, type Service, type ServiceOptions, startService } from '../support/service.ts'
 import { operationsOf } from './operations.ts'
 import { type Call, exampleRequest } from './valid-requests.ts'
 
 /**
- * Every example of the document is what the service answers, at the operation and status that the example is shown with:
- * the same request in the world that the examples tell of is answered to the letter, but for times, ids and tags.
+ * The service returns every example of the document, for the operation and status that show it. The test creates the
+ * apps that the examples are about; only times, ids and ETags may differ.
  */
 
 type Schema = { example?: unknown; properties?: Record<string, Schema>; items?: Schema; allOf?: Schema[] }
@@ -51,7 +51,7 @@ const newApp = requestOf('createApp', '')[2]?.json as Record<string, unknown>
 
 type Scene = { service: Service; key: string; others: string }
 
-/** What the examples tell of; for a creation without the app that it creates. */
+/** Creates what the examples are about, except the app that createApp creates. */
 async function startScene(id: string, options: ServiceOptions = {}): Promise<Scene> {
   const own = openDatabase(await emptyDatabaseUrl())
   await own.migrate()
@@ -101,13 +101,13 @@ const withBody = (json: object) => (options: RequestOptions) => ({ ...options, j
 
 type Ask = (scene: Scene, call: Call) => Promise<CheckedResponse>
 
-/** The request, changed. */
+/** Sends the request with other options. */
 const changed =
   (change: (options: RequestOptions, scene: Scene) => RequestOptions): Ask =>
   (scene, [method, path, options = {}]) =>
     scene.service.request(method, path, change(options, scene))
 
-/** What a status is answered to, by the name of its example where it has several. */
+/** How to get a response with each status, or with an example's name if a status has several. */
 const asks: Record<string, Ask> = {
   '200': changed((options) => options),
   '200 nothing': ({ service }) => service.get('/apps?page=1&limit=20&search=zeppelin'),
@@ -155,32 +155,17 @@ const asks: Record<string, Ask> = {
 }
 let wait: (milliseconds: number) => void
 
-const failing = (error: () => Error) => (database: Database) => ({
-  ...database,
-  // Keys are still read: it is the operation that fails.
-  read: async (work: Parameters<Database['read']>[0]) => {
-    const result = await database.read(work)
-    if (result && typeof result === 'object' && 'sha256' in result) return result
-    throw error()
-  },
-  write: async () => {
-    throw error()
-  },
-})
-
-/** What the service has to be like for a status. */
+/** The service's options that a status needs. */
 const optionsFor: Record<string, () => ServiceOptions> = {
   '408': () => ({ timeouts: { headers: 100, request: 100 } }),
   '429': () => ({ limits: { refusedKeyLimit: 1 } }),
-  '500': () => ({ database: failing(() => new Error('secret')) as (database: Database) => Database }),
+  '500': () => ({ database: failing(new Error('secret')) }),
   '503': () => ({
-    database: failing(
-      () => new ServiceError('unavailable', 'The service is temporarily unavailable; try again shortly.'),
-    ) as (database: Database) => Database,
+    database: failing(new ServiceError('unavailable', 'The service is temporarily unavailable; try again shortly.')),
   }),
 }
 
-/** What is another in every answer. */
+/** Masks what differs in every response. */
 const masked = (value: unknown) =>
   JSON.parse(
     JSON.stringify(value)
@@ -201,11 +186,11 @@ const rows = operations.flatMap(({ operationId, responses }) =>
   }),
 )
 
-describe('the service answers what the document shows', () => {
+describe('the service returns the example', () => {
   test.for(rows)('$operationId $status $name', async ({ operationId, status, value, headers, ask, isFirst }) => {
     wait = status === '429' ? freezeMonotonicClock() : () => {}
     const scene = await startScene(operationId, optionsFor[status]?.())
-    if (!ask) throw new Error('say in this file what the status is answered to')
+    if (!ask) throw new Error('Say in this file how to get this status.')
     const answer = await ask(scene, requestOf(operationId, scene.key))
     expect([String(answer.status), masked(answer.body ?? null)]).toEqual([status, masked(value ?? null)])
     if (!isFirst) return
@@ -231,17 +216,17 @@ const valuesOf = (value: unknown, path = ''): [string, unknown][] => [
     : []),
 ]
 
-describe('what a field of an answer shows as its example is in an example of the answer', () => {
+describe("the example of a response's field is in an example of the response", () => {
   test.for(rows.filter(({ isFirst, schema }) => isFirst && schema))('$operationId $status', (row) => {
     const { status, schema = {}, all } = row
     const shown = all.flatMap(([, { value }]) => valuesOf(value)).map((pair) => JSON.stringify(pair))
-    // What a catalogue holds is another in each.
+    // Examples show different data.
     const own = fieldExamples(schema).filter(([path]) => status >= '400' || !path.startsWith('/data/'))
     expect(own.map((pair) => JSON.stringify(pair)).filter((pair) => !shown.includes(pair))).toEqual([])
   })
 })
 
-describe('the service takes what the document shows of requests', () => {
+describe('the service accepts the example of a request', () => {
   const bodies = operations.flatMap(({ operationId, requestBody }) =>
     Object.entries(requestBody?.content['application/json'].examples ?? {}).map(([name, { value }]) => ({
       operationId,
@@ -269,7 +254,7 @@ describe('the service takes what the document shows of requests', () => {
     }[place]
     const headers = { ...options?.headers, ...(place === 'header' && { [name]: String(example) }) }
     const answer = await scene.service.request(method, to ?? path, { ...options, headers })
-    // A tag is of another answer, so no change is made.
+    // The example's ETag is stale.
     expect(answer.status, answer.text).toBe(name === 'If-Match' ? 412 : 200)
     if (['category', 'search'].includes(name)) expect(answer.body.data.apps).not.toEqual([])
   })

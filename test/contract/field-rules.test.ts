@@ -11,7 +11,7 @@ test.for<[what: string, from: (text: string) => string]>([
   ['a developer name', parseDeveloperName],
   ['a category name', parseCategoryName],
   ['the name of a key', parseKeyName],
-])('%s is a line of 1 to 100 characters, without the white space around it', ([what, from]) => {
+])('%s is one line of 1 to 100 characters, trimmed', ([what, from]) => {
   expect(from('A')).toBe('A')
   expect(from(' Harbour  Software\n')).toBe('Harbour  Software')
   expect(from(` ${'𠮷'.repeat(100)} `)).toBe('𠮷'.repeat(100))
@@ -22,14 +22,14 @@ test.for<[what: string, from: (text: string) => string]>([
   }
 })
 
-test('a reason is up to 1,000 characters, with line breaks and tabs', () => {
+test('a reason has up to 1,000 characters, and may have line breaks and tabs', () => {
   for (const text of ['x', 'a\n\tb', '𠮷'.repeat(1000)]) expect(parseReason(` ${text} `)).toBe(text)
   for (const text of ['', ' ', 'x'.repeat(1001), 'a\u0000b', 'a\u007fb', 'a\udc00']) {
     expect(() => parseReason(text), JSON.stringify(text)).toThrow(/^a reason has 1 to 1000 characters/)
   }
 })
 
-test('a slug is letters and digits with single hyphens between', () => {
+test('a slug is letters and digits separated by single hyphens', () => {
   for (const slug of ['a', 'health-fitness', 'a1-b2', 'x'.repeat(80)]) expect(() => assertSlug(slug)).not.toThrow()
   for (const slug of ['', 'A', 'a--b', '-a', 'a-', 'a b', ' a', 'ä', 'x'.repeat(81)]) {
     expect(() => assertSlug(slug), slug).toThrow(/^the slug must be lower-case letters and digits with single hyphens/)

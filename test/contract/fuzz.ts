@@ -4,20 +4,20 @@ import type { RunnerTestCase } from 'vitest'
 import document from '../../generated/openapi.json' with { type: 'json' }
 import { operationsOf } from './operations.ts'
 
-/** How much is asked of the service at random, and how a failure is told. */
+/** The number of random requests, and how failures are reported. */
 
 const { FUZZ_RUNS = '5000', FUZZ_SEED, FUZZ_PATH } = process.env
 
-/** Requests in all. */
+/** The total number of requests. */
 export const total = Number(FUZZ_RUNS)
-/** One failure is looked at again, so that no other requests are made. */
+/** Whether one failure is reproduced, so that nothing else is generated. */
 export const isRerun = FUZZ_PATH !== undefined
 export const operations = operationsOf(document)
 
-/** Long enough for any number of runs; the suite's own limit is for its few. */
+/** Milliseconds; enough for any number of runs. */
 export const timeout = 60_000 + 50 * total
 
-/** Runs a property with another seed every time, unless one is given; its failure says how to see it again. */
+/** Runs a property with a new seed, unless one is given. A failure says how to reproduce it. */
 export async function runProperty<Values>(property: IAsyncProperty<Values>, numRuns: number, test: RunnerTestCase) {
   const details = await fc.check(property, {
     numRuns,

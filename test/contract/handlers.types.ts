@@ -2,7 +2,7 @@ import { appHandlers } from '../../src/catalogue/handlers.ts'
 import type { App, Caller, ErrorCode, ErrorData, Handlers, Input, StatusOf } from '../../src/contract/contract.ts'
 import type { Database } from '../../src/db/database.ts'
 
-/** Never run: tsc reads it, and complains where one of these would compile. */
+/** Never run. tsc fails if one of these compiles. */
 
 declare const database: Database
 const handlers = appHandlers(database, '')
@@ -11,12 +11,12 @@ const { deleteApp: _, ...withoutDelete } = handlers
 // @ts-expect-error a handler is missing
 export const missing: Handlers = withoutDelete
 
-// @ts-expect-error a handler is of no operation
+// @ts-expect-error a handler without an operation
 export const misspelt: Handlers = { ...handlers, deleteApps: handlers.deleteApp }
 
 export const wrongBody: Handlers = {
   ...handlers,
-  // @ts-expect-error the reply's body is not the operation's
+  // @ts-expect-error the body does not match the operation
   deleteApp: async () => ({ status: 200, headers: {}, body: { success: true, message: 'Gone.', data: { id: 1 } } }),
 }
 
@@ -32,7 +32,7 @@ export const wrongStatus: Handlers = {
 
 export const headerLeftOut: Handlers = {
   ...handlers,
-  // @ts-expect-error the document demands Location
+  // @ts-expect-error the document requires Location
   createApp: async () => ({
     status: 201,
     headers: {},
@@ -48,7 +48,7 @@ export const unknownInput: Handlers = {
 
 declare const app: App
 
-// @ts-expect-error answers are open in the document, and have no index all the same
+// @ts-expect-error responses are open in the document, but their types have no index signature
 export const unknownField = app.colour
 
 // @ts-expect-error the document has no such code
@@ -57,23 +57,23 @@ export const noCode: ErrorCode = 'gone'
 // @ts-expect-error the document gives the code another status
 export const otherStatus: StatusOf<'not_found'> = 410
 
-// @ts-expect-error this error names no problems
+// @ts-expect-error this error has no list of problems
 export const moreData: ErrorData = { code: 'forbidden', errors: [] }
 
 declare const list: Input<'listApps'>
 declare const create: Input<'createApp'>
 
-/** What has a default is filled in before a handler sees it. */
+/** A handler gets values with defaults filled in. */
 export const filledIn: { page: number; limit: number; version: string } = {
   ...list.query,
   version: create.body.version,
 }
 
-// @ts-expect-error nothing fills in a parameter that has no default
+// @ts-expect-error a parameter without a default stays optional
 export const leftOut: string = list.query.search
 
-/** Nobody creates without a key. */
+/** Creating needs a key. */
 export const creator: Caller = create.caller
 
-// @ts-expect-error anybody may list
+// @ts-expect-error listing needs no key
 export const reader: Caller = list.caller

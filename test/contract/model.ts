@@ -4,7 +4,7 @@ import type { CheckedResponse } from '../support/check.ts'
 import type { Allowed, Input } from './oracle.ts'
 import type { Caller } from './raw-http-client.ts'
 
-/** What the document says of apps: who sees them, who may change them, and what becomes of them. */
+/** The rules of the document about apps: who can see and change them, and their states. */
 
 type Fields = Record<string, unknown> & { package_name?: string; short_description?: string }
 export type ModelApp = {
@@ -13,10 +13,10 @@ export type ModelApp = {
   slug: string
   status: 'pending' | 'approved' | 'rejected'
   isDeleted: boolean
-  /** Changed by its owner since an operator's last decision. */
+  /** Whether the owner changed it after the last decision. */
   isChanged: boolean
   fields: Fields
-  /** As last seen; unknown where the app has changed since. */
+  /** The last one received; undefined if the app has changed since. */
   etag: string | undefined
   pastEtags: Set<string>
 }
@@ -43,10 +43,10 @@ export class Model {
 
   listed = () => this.apps.filter((app) => app.status === 'approved' && !app.isDeleted)
 
-  /** The status of the answer. */
+  /** The expected status. */
   predict({ operation, input }: Allowed, caller: Caller | undefined): number {
     const { header, body } = input
-    // A read of a collection always succeeds. Its ETag is not known here.
+    // Reading a collection always succeeds. The model does not know its ETag.
     if (operation.method === 'GET' && !operation.path.includes('{')) return header['If-None-Match'] === '*' ? 304 : 200
     const app = this.#target(input, caller)
     switch (operation.operationId) {
@@ -66,7 +66,7 @@ export class Model {
     }
   }
 
-  /** Holds an answer against what was predicted, and follows what it says was done. */
+  /** Compares a response with the prediction, and updates the model. */
   update(allowed: Allowed, caller: Caller | undefined, reply: CheckedResponse) {
     const status = this.predict(allowed, caller)
     expect(reply.status, reply.text).toBe(status)
@@ -132,7 +132,7 @@ export class Model {
   }
 }
 
-/** What is left out stays; an empty short description is none. */
+/** Omitted fields keep their values; an empty short description removes it. */
 function set(fields: Fields, body: Fields): Fields {
   const { short_description, ...others } = { ...fields, ...body }
   return short_description ? { ...others, short_description } : others
@@ -146,7 +146,7 @@ function changed(app: ModelApp) {
   app.etag = undefined
 }
 
-/** An app's ETag changes exactly when the app does, and is read back as it was written. */
+/** An app's ETag changes exactly when the app does, and its fields are those written. */
 function hold(app: ModelApp, { headers, body, status }: CheckedResponse) {
   const { etag } = headers
   if (app.etag !== undefined) expect(etag).toBe(app.etag)

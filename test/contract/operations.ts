@@ -1,4 +1,4 @@
-/** The operations of a document as requests see them, references resolved. */
+/** The operations of a document, with references resolved. */
 
 export type Schema = {
   type?: 'object' | 'array' | 'string' | 'integer' | 'number' | 'boolean'
@@ -28,22 +28,22 @@ export type Parameter = {
 export type Operation = {
   operationId: string
   method: string
-  /** With `{name}` where parameters stand. */
+  /** A template with `{name}` for parameters. */
   path: string
   parameters: Parameter[]
   body?: Schema | undefined
   /** Example bodies of a request. */
   examples: unknown[]
   needsKey: boolean
-  /** Of its path. */
+  /** All methods of its path. */
   methods: string[]
 }
 
-/** Whose meaning requests.ts knows. A document with another one must not pass for attacked. */
+/** The keywords that requests.ts supports. Others throw, so that nothing stays untested. */
 const keywords = [
   ...['type', 'enum', 'minLength', 'maxLength', 'pattern', 'minimum', 'maximum', 'required', 'properties'],
   ...['additionalProperties', 'minProperties', 'items', 'minItems', 'maxItems', 'default'],
-  // These forbid nothing: an integer's size is in its bounds, which every integer here must have.
+  // These forbid nothing. The format of an integer is covered by its bounds, which the linter requires.
   ...['example', 'description', 'format', 'title'],
 ]
 const formats = ['int32', 'int64', undefined]
@@ -86,7 +86,7 @@ export function operationsOf(document: { paths: object; security?: object[] }): 
   })
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: a document is read as the types above say, which the linters hold it to
+// biome-ignore lint/suspicious/noExplicitAny: the linters guarantee the types above
 function resolved(value: unknown, document: object): any {
   if (Array.isArray(value)) return value.map((item) => resolved(item, document))
   if (typeof value !== 'object' || value === null) return value
@@ -103,10 +103,10 @@ function at(document: object, reference: string): unknown {
   return found
 }
 
-/** Two schemas that both hold, in one. */
+/** Merges the schemas of an allOf. */
 function merged(one: Json, other: Json): Json {
   const both = Object.keys(one).filter((name) => name in other && !['description', 'example'].includes(name))
-  if (both.length > 0) throw new Error(`allOf has ${both.join(', ')} twice, which is not attacked yet`)
+  if (both.length > 0) throw new Error(`allOf with ${both.join(', ')} twice is not attacked yet`)
   return { ...one, ...other }
 }
 

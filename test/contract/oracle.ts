@@ -2,26 +2,26 @@ import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
 import type { Operation, Parameter, Schema } from './operations.ts'
 import { type Body, contentOf, maxBodyBytes, type Request } from './raw-http-client.ts'
 
-/** What the document says of a request, whatever the server makes of it and whatever apps there are. */
+/** What the document says about a request, regardless of the server and of existing apps. */
 export type Verdict = Allowed | Forbidden
 export type Allowed = { operation: Operation; input: Input }
 export type Input = {
   path: Record<string, unknown>
   query: Record<string, unknown>
   header: Record<string, string>
-  // biome-ignore lint/suspicious/noExplicitAny: it was held against its schema
+  // biome-ignore lint/suspicious/noExplicitAny: it was validated against its schema
   body?: any
 }
-/** `problems` are `in field`; what is within one of them may be named too. */
+/** `problems` are `in field`. A response may also name places inside them. */
 export type Forbidden = { status: number; code: string; problems?: string[] }
 
-/** Code points of a name that a problem shows. */
+/** The code points of a name that a problem shows. */
 const mostShown = 200
 
 const ajv = new Ajv({ strict: false, allErrors: true, validateFormats: false })
 const validators = new WeakMap<Schema, ValidateFunction>()
 
-/** Where in a JSON value a schema does not hold, as pointers. */
+/** JSON pointers to the places of a value that violate a schema. */
 function broken(schema: Schema, value: unknown): string[] {
   const validate = validators.get(schema) ?? ajv.compile(schema)
   validators.set(schema, validate)
@@ -37,28 +37,29 @@ function pointer({ instancePath, params }: ErrorObject): string {
 /** RFC 6901, section 3. */
 export const segment = (name: string) => name.replaceAll('~', '~0').replaceAll('/', '~1')
 
-/** White space around a text in a body, or in a header, is not part of it. */
+/** Texts in bodies and headers are trimmed. */
 export const read = {
   body: (value: unknown) => (typeof value === 'string' ? value.trim() : value),
   header: (text: string) => text.replace(/^[ \t]+|[ \t]+$/g, ''),
 }
 
-/** Whether a value holds, without white space around it. */
+/** Whether a trimmed value is valid. */
 export const allows = (schema: Schema, value: unknown) =>
   broken(schema, value).length === 0 && textFaults(value).length === 0
 
 export const allowsText = ({ in: place, schema }: Pick<Parameter, 'in' | 'schema'>, text: string) =>
   valueFrom(schema, place === 'header' ? read.header(text) : text) !== undefined
 
-/** The value that a parameter's text stands for; undefined where the document does not allow it. */
+/** The value of a parameter's text; undefined if the document does not allow it. */
 function valueFrom(schema: Schema, text: string): string | number | undefined {
-  if (schema.type !== 'string' && schema.type !== 'integer') throw new Error(`no text is known for ${schema.type}`)
+  if (schema.type !== 'string' && schema.type !== 'integer')
+    throw new Error(`parameters of type ${schema.type} are not supported here`)
   if (schema.type === 'integer' && !/^(0|-?[1-9]\d*)$/.test(text)) return undefined
   const value = schema.type === 'integer' ? Number(text) : text
   return broken(schema, value).length === 0 ? value : undefined
 }
 
-/** The first fault in the order that the document gives, or what was asked for. */
+/** The first violation, in the document's order of checks, or the parsed request. */
 export function judge(operations: Operation[], request: Request): Verdict {
   const [path = '', ...search] = request.target.split('?')
   const there = operations.flatMap((operation) => {
@@ -91,24 +92,24 @@ function faultOf(operation: Operation, request: Request): Forbidden | undefined 
   const isEncoded = headerOf(request, 'Content-Encoding') !== undefined
   if (!isJson || isEncoded) return { status: 415, code: 'unsupported_media_type' }
   if (content.length > maxBodyBytes) return { status: 413, code: 'payload_too_large' }
-  // Before anything else is looked at.
+  // Checked before the fields.
   if (partsOf(content.toString()) > mostParts) return { status: 400, code: 'invalid_request', problems: ['body '] }
   if (content.length === 0 || !isMalformed(body)) return undefined
   return { status: 400, code: 'malformed_json', problems: repeated(body) }
 }
 
-/** How many names, values and signs of JSON are looked at. */
+/** The maximum number of names, values and punctuation marks in a JSON body. */
 const mostParts = 1000
 
 const partsOf = (json: string) => json.match(/"(?:\\.|[^"\\])*"?|[{}[\]:,]/gs)?.length ?? 0
 
-/** Several lines of a header are one list (RFC 9110, section 5.3). */
+/** Repeated headers form one list (RFC 9110, section 5.3). */
 function headerOf({ headers }: Request, name: string): string | undefined {
   const values = headers.filter(([own]) => own.toLowerCase() === name.toLowerCase()).map(([, value]) => value)
   return values.length === 0 ? undefined : read.header(values.join(', '))
 }
 
-/** The most specific range that JSON is in decides (RFC 9110, section 12.5.1). */
+/** The most specific range that matches JSON applies (RFC 9110, section 12.5.1). */
 function excludesJson(accept: string | undefined): boolean {
   if (accept === undefined) return false
   const ranges = new Map(
@@ -166,7 +167,7 @@ function readAll(operation: Operation, texts: Record<string, string>, search: st
   return { status: 400, code: 'invalid_request', problems: outermost(problems) }
 }
 
-/** Percent signs that stand for no text are text. */
+/** Percent signs that encode no valid text are literal. */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text)
@@ -175,7 +176,7 @@ function decoded(text: string): string {
   }
 }
 
-/** The JSON value of a body, white space around the texts of an object removed. */
+/** The JSON value of a body, with the texts of an object trimmed. */
 function valueIn(request: Request): unknown {
   const content = contentOf(request)
   if (!content?.length) return undefined
@@ -184,7 +185,7 @@ function valueIn(request: Request): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, field]) => [name, read.body(field)]))
 }
 
-/** Where a text is refused for what its field's description tells and no pattern. What is nested without end is refused for that. */
+/** Places of texts that are rejected for what no pattern can express. Too deeply nested values are rejected anyway. */
 function textFaults(value: unknown, depth = 0): string[] {
   if (typeof value === 'string') return isWhole(value) ? [] : ['']
   if (typeof value !== 'object' || value === null || depth > 100) return []
@@ -193,30 +194,30 @@ function textFaults(value: unknown, depth = 0): string[] {
   )
 }
 
-/** No half surrogate pairs; beyond 16 bits nothing invisible but in flags, and variation selectors where they select. */
+/** No lone surrogates. Above U+FFFF nothing invisible, except in flags and as variation selectors of ideographs. */
 const isWhole = (text: string) =>
   text.isWellFormed() &&
   !/[\p{Default_Ignorable_Code_Point}&&[\u{10000}-\u{10FFFF}]]/v.test(
     text.replace(/\p{RGI_Emoji_Tag_Sequence}|\p{Ideographic}[\u{E0100}-\u{E01EF}]/gv, ''),
   )
 
-/** A place of the body within another that is wrong need not be named. */
+/** Drops places inside another wrong place, which need not be named. */
 const outermost = (problems: string[]) =>
   [...new Set(problems)].filter((problem) => !problems.some((other) => isWithin(problem, other)))
 
 const isWithin = (problem: string, other: string) => problem.startsWith('body ') && problem.startsWith(`${other}/`)
 
-/** The first field that is there again. */
+/** The first repeated field. */
 function repeated(body: Body): string[] {
   const names = 'fields' in body ? body.fields.map(([name]) => name) : []
   const again = names.find((name, index) => names.indexOf(name) < index)
   return again === undefined ? [] : [`body ${shown(`/${segment(again)}`)}`]
 }
 
-/** As much of a name as a problem shows. */
+/** The part of a name that a problem shows. */
 export const shown = (name: string) => [...name.toWellFormed()].slice(0, mostShown).join('')
 
-/** What is wrong with the problems that an answer names. */
+/** Problems that a response should have named, or should not have. */
 export function misnamed({ problems = [] }: Forbidden, named: string[]): string[] {
   const missing = named.length < 100 ? problems.filter((problem) => !named.includes(problem)) : []
   const groundless = named.filter((name) => !problems.some((one) => name === one || isWithin(name, one)))

@@ -4,21 +4,21 @@ import fc from 'fast-check'
 import { type CheckedResponse, check } from '../support/check.ts'
 import type { Service } from '../support/service.ts'
 
-/** Whose key a request brings: a developer's, one that is not accepted any more, or one that is none. */
+/** The key that a request sends: a developer's, an expired or revoked one, or an unknown one. */
 export type Caller = 'ada' | 'bob' | 'expired' | 'revoked' | 'unknown'
 
-/** A JSON object field by field, so that one may be there twice; any other JSON value; or bytes. */
+/** A JSON object as a list of fields, so that one can be repeated; any other JSON value; or bytes. */
 export type Body = { fields: [name: string, value: unknown][] } | { value: unknown } | { bytes: Buffer }
 
-/** A request as it goes over the wire, but for the key, which is another in every run. */
+/** A request as sent, except for the key, which differs in each run. */
 export type Request = {
   method: string
-  /** Percent-encoded, the query with it. */
+  /** Percent-encoded, with the query. */
   target: string
   headers: [name: string, value: string][]
   caller?: Caller | undefined
   body?: Body | undefined
-  /** How JSON is written: `escaped` where it can be, `padded` up to the largest body there may be. */
+  /** How JSON is written: with all characters `escaped`, or `padded` to the maximum size. */
   spelling?: Spelling
 }
 
@@ -26,19 +26,19 @@ export type Spelling = 'plain' | 'escaped' | 'indented' | 'padded'
 
 export type Keys = Record<Caller, string>
 
-/** 256 KiB, which is as large as a body may be. */
+/** The maximum size of a body: 256 KiB. */
 export const maxBodyBytes = 262_144
 
 const agent = new Agent({ keepAlive: true, maxSockets: 1 })
 
-/** Sends what no client library would, and holds the answer against the document. */
+/** Sends requests that no client library would, and checks the responses against the document. */
 export async function send({ port }: Pick<Service, 'port'>, keys: Keys, request: Request): Promise<CheckedResponse> {
   const { method, target: path } = request
   const content = contentOf(request)
   const headers = [
     ...['Host', 'apps.test'],
     ...(request.caller ? ['Authorization', `Bearer ${keys[request.caller]}`] : []),
-    // A body that is there and empty has no length that says so beforehand.
+    // An empty body is sent in chunks, without Content-Length.
     ...(content?.length === 0 ? ['Transfer-Encoding', 'chunked'] : ['Content-Length', String(content?.length ?? 0)]),
     ...request.headers.flat(),
   ]
@@ -65,7 +65,7 @@ export function contentOf({ body, spelling = 'plain' }: Request): Buffer | undef
   }
   if ('value' in body) return Buffer.from(write(body.value))
   const fields = body.fields.map(([name, value], index) => {
-    // Not every one, so that a field may be there twice in two spellings.
+    // Only some, so that a repeated field can have two spellings.
     const written = spelling === 'escaped' && index % 2 === 1 ? `"${name.replace(/[^\0]|\0/g, escaped)}"` : write(name)
     return `${written}:${write(value)}`
   })
@@ -76,7 +76,7 @@ export function contentOf({ body, spelling = 'plain' }: Request): Buffer | undef
 
 const escaped = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
 
-/** For the report of a failure. */
+/** The curl command that reproduces a request. */
 export function curl(request: Request): string {
   const { method, target, headers, caller } = request
   const content = contentOf(request)
@@ -94,6 +94,6 @@ function shown(content: Buffer): string {
   return value.length <= 2000 ? value : `${value.slice(0, 2000)}… (${content.length} bytes)`
 }
 
-/** Has fast-check print a request so. */
+/** Makes fast-check print a request this way. */
 export const printAsCurl = <T extends Request>(request: T): T =>
   Object.assign(request, { [fc.toStringMethod]: () => curl(request) })

@@ -7,7 +7,7 @@ import { contentOf, type Request } from './raw-http-client.ts'
 import { attacksOn } from './requests.ts'
 import { jsonOf } from './values.ts'
 
-/** What is new in the document is attacked without a word here: a document with more in it yields requests with that. */
+/** Additions to the document are attacked without any change in the tests. */
 
 const seats: Schema = { type: 'integer', minimum: 1, maximum: 12, example: 2 }
 const tags: Schema = {
@@ -46,20 +46,20 @@ const bodies = (requests: Request[]) =>
     request.body && !('bytes' in request.body) ? [String(contentOf({ ...request, spelling: 'plain' }))] : [],
   )
 
-describe('a field that the document gains', () => {
-  test('is in what is valid, and that is allowed', () => {
+describe('a new field of the document', () => {
+  test('is in valid requests', () => {
     const requests = fc.sample(named('createApp').valid, runs)
     for (const request of requests) expect(judge(operations, request)).not.toHaveProperty('status')
     expect(bodies(requests).every((body) => /"seats":([1-9]|1[0-2])\b/.test(body))).toBe(true)
     expect(bodies(requests).some((body) => /"tags":\["[a-z]{2,5}"/.test(body))).toBe(true)
   })
 
-  test('is broken wherever a request can be', () => {
+  test('is invalid in some requests, at each of its places', () => {
     const places = fc.sample(named('createApp').nearly, runs).map(({ claim }) => claim.place)
     expect(places).toEqual(expect.arrayContaining(['body /seats', 'body /tags', 'body /tags/0']))
   })
 
-  test('is broken in each of its rules', () => {
+  test('violates each of its rules in some requests', () => {
     const broken = (schema: Schema) => fc.sample(fc.oneof(...jsonOf(schema).nearly), runs).map(({ value }) => value)
     expect(broken(seats)).toEqual(expect.arrayContaining([0, 13, 1.5, null, true, '1', '', [], {}]))
     expect(broken(tags)).toEqual(expect.arrayContaining([null, {}, ['aaaabc'], ['a'], [''], [null]]))
@@ -69,7 +69,7 @@ describe('a field that the document gains', () => {
   })
 })
 
-test('an operation that the document gains is attacked at each place', () => {
+test('a new operation is attacked at each place', () => {
   const { valid, nearly, hostile } = named('paint')
   for (const request of fc.sample(valid, runs)) expect(judge(operations, request)).not.toHaveProperty('status')
   const claims = fc.sample(nearly, runs).map(({ claim: { status, place = '' } }) => `${status} ${place}`)
@@ -81,7 +81,7 @@ test.for([
   ['oneOf', { oneOf: [seats, colour] }],
   ['uniqueItems', { ...tags, uniqueItems: true }],
   ['format email', { type: 'string', format: 'email' }],
-])('a document with %s is not taken for attacked', ([what, schema]) => {
+])('reports that %s is not attacked yet', ([what, schema]) => {
   const copy = structuredClone(document)
   Object.assign(copy.components.schemas.NewApp.properties, { seats: schema })
   expect(() => operationsOf(copy)).toThrow(String(what))

@@ -11,7 +11,7 @@ import { jsonOf, type Known, sendable, textOf, units } from './values.ts'
  */
 export type Attacks = { valid: Arbitrary<Request>; nearly: Arbitrary<InvalidRequest>; hostile: Arbitrary<Request> }
 
-/** A request with one rule broken, and what the document says to that. */
+/** A request that breaks one rule, and the expected error. */
 export type InvalidRequest = { request: Request; claim: Claim }
 type Claim = { status: number; place?: string }
 
@@ -45,7 +45,7 @@ export function attacksOn(operation: Operation, known: Known = {}): Attacks {
   }
 }
 
-/** The same request to an address that nobody encoded. */
+/** The same request with an unencoded target. */
 const rawTarget = (request: Request): Arbitrary<Request> =>
   fc.tuple(rawText, fc.boolean()).map(([text, isPath]) => {
     const [path = ''] = request.target.split('?')
@@ -73,7 +73,7 @@ function requestOf({ path: template }: Operation, { path, query, body, ...rest }
   })
 }
 
-/** White space around a field's text is not part of it. */
+/** Adds white space that the service trims. */
 function padded(body: Body, space: string): Body {
   if (!('fields' in body)) return body
   return {
@@ -156,7 +156,7 @@ function faultsOf({ name, in: place, required, valid, nearly }: Texts): Arbitrar
     }))
   return [
     among(broken.map((text) => [text])),
-    // A header that is there twice is a list.
+    // A repeated header is a list.
     ...(place === 'query' ? [among(fc.tuple(valid, valid))] : []),
     ...(required ? [among(fc.constant([]))] : []),
   ]
@@ -188,7 +188,7 @@ function otherFaults({ needsKey, methods }: Operation): Arbitrary<Fault>[] {
   ]
 }
 
-/** Of those that Node's parser knows: it refuses any other, and answers no CONNECT. */
+/** Methods that Node's parser accepts, except CONNECT, which gets no response. */
 const otherMethods = (methods: string[]) =>
   METHODS.filter((name) => ![...methods, 'HEAD', 'OPTIONS', 'CONNECT'].includes(name))
 
@@ -262,7 +262,7 @@ function bodyFaults({ nearly }: Values): Arbitrary<Fault>[] {
   ]
 }
 
-/** With one field there twice; with a short text, since a long one again could make the body too large. */
+/** Repeats one field, with a short text, because a long one could make the body too large. */
 function withDuplicateField(body: Body, at: number): Body {
   if (!('fields' in body)) return body
   const [name] = body.fields[at % body.fields.length] ?? []
@@ -314,14 +314,14 @@ const hostileJson = fc.oneof(
   fc.constantFrom(1e308, -0, 2 ** 53, 0.1, -1, 1e-7, [[[[[[]]]]]], { a: { b: { c: '\ud800' } } }),
 )
 
-/** Percent signs and separators as they come. */
+/** Percent signs and separators are not encoded. */
 const rawText = fc.string({
   unit: fc.constantFrom(...'%&=+[]?;/.~1a', '%ff', '%00', '%e6%97', '%2f', '%25', '%ed%a0%80', '..'),
   minLength: 1,
   maxLength: 12,
 })
 
-/** Headers that mean nothing here, and must change nothing. */
+/** Headers that must have no effect. */
 const idle: Pair[] = [
   ['X-HTTP-Method-Override', 'DELETE'],
   ['X-Forwarded-Host', 'evil.example'],

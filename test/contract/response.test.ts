@@ -8,7 +8,7 @@ import {
   success,
 } from '../../src/contract/response.ts'
 
-test('a tag is of the content alone, and of each coding another', () => {
+test('an ETag depends on the content and the content coding only', () => {
   const tag = etagOf('a')
   // 162 bits of its SHA-256.
   expect(tag).toBe('"ypeBEsobvcr6wjGzmiPcTaeG7_g"')
@@ -57,7 +57,7 @@ test.for<[header: string, isHeld: boolean]>([
   expect(satisfiesIfMatch(header, '"a"')).toBe(isHeld)
 })
 
-test('a tag that ends as those of a coding do is matched as any other', () => {
+test('matches an ETag whose content hash ends like the suffix of a coding', () => {
   expect(satisfiesIfMatch('"a-br"', '"a-br"')).toBe(true)
   expect(findUnchangedCoding('"a-br"', '"a-br"', 'gzip')).toBe('identity')
 })

@@ -10,7 +10,7 @@ describe.for(Object.entries(tables))('%s', ([, table]) => {
   })
 })
 
-test('404 is the same bytes whatever is hidden', async () => {
+test('a 404 has the same body for every hidden or missing app', async () => {
   const service = await startService()
   const { apps, keys } = service.world
   const hidden = ['/nowhere', '/apps/999', `/apps/${apps.pending}`, `/apps/${apps.rejected}`, `/apps/${apps.deleted}`]

@@ -4,7 +4,7 @@ import type { CheckedResponse } from '../support/check.ts'
 import type { World } from '../support/world.ts'
 import { type Call, newApp } from './valid-requests.ts'
 
-/** One request to the world of support/world.ts, and what must come back. Every line of the design's decisions is here. */
+/** One request to the world of support/world.ts, and the expected response. The tables record the interface's decisions. */
 export type Scenario = {
   name: string
   request: Call
@@ -15,7 +15,7 @@ export type Scenario = {
   message?: RegExp
   data?: object
   headers?: Record<string, string | RegExp>
-  /** What must not be in the answer, its headers included. */
+  /** What the response and its headers must not contain. */
   without?: RegExp
 }
 
@@ -63,19 +63,25 @@ const listed = (names: string[], pages: Partial<Record<'current_page' | 'total_p
   pagination: { current_page: 1, total_pages: names.length > 0 ? 1 : 0, per_page: 20, ...pages },
 })
 
+const createWith = (keys: World['keys'], fields: object): Call => [
+  'POST',
+  '/apps',
+  { key: keys.ada, json: { ...newApp, ...fields } },
+]
+
 type Table = (world: World) => Scenario[]
 
-/** By operation, and one for what is none. */
+/** Scenarios by operation, and those of unknown paths and methods. */
 export const tables: Record<OperationId | 'paths and methods', Table> = {
   listApps: ({ keys }) => [
     {
-      name: 'lists approved apps alone, newest approval first',
+      name: 'lists only approved apps, newest approval first',
       request: ['GET', '/apps'],
       answers: 200,
       data: listed(['Bird Song', 'Tide Clock']),
     },
     {
-      name: 'has the eight fields of a summary, no more',
+      name: 'has exactly the eight fields of a summary',
       request: ['GET', '/apps?category=tools'],
       answers: 200,
       data: {
@@ -131,7 +137,7 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       data: listed([]),
     },
     {
-      name: 'finds nothing on a page far behind of an unknown category',
+      name: 'finds nothing on a late page of an unknown category',
       request: ['GET', '/apps?category=nope&limit=100&page=100'],
       answers: 200,
       data: listed([], { current_page: 100, per_page: 100 }),
@@ -143,13 +149,13 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       data: listed([]),
     },
     {
-      name: 'takes an empty category for no filter',
+      name: 'ignores an empty category',
       request: ['GET', '/apps?category='],
       answers: 200,
       data: listed(['Bird Song', 'Tide Clock']),
     },
     {
-      name: 'takes an empty search for no filter',
+      name: 'ignores an empty search',
       request: ['GET', '/apps?search='],
       answers: 200,
       data: listed(['Bird Song', 'Tide Clock']),
@@ -168,7 +174,7 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       data: listed(['Tide Clock', 'Bird Song']),
     },
     {
-      name: 'takes operators for text',
+      name: 'treats operators as text',
       request: ['GET', '/apps?search=%22%27*%20AND'],
       answers: 200,
       data: listed(['Tide Clock']),
@@ -180,7 +186,7 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       data: listed([]),
     },
     {
-      name: 'takes a stray percent sign in a search for text',
+      name: 'treats a stray percent sign in a search as text',
       request: ['GET', '/apps?search=100%'],
       answers: 200,
       data: listed([]),
@@ -204,7 +210,7 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       data: listed([], { current_page: 2147483647, total_pages: 1, per_page: 100 }),
     },
     {
-      name: 'links to the pages there are',
+      name: 'links to the existing pages',
       request: ['GET', '/apps?sort=popular&limit=1'],
       answers: 200,
       headers: {
@@ -218,13 +224,13 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       headers: { Link: /page=2>; rel="prev"/ },
     },
     {
-      name: 'links to the first page where nothing matches',
+      name: 'links to the first page if nothing matches',
       request: ['GET', '/apps?search=zzz'],
       answers: 200,
       headers: { Link: '<http://apps.test/apps?search=zzz&page=1&limit=20>; rel="first"' },
     },
     {
-      name: 'may be cached by all, to be revalidated',
+      name: 'can be cached publicly, with revalidation',
       request: ['GET', '/apps'],
       answers: 200,
       headers: { 'Cache-Control': 'public, no-cache', Vary: 'Authorization, Accept-Encoding' },
@@ -236,7 +242,7 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       headers: { 'Cache-Control': 'private, no-cache' },
     },
     {
-      name: 'may be read by pages of any origin',
+      name: 'can be read by pages of any origin',
       request: ['GET', '/apps', { headers: { Origin: 'https://shop.example' } }],
       answers: 200,
       headers: { 'Access-Control-Allow-Origin': '*' },
@@ -248,12 +254,12 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       headers: { 'Content-Length': /^\d{3}$/ },
     },
     {
-      name: 'answers 304 where If-None-Match is *',
+      name: 'answers If-None-Match: * with 304',
       request: ['GET', '/apps', { headers: { 'If-None-Match': '*' } }],
       answers: 304,
     },
     {
-      name: 'answers 304 where no-cache comes with If-None-Match, as fetch sends it',
+      name: 'answers If-None-Match with 304 despite Cache-Control: no-cache, which fetch sends with it',
       request: ['GET', '/apps', { headers: { 'If-None-Match': '*', 'Cache-Control': 'no-cache' } }],
       answers: 304,
     },
@@ -265,7 +271,7 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       problems: ['query limit'],
     },
     {
-      name: 'refuses a limit over 100, not clamping it',
+      name: 'refuses a limit over 100 instead of clamping it',
       request: ['GET', '/apps?limit=101'],
       answers: 400,
       problems: ['query limit'],
@@ -293,7 +299,7 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
     },
     { name: 'refuses a fractional page', request: ['GET', '/apps?page=1.5'], answers: 400, problems: ['query page'] },
     {
-      name: 'takes a second question mark for a part of what is sent',
+      name: 'treats a second question mark as part of the query',
       request: ['GET', '/apps?limit=1?2'],
       answers: 400,
       problems: ['query limit'],
@@ -363,17 +369,17 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       code: 'not_acceptable',
     },
     {
-      name: 'answers where JSON is among what is accepted',
+      name: 'accepts JSON among other types in Accept',
       request: ['GET', '/apps', { headers: { Accept: 'text/html, application/*;q=0.1' } }],
       answers: 200,
     },
     {
-      name: 'answers where JSON is accepted with parameters',
+      name: 'accepts JSON with parameters in Accept',
       request: ['GET', '/apps', { headers: { Accept: 'application/json; charset=utf-8' } }],
       answers: 200,
     },
     {
-      name: 'refuses where JSON is excluded by its weight',
+      name: 'refuses an Accept that excludes JSON by its weight',
       request: ['GET', '/apps', { headers: { Accept: '*/*, application/json;q=0' } }],
       answers: 406,
     },
@@ -427,7 +433,7 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       },
     },
     {
-      name: 'may be cached by all, to be revalidated',
+      name: 'can be cached publicly, with revalidation',
       request: ['GET', `/apps/${apps.approved}`],
       answers: 200,
       headers: { 'Cache-Control': 'public, no-cache', Vary: 'Authorization, Accept-Encoding' },
@@ -469,7 +475,7 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
     },
     { name: 'does not know an id that was never given', request: ['GET', '/apps/999'], answers: 404 },
     {
-      name: 'answers 304 where If-None-Match is *',
+      name: 'answers If-None-Match: * with 304',
       request: ['GET', `/apps/${apps.approved}`, { headers: { 'If-None-Match': '*' } }],
       answers: 304,
     },
@@ -484,7 +490,7 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
     { name: 'refuses a hexadecimal id', request: ['GET', '/apps/0x1'], answers: 400, problems: ['path id'] },
     { name: 'refuses an id with a slash in it', request: ['GET', '/apps/1%2F2'], answers: 400, problems: ['path id'] },
     {
-      name: 'refuses an id beyond what a number holds',
+      name: 'refuses an id above the largest safe integer',
       request: ['GET', '/apps/9007199254740992'],
       answers: 400,
       problems: ['path id'],
@@ -531,11 +537,7 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       ],
       answers: 201,
     },
-    {
-      name: 'takes an empty short description',
-      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, short_description: '' } }],
-      answers: 201,
-    },
+    { name: 'takes an empty short description', request: createWith(keys, { short_description: '' }), answers: 201 },
     {
       name: 'numbers the slug of a name that is taken',
       request: ['POST', '/apps', { key: keys.bob, json: { ...newApp, name: 'Tide Clock' } }],
@@ -550,13 +552,13 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
     },
     {
       name: 'makes a slug of any script',
-      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, name: 'Приложение' } }],
+      request: createWith(keys, { name: 'Приложение' }),
       answers: 201,
       data: expect.objectContaining({ slug: 'prilozhenie' }),
     },
     {
       name: 'makes a slug where nothing can be spelt',
-      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, name: '!?' } }],
+      request: createWith(keys, { name: '!?' }),
       answers: 201,
       data: expect.objectContaining({ slug: 'app' }),
     },
@@ -574,7 +576,7 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
     },
     {
       name: 'takes line breaks and tabs in a description',
-      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, description: 'a\r\nb\n\tc' } }],
+      request: createWith(keys, { description: 'a\r\nb\n\tc' }),
       answers: 201,
     },
     {
@@ -606,7 +608,7 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       answers: 401,
     },
     {
-      name: 'takes the scheme in any case',
+      name: 'accepts the scheme in any case',
       request: ['POST', '/apps', { headers: { Authorization: `bearer ${keys.ada}` }, json: newApp }],
       answers: 201,
     },
@@ -623,12 +625,12 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       message: /revoked/,
     },
     {
-      name: 'asks for a key before it looks at the body',
+      name: 'checks the key before the body',
       request: ['POST', '/apps', { headers: jsonType, body: '{' }],
       answers: 401,
     },
     {
-      name: 'asks for a key before it minds the size of the body',
+      name: 'checks the key before the size of the body',
       request: ['POST', '/apps', { headers: jsonType, body: 'x'.repeat(300_000) }],
       answers: 401,
     },
@@ -662,7 +664,7 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       problems: ['query draft', 'body '],
     },
     {
-      name: 'refuses a field that is there twice',
+      name: 'refuses a repeated field',
       request: [
         'POST',
         '/apps',
@@ -677,27 +679,27 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       problems: ['body /name'],
     },
     {
-      name: 'refuses a field that is there twice, whichever way it is written',
+      name: 'refuses a repeated field, however it is escaped',
       request: ['POST', '/apps', { key: keys.ada, headers: jsonType, body: '{"name\\u0085":1,"name\u0085":2}' }],
       answers: 400,
       code: 'malformed_json',
       problems: ['body /name\u0085'],
     },
     {
-      name: 'names no more of a field than there is room for',
+      name: 'shortens the long name of a field in a problem',
       request: ['POST', '/apps', { key: keys.ada, headers: jsonType, body: `{"${'x'.repeat(300)}":"\\ud83d"}` }],
       answers: 400,
       problems: [`body /${'x'.repeat(199)}`, 'body /name', 'body /description', 'body /category_id'],
     },
     {
-      name: 'takes a body that ends before it begins for none',
+      name: 'treats an empty chunked body as missing',
       request: ['POST', '/apps', { key: keys.ada, headers: { ...jsonType, 'Transfer-Encoding': 'chunked' }, body: '' }],
       answers: 400,
       code: 'invalid_request',
       problems: ['body '],
     },
     {
-      name: 'refuses a charset before it minds the size of the body',
+      name: 'checks the charset before the size of the body',
       request: [
         'POST',
         '/apps',
@@ -706,13 +708,13 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       answers: 415,
     },
     {
-      name: 'refuses a body that is not compressed as it says',
+      name: 'refuses a body that does not match its Content-Encoding',
       request: ['POST', '/apps', { key: keys.ada, headers: { ...jsonType, 'Content-Encoding': 'gzip' }, body: '{}' }],
       answers: 400,
       code: 'malformed_json',
     },
     {
-      name: 'refuses what is nested without end',
+      name: 'refuses a body that is nested too deeply',
       request: [
         'POST',
         '/apps',
@@ -756,7 +758,7 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
     },
     {
       name: 'refuses an unknown field',
-      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, colour: 'red' } }],
+      request: createWith(keys, { colour: 'red' }),
       answers: 400,
       problems: ['body /colour'],
     },
@@ -772,41 +774,37 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
     },
     {
       name: 'does not let an owner set the status',
-      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, status: 'approved' } }],
+      request: createWith(keys, { status: 'approved' }),
       answers: 400,
       problems: ['body /status'],
     },
     {
       name: 'does not let an owner set downloads, rating and slug',
-      request: [
-        'POST',
-        '/apps',
-        { key: keys.ada, json: { ...newApp, total_downloads: 9, average_rating: 5, slug: 'x' } },
-      ],
+      request: createWith(keys, { total_downloads: 9, average_rating: 5, slug: 'x' }),
       answers: 400,
       problems: ['body /total_downloads', 'body /average_rating', 'body /slug'],
     },
     {
       name: 'refuses a name of white space',
-      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, name: ' \t ' } }],
+      request: createWith(keys, { name: ' \t ' }),
       answers: 400,
       problems: ['body /name'],
     },
     {
       name: 'refuses a name over 100 characters',
-      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, name: 'a'.repeat(101) } }],
+      request: createWith(keys, { name: 'a'.repeat(101) }),
       answers: 400,
       problems: ['body /name'],
     },
     {
       name: 'refuses a name with a line break',
-      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, name: 'Star\nMap' } }],
+      request: createWith(keys, { name: 'Star\nMap' }),
       answers: 400,
       problems: ['body /name'],
     },
     {
       name: 'refuses a NUL in a description',
-      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, description: 'a\u0000b' } }],
+      request: createWith(keys, { description: 'a\u0000b' }),
       answers: 400,
       problems: ['body /description'],
     },
@@ -822,37 +820,37 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
     },
     {
       name: 'refuses a description over 20,000 characters',
-      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, description: 'a'.repeat(20_001) } }],
+      request: createWith(keys, { description: 'a'.repeat(20_001) }),
       answers: 400,
       problems: ['body /description'],
     },
     {
       name: 'refuses a short description over 200 characters',
-      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, short_description: 'a'.repeat(201) } }],
+      request: createWith(keys, { short_description: 'a'.repeat(201) }),
       answers: 400,
       problems: ['body /short_description'],
     },
     {
-      name: 'takes a version with spaces within, and removes those around it',
-      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, version: ' Varies with device ' } }],
+      name: 'keeps inner spaces of a version and trims it',
+      request: createWith(keys, { version: ' Varies with device ' }),
       answers: 201,
     },
     {
       name: 'refuses a version with a line break',
-      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, version: '1.0\nbeta' } }],
+      request: createWith(keys, { version: '1.0\nbeta' }),
       answers: 400,
       problems: ['body /version'],
       message: /1 problem/,
     },
     {
-      name: 'refuses names and versions that nobody can see',
-      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, name: '\u200b', version: '\u3164' } }],
+      name: 'refuses invisible names and versions',
+      request: createWith(keys, { name: '\u200b', version: '\u3164' }),
       answers: 400,
       problems: ['body /name', 'body /version'],
     },
     {
-      name: 'refuses a name that turns the direction of reading',
-      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, name: 'a\u202eb' } }],
+      name: 'refuses a bidirectional control in a name',
+      request: createWith(keys, { name: 'a\u202eb' }),
       answers: 400,
       data: {
         code: 'invalid_request',
@@ -867,28 +865,20 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       },
     },
     {
-      name: 'refuses descriptions that turn the direction of reading, and a short one that does not end it',
-      request: [
-        'POST',
-        '/apps',
-        { key: keys.ada, json: { ...newApp, description: 'a\u202eb', short_description: '\u2066a' } },
-      ],
+      name: 'refuses bidirectional controls in descriptions',
+      request: createWith(keys, { description: 'a\u202eb', short_description: '\u2066a' }),
       answers: 400,
       problems: ['body /description', 'body /short_description'],
     },
     {
-      name: 'refuses a description of what nobody can see',
-      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, description: '\u200b\n\u2060' } }],
+      name: 'refuses an invisible description',
+      request: createWith(keys, { description: '\u200b\n\u2060' }),
       answers: 400,
       problems: ['body /description'],
     },
     {
-      name: 'refuses tags in any text, which hide what they say',
-      request: [
-        'POST',
-        '/apps',
-        { key: keys.ada, json: { ...newApp, name: 'Star\u{e0041}', description: 'a\u{e0062}\u{e007f}' } },
-      ],
+      name: 'refuses tag characters, which hide text, in any field',
+      request: createWith(keys, { name: 'Star\u{e0041}', description: 'a\u{e0062}\u{e007f}' }),
       answers: 400,
       data: {
         code: 'invalid_request',
@@ -901,12 +891,12 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
     },
     {
       name: 'refuses a variation selector that selects nothing',
-      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, name: '\u{e0100}' } }],
+      request: createWith(keys, { name: '\u{e0100}' }),
       answers: 400,
       problems: ['body /name'],
     },
     {
-      name: 'takes what emoji, flags and scripts need and nobody sees by itself',
+      name: 'accepts the invisible characters that emoji, flags and scripts need',
       request: [
         'POST',
         '/apps',
@@ -924,36 +914,36 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
     },
     {
       name: 'refuses an empty version',
-      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, version: '' } }],
+      request: createWith(keys, { version: '' }),
       answers: 400,
       problems: ['body /version'],
     },
     {
       name: 'refuses a version over 50 characters',
-      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, version: '1'.repeat(51) } }],
+      request: createWith(keys, { version: '1'.repeat(51) }),
       answers: 400,
       problems: ['body /version'],
     },
     {
       name: 'refuses a package name of two parts',
-      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, package_name: 'example.stars' } }],
+      request: createWith(keys, { package_name: 'example.stars' }),
       answers: 400,
       problems: ['body /package_name'],
     },
     {
       name: 'refuses a package name whose part begins with a digit',
-      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, package_name: 'org.example.2048' } }],
+      request: createWith(keys, { package_name: 'org.example.2048' }),
       answers: 400,
       problems: ['body /package_name'],
     },
     {
       name: 'takes a package name of 255 characters',
-      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, package_name: `a.b.${'c'.repeat(251)}` } }],
+      request: createWith(keys, { package_name: `a.b.${'c'.repeat(251)}` }),
       answers: 201,
     },
     {
       name: 'refuses a package name of 256 characters',
-      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, package_name: `a.b.${'c'.repeat(252)}` } }],
+      request: createWith(keys, { package_name: `a.b.${'c'.repeat(252)}` }),
       answers: 400,
       problems: ['body /package_name'],
     },
@@ -969,8 +959,8 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       answers: 409,
     },
     {
-      name: 'refuses an unknown category and lists those there are',
-      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, category_id: 99 } }],
+      name: 'refuses an unknown category and lists the existing ones',
+      request: createWith(keys, { category_id: 99 }),
       answers: 422,
       code: 'unknown_category',
       data: {
@@ -985,13 +975,13 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
     },
     {
       name: 'refuses category 0',
-      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, category_id: 0 } }],
+      request: createWith(keys, { category_id: 0 }),
       answers: 400,
       problems: ['body /category_id'],
     },
     {
       name: 'refuses a fractional category',
-      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, category_id: 1.5 } }],
+      request: createWith(keys, { category_id: 1.5 }),
       answers: 400,
       problems: ['body /category_id'],
     },
@@ -1028,7 +1018,7 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       answers: 415,
     },
     {
-      name: 'refuses JSON in another charset, whatever white space there is in its name',
+      name: 'refuses JSON in another charset, despite white space around its name',
       request: [
         'POST',
         '/apps',
@@ -1041,7 +1031,7 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       answers: 415,
     },
     {
-      name: 'refuses an unknown content encoding, and says which there are',
+      name: 'refuses an unknown content encoding, and lists the supported ones',
       request: [
         'POST',
         '/apps',
@@ -1061,7 +1051,7 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
     },
     {
       name: 'refuses a body of 300 KB',
-      request: ['POST', '/apps', { key: keys.ada, json: { ...newApp, description: 'a'.repeat(300_000) } }],
+      request: createWith(keys, { description: 'a'.repeat(300_000) }),
       answers: 413,
       code: 'payload_too_large',
     },
@@ -1080,7 +1070,7 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
 
   updateApp: ({ apps, keys }) => [
     {
-      name: 'changes what is named and keeps the rest',
+      name: 'changes the fields that are sent and keeps the others',
       request: ['PUT', `/apps/${apps.approved}`, { key: keys.ada, json: { name: 'Tide Watch' } }],
       answers: 200,
       data: {
@@ -1175,7 +1165,7 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       code: 'malformed_json',
     },
     {
-      name: 'refuses a bad id, before it looks for an app',
+      name: 'refuses a bad id before looking for an app',
       request: ['PUT', '/apps/abc', { key: keys.ada, json: { name: 'A' } }],
       answers: 400,
       problems: ['path id'],
@@ -1198,13 +1188,13 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       code: 'forbidden',
     },
     {
-      name: "does not tell of somebody else's pending app",
+      name: "hides somebody else's pending app",
       request: ['PUT', `/apps/${apps.bobsPending}`, { key: keys.ada, json: { name: 'A' } }],
       answers: 404,
       code: 'not_found',
     },
     {
-      name: 'does not know a deleted app',
+      name: 'hides a deleted app',
       request: ['PUT', `/apps/${apps.deleted}`, { key: keys.ada, json: { name: 'A' } }],
       answers: 404,
     },
@@ -1219,7 +1209,7 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       code: 'precondition_failed',
     },
     {
-      name: 'takes * in If-Match by itself alone',
+      name: 'accepts * in If-Match only by itself',
       request: [
         'PUT',
         `/apps/${apps.approved}`,
@@ -1228,7 +1218,7 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       answers: 412,
     },
     {
-      name: 'takes If-Match: *',
+      name: 'accepts If-Match: *',
       request: ['PUT', `/apps/${apps.approved}`, { key: keys.ada, json: { name: 'A' }, headers: { 'If-Match': '*' } }],
       answers: 200,
     },
@@ -1266,7 +1256,7 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
     },
     { name: 'deletes a pending app', request: ['DELETE', `/apps/${apps.pending}`, { key: keys.ada }], answers: 200 },
     {
-      name: 'deletes where If-Match is *',
+      name: 'accepts If-Match: *',
       request: ['DELETE', `/apps/${apps.pending}`, { key: keys.ada, headers: { 'If-Match': '*' } }],
       answers: 200,
     },
@@ -1289,12 +1279,12 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       code: 'forbidden',
     },
     {
-      name: "does not tell of somebody else's pending app",
+      name: "hides somebody else's pending app",
       request: ['DELETE', `/apps/${apps.bobsPending}`, { key: keys.ada }],
       answers: 404,
     },
     {
-      name: 'does not know an app that is deleted already',
+      name: 'hides an app that is already deleted',
       request: ['DELETE', `/apps/${apps.deleted}`, { key: keys.ada }],
       answers: 404,
     },
@@ -1313,7 +1303,7 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
     { name: 'answers 404 for a path in capitals', request: ['GET', '/APPS'], answers: 404 },
     { name: 'answers 404 for a path below an app', request: ['GET', '/apps/1/reviews'], answers: 404 },
     {
-      name: 'answers 405 for a method of no operation',
+      name: 'answers 405 for an undeclared method',
       request: ['PATCH', '/apps'],
       answers: 405,
       code: 'method_not_allowed',
@@ -1339,7 +1329,7 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
     },
     { name: 'answers 404 to OPTIONS of an unknown path', request: ['OPTIONS', '/nowhere'], answers: 404 },
     {
-      name: 'tells browsers that pages may read, not write',
+      name: 'allows pages of other origins to read, not to write',
       request: [
         'OPTIONS',
         '/apps',
@@ -1355,6 +1345,6 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       headers: { Allow: 'GET, HEAD, OPTIONS' },
     },
     { name: 'answers OPTIONS of the document', request: ['OPTIONS', '/openapi.json'], answers: 204 },
-    { name: 'does not tell what it is made of', request: ['GET', '/apps'], answers: 200, without: /express/i },
+    { name: 'does not name its framework', request: ['GET', '/apps'], answers: 200, without: /express/i },
   ],
 }

@@ -9,15 +9,15 @@ import { judge } from './oracle.ts'
 import { type Caller, curl, type Keys, type Request, send } from './raw-http-client.ts'
 import { attacksOn } from './requests.ts'
 
-/** Many requests one after the other, by two developers and anybody, and operators' decisions between them. */
+/** Sequences of requests by two developers and anonymous callers, with operators' decisions in between. */
 
-/** At least: what each of three callers sees after a step, and a list. */
+/** At least: one read by each of three callers after a step, and a list. */
 const requestsPerStep = 4
 const stepsPerSequence = 25
 const unknownId = 999_999_999
 let sent = 0
 
-/** What an app's ETag is, in a header. */
+/** Values of a conditional header, made from an app's ETags. */
 const tagged = {
   own: (own: string) => own,
   ownWeak: (own: string) => `W/${own}`,
@@ -39,7 +39,7 @@ type Step =
     }
   | { kind: 'approve' | 'reject' | 'restore'; app: number }
 
-/** Apps are made and changed more often than they are read, and read more often than deleted. */
+/** More creations and updates than reads, and more reads than deletions. */
 const weights: Record<string, number> = { POST: 4, PUT: 6, GET: 2, DELETE: 1 }
 const request = fc.oneof(
   ...operations.map((operation) => ({
@@ -68,11 +68,11 @@ const step: Arbitrary<Step> = fc.oneof(
   },
 )
 
-test('every caller sees at every time what the document says', { timeout }, async ({ task }) => {
+test('every caller always sees what the document says', { timeout }, async ({ task }) => {
   const service = await startService()
   const slugs = new Set<string>()
   let count = 0
-  // Steps shrink to none, so that what fails is told by the few that matter.
+  // Steps can shrink to null, so that a failure shows only the steps that matter.
   const sequence = fc
     .array(fc.option(step, { freq: 1000 }), {
       minLength: stepsPerSequence,
@@ -100,7 +100,7 @@ afterAll(() => {
   if (!isRerun) expect(sent).toBeGreaterThanOrEqual(0.2 * total)
 })
 
-/** One sequence, by two developers of its own. */
+/** One sequence, with its own two developers. */
 async function startPlay(service: Service, name: string) {
   const operator = { operator: 'test' }
   const { database, decide } = service
@@ -127,7 +127,7 @@ async function startPlay(service: Service, name: string) {
     return body.data.apps as { id: number; name: string; description: string; slug: string }[]
   }
 
-  /** What each caller sees of an app, and what anybody finds. */
+  /** Compares an app as each caller sees it, the list and a search with the model. */
   async function hold(app: ModelApp | undefined) {
     for (const caller of ['ada', 'bob', undefined] satisfies (Caller | undefined)[]) {
       await exchange({ method: 'GET', target: `/apps/${app?.id ?? unknownId}`, headers: [], caller })
@@ -157,7 +157,7 @@ async function startPlay(service: Service, name: string) {
     await hold(app)
   }
 
-  /** Leaves no listed app behind. */
+  /** Deletes the sequence's apps. */
   async function end() {
     for (const app of model.apps.filter(({ isDeleted }) => !isDeleted)) {
       await send(service, keys, { method: 'DELETE', target: `/apps/${app.id}`, headers: [], caller: app.owner })
@@ -167,7 +167,7 @@ async function startPlay(service: Service, name: string) {
   return { model, take, end }
 }
 
-/** The request, to an app of the sequence, with its ETags and a package name that no other sequence has. */
+/** Directs a request to an app of the sequence, with its ETags and a package name unique to the sequence. */
 function aimed(
   { request, tag, packageName, isByOwner }: Step & { kind: 'request' },
   app: ModelApp | undefined,

@@ -3,7 +3,7 @@ import document from '../../generated/openapi.json' with { type: 'json' }
 import { categoryNameRule, developerNameRule, reasonRule, reviewerNameRule } from '../../src/contract/field-rules.ts'
 import { invalidTextReason } from '../../src/contract/validation.ts'
 
-/** Which characters texts may have: the published patterns, which spell them out, against what Unicode says of each. */
+/** Compares the published patterns, which list characters, with their Unicode properties. */
 
 const { NewAppName, NewAppVersion, NewAppDescription, NewShortDescription } = document.components.schemas
 
@@ -14,12 +14,12 @@ const beyond = Array.from({ length: 0x100000 }, (_, code) => String.fromCodePoin
 
 const control = /[\p{Cc}\u2028\u2029]/u
 const controlOrBreak = /[^\P{Cc}\t\n\r]/u
-/** Joiners, and what selects a variant or an emoji: seen in what they do to others. */
+/** Joiners and variation selectors, which change how other characters look. */
 const needed = /[\p{Join_Control}\p{Variation_Selector}]/u
-/** Default ignorable, and the anchors of annotations. */
+/** Default ignorable characters and annotation anchors. */
 const invisible = /[\p{Default_Ignorable_Code_Point}\uFFF9-\uFFFB]/u
 const turning = /[\u202A-\u202E\u2066-\u2069]/u
-/** The Braille pattern without a dot is no white space. */
+/** The blank Braille pattern is not white space. */
 const blank = /[\s\u2800]/u
 
 const isRefusedIn = {
@@ -46,12 +46,12 @@ describe.for<[name: string, rule: { pattern: string }, kind: Kind]>([
   const matches = new RegExp(pattern, 'u')
   const shown = (ones: string[]) => ones.map((one) => one.codePointAt(0)?.toString(16))
 
-  test('refuses what it must within a text, and nothing else', () => {
+  test('refuses exactly the forbidden characters', () => {
     const refused = basic.filter((one) => !matches.test(`a${one}b`))
     expect(shown(refused)).toEqual(shown(basic.filter(isRefusedIn[kind])))
   })
 
-  test('needs a character that can be seen, unless the text may be empty', () => {
+  test('requires a visible character, unless the text may be empty', () => {
     const mayBeUnseen = kind === 'line'
     const alone = basic.filter((one) => matches.test(one) && matches.test(` ${one}\u00a0`))
     const allowed = basic.filter((one) => !isRefusedIn[kind](one) && (mayBeUnseen || isSeen(one)))
@@ -59,12 +59,12 @@ describe.for<[name: string, rule: { pattern: string }, kind: Kind]>([
     expect(['', ' ', '\u3000\u2800'].map((text) => matches.test(text))).toEqual(Array(3).fill(mayBeUnseen))
   })
 
-  test('is read alike by every engine: no classes by name, no look-around, nothing beyond 16 bits', () => {
+  test('works in every regex engine: no named classes, no look-around, nothing above U+FFFF', () => {
     expect(pattern).toMatch(/^\^([[\]^*$-]|\\u[0-9A-F]{4})+\$$/)
   })
 })
 
-test('beyond 16 bits nothing invisible stands, but where it is part of what is seen', () => {
+test('above U+FFFF, invisible characters are accepted only as part of visible ones', () => {
   const refused = beyond.filter((one) => one.isWellFormed() && invalidTextReason(`a${one}b`) !== undefined)
   expect(refused).toEqual(beyond.filter((one) => /\p{Default_Ignorable_Code_Point}/u.test(one)))
   const flag = '🏴\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}'

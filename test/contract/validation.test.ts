@@ -11,7 +11,7 @@ import {
 import type { RequestOptions } from '../support/check.ts'
 import { type Service, startService } from '../support/service.ts'
 
-/** Where each problem of a refused request is, and what is said of it. */
+/** The place and message of each problem of an invalid request. */
 async function told(service: Service, method: string, path: string, options: RequestOptions) {
   const key = method === 'GET' ? {} : { key: service.world.keys.ada }
   const { status, body } = await service.request(method, path, { ...options, ...key })
@@ -91,7 +91,7 @@ test.for<
     },
   ],
   [
-    'fields of no schema',
+    'unknown fields',
     'POST',
     '/apps',
     { json: { name: 'A', description: 'B', category_id: 0, version: '\ud83d', colour: 'red', 'a/b~': 1 } },
@@ -105,7 +105,7 @@ test.for<
   ],
   ['no change', 'PUT', '/apps/1', { json: {} }, '1 problem', { 'body ': 'must have at least one field' }],
   ['no body', 'PUT', '/apps/1', {}, '1 problem', { 'body ': 'is required' }],
-])('%s: each problem is named in words', async ([, method, path, options, count, problems]) => {
+])('%s: each problem has a message', async ([, method, path, options, count, problems]) => {
   const reply = await told(await startService(), method, path, options)
   expect(reply).toEqual({ message: `The request has ${count}; see data.errors.`, problems })
 })
@@ -121,7 +121,7 @@ test.for([
   expect([reply.status, reply.body.data.code, reply.body.message]).toEqual([400, 'malformed_json', message])
 })
 
-test('of more than a hundred problems a hundred are named, and all are counted', async () => {
+test('lists the first hundred problems, and counts all', async () => {
   const names = Array.from({ length: 101 }, (_, index) => `x${index}=1`)
   const service = await startService()
   for (const count of [100, 101]) {
@@ -139,39 +139,39 @@ test.for<[what: string, text: string, isHidden: boolean]>([
   ['letters', 'Tide Clock', false],
   ['an emoji and its selector', '☕️', false],
   ['the flag of a part of a country', scotland, false],
-  ['such a flag with a tag behind', `${scotland}\u{E0041}`, true],
+  ['such a flag followed by a tag', `${scotland}\u{E0041}`, true],
   ['a tag alone', '\u{E0041}', true],
   ['a variant of a character', '葛\u{E0100}城\u{E01EF}', false],
-  ['a selector that selects nothing', 'a\u{E0100}', true],
-  ['a selector behind a flag', `葛${scotland}\u{E0100}`, true],
+  ['a selector without a base character', 'a\u{E0100}', true],
+  ['a selector after a flag', `葛${scotland}\u{E0100}`, true],
   ['the last of the selectors', 'a\u{E01EF}', true],
-  ['what is beside the shorthand controls', '\u{1BC9F}\u{1BCA4}', false],
+  ['the neighbours of the shorthand controls', '\u{1BC9F}\u{1BCA4}', false],
   ['the first of the shorthand controls', '\u{1BCA0}', true],
   ['the last of them', '\u{1BCA3}', true],
-  ['what is beside the musical controls', '\u{1D172}\u{1D17B}', false],
+  ['the neighbours of the musical controls', '\u{1D172}\u{1D17B}', false],
   ['the first of the musical controls', '\u{1D173}', true],
   ['the last of them', '\u{1D17A}', true],
-  ['what is beside plane 14’s', '\u{DFFFF}\u{E1000}', false],
+  ['the neighbours of plane 14’s ignorable characters', '\u{DFFFF}\u{E1000}', false],
   ['the first of plane 14', '\u{E0000}', true],
   ['the last before the selectors', '\u{E00FF}', true],
-  ['the first behind the selectors', '\u{E01F0}', true],
+  ['the first after the selectors', '\u{E01F0}', true],
   ['the last of plane 14’s', '\u{E0FFF}', true],
-])('of what is not seen: %s', ([, text, isHidden]) => {
+])('invisible characters: %s', ([, text, isHidden]) => {
   expect(invalidTextReason(text)).toBe(isHidden ? 'must have no invisible characters' : undefined)
 })
 
-/** A value that many names deep. */
+/** A value at this depth of nested objects. */
 const deep = (names: number, value: unknown): unknown => (names === 0 ? value : { a: deep(names - 1, value) })
 
 test.for<[what: string, value: unknown, fields: string[]]>([
   ['in a field, and in another', { a: '\ud800', b: 'fine', c: '\udc00' }, ['/a', '/c']],
   ['in a list of objects', { list: [{ fine: 1 }, { 'a/b~': '\ud800' }] }, ['/list/1/a~1b~0']],
-  ['in the whole', '\ud800', ['']],
-  ['beside what is null', { a: null, b: '\ud800' }, ['/b']],
+  ['as the whole body', '\ud800', ['']],
+  ['beside a null', { a: null, b: '\ud800' }, ['/b']],
   ['nine deep', deep(9, '\ud800'), ['/a'.repeat(9)]],
   ['deeper than any schema', deep(10, '\ud800'), []],
-  ['behind a long name', { [`${'x'.repeat(300)}`]: '\ud800' }, [`/${'x'.repeat(199)}`]],
-])('a text that is no Unicode is named where it is: %s', ([, value, fields]) => {
+  ['under a long name', { [`${'x'.repeat(300)}`]: '\ud800' }, [`/${'x'.repeat(199)}`]],
+])('names the place of a lone surrogate: %s', ([, value, fields]) => {
   expect(textProblems(value)).toEqual(
     fields.map((field) => ({ in: 'body', field, message: 'must be well-formed Unicode' })),
   )
@@ -193,13 +193,13 @@ test.for<[what: string, error: ErrorObject, field: string, message: string]>([
     'must have at least 3 characters',
   ],
   [
-    'a pattern without words',
+    'a pattern without a message',
     errorOf('/requestBody/a', 'pattern', { params: { pattern: '^x$' } }),
     'body /a',
     'must match ^x$',
   ],
   [
-    'a format without words',
+    'a format without a message',
     errorOf('/requestBody/a', 'format', { params: { format: 'date' } }),
     'body /a',
     'must be of the format date',
@@ -211,13 +211,13 @@ test.for<[what: string, error: ErrorObject, field: string, message: string]>([
     'must be an array or null',
   ],
   [
-    'a pattern with words',
+    'a pattern with a message',
     errorOf('/requestBody/a', 'pattern', { parentSchema: { 'x-pattern-message': 'must be so' } }),
     'body /a',
     'must be so',
   ],
   [
-    'a format with words',
+    'a format with a message',
     errorOf('/requestBody/a', 'format', { parentSchema: { 'x-format-message': 'must be so' } }),
     'body /a',
     'must be so',
@@ -229,21 +229,21 @@ test.for<[what: string, error: ErrorObject, field: string, message: string]>([
     'must be an integer',
   ],
   ['another rule', errorOf('/query/a/b', 'maxItems', { message: 'must have fewer' }), 'query a/b', 'must have fewer'],
-  ['a rule that says nothing', errorOf('/header/X', 'not'), 'header X', 'does not match the API document'],
-  ['what is nowhere', errorOf('', 'minProperties'), 'body ', 'must have at least one field'],
+  ['a rule without a message', errorOf('/header/X', 'not'), 'header X', 'does not match the API document'],
+  ['no place', errorOf('', 'minProperties'), 'body ', 'must have at least one field'],
   [
-    'a name with signs',
+    'a name with special characters',
     errorOf('/requestBody/a~1b~0c', 'minimum', { params: { limit: 1 } }),
     'body /a~1b~0c',
     'must be at least 1',
   ],
-])('in words: %s', ([, error, where, message]) => {
+])('the message of %s', ([, error, where, message]) => {
   expect(requestProblems([error]).map((problem) => [`${problem.in} ${problem.field}`, problem.message])).toEqual([
     [where, message],
   ])
 })
 
-test('a place is named once, by what is said of it first, and not for the schemas around it', () => {
+test('names each place once, with its first problem, without those of enclosing schemas', () => {
   const errors = ['allOf', 'anyOf', 'if', 'minProperties', 'required'].map((keyword) => errorOf('/a', keyword))
   const problem = { in: 'body', field: '/a', message: 'must have at least one field' }
   expect(objectProblems(errors)).toEqual([problem])
@@ -261,7 +261,7 @@ test.for<[json: string, tokens: number]>([
   ['"a\\\\"{}', 3],
   ['"never ends {}', 1],
   ['1', 0],
-])('%s has its texts, brackets and signs, which are %i', ([json, tokens]) => {
+])('%s has %i tokens', ([json, tokens]) => {
   expect([tokens - 1, tokens].map((most) => hasMoreTokensThan(json, most))).toEqual([true, false])
 })
 
@@ -280,6 +280,6 @@ test.for<[json: string, field: string | undefined]>([
   ['[{"a":1},{"a":2}]', undefined],
   ['{"a":":","b":"a\\":1"}', undefined],
   ['{a:1,a:2}', undefined],
-])('the field that is twice in %s is %s', ([json, field]) => {
+])('the repeated field in %s is %s', ([json, field]) => {
   expect(duplicateField(json)?.field).toBe(field)
 })

@@ -2,12 +2,12 @@ import fc, { type Arbitrary } from 'fast-check'
 import type { Parameter, Schema } from './operations.ts'
 import { allows, allowsText, segment } from './oracle.ts'
 
-/** Values made from schemas: such as hold, and such as break exactly one rule. */
+/** Values generated from schemas: valid ones, and ones that break exactly one rule. */
 
-/** Values of parameters and fields that mean something in the state that the service is in, by name. */
+/** Values of parameters and fields that exist in the service's state, by name. */
 export type Known = Readonly<Record<string, readonly unknown[]>>
 
-/** What breaks naive code, each a character or a few that belong together. */
+/** Characters, or short sequences, that break naive code. */
 export const units = [
   ...'aZ09 -_.,:;/?#&=+%"\'*()[]{}\\<>$|^~`\t\n\r\0\b\x1b\x7f\x85\xa0éßİǆ日ひไا',
   ...['\u0301', '\u200b', '\u200d', '\u202e', '\u2028', '\ufeff', '\ufffe', '𝒜', '😀', '👩‍👩‍👧', '\ud800', '\udc00'],
@@ -28,8 +28,8 @@ export const units = [
 ]
 
 /**
- * What a text is asked to be besides its schema: a header or an address cannot hold all that a JSON string can, and
- * white space around that is put there when the request is written.
+ * What each place of a request can hold: headers and URLs hold less than a JSON string. White space around values is
+ * added when the request is written.
  */
 export const sendable: Record<Parameter['in'] | 'body', RegExp> = {
   body: /^(?!\s).*(?<!\s)$/s,
@@ -43,7 +43,7 @@ type Fits = (text: string) => boolean
 
 const spliced = (text: string, at: number, more: string) => text.slice(0, at) + more + text.slice(at)
 
-/** Text made longer within by one character, up to so many. */
+/** Lengthens a text to a number of characters by repeating one inside it. */
 const filled = (text: string, unit: string, length: number) => {
   const missing = Math.max(0, length - [...text].length)
   return spliced(text, 1, unit.repeat(missing))
@@ -56,7 +56,7 @@ function textsOf(schema: Schema, place: Place, fits: Fits) {
   const own = units.filter((unit) => canSend(`a${unit}a`))
   const good = own.filter((unit) => fits(spliced(example, 1, unit)))
   const bad = own.filter((unit) => !fits(spliced(example, 1, unit)))
-  // Of one code point, of two UTF-16 units, of a byte and of several; nothing that could be taken for white space.
+  // Single code points of one and two UTF-16 units, of one and several bytes; no white space.
   const plain = good.filter((unit) => /^[\p{L}\p{N}\p{So}]$/u.test(unit))
   const text = fc.oneof(
     { withCrossShrink: true },
@@ -96,7 +96,7 @@ function textsOf(schema: Schema, place: Place, fits: Fits) {
   return { valid, nearly: [...anyOf(wrong), ...misfit] }
 }
 
-/** No arbitrary where there is nothing to choose from. */
+/** No arbitrary if there are no values. */
 const anyOf = <T>(values: readonly T[]) => (values.length > 0 ? [fc.constantFrom(...values)] : [])
 
 const misspellings = (text: string) => [
@@ -118,10 +118,10 @@ function integersOf(schema: Schema) {
   )
 }
 
-/** Digits, where the numbers of JavaScript have no next one. */
+/** As digits, because JavaScript's numbers may not have the next integer. */
 const beyond = (bound: number, step: 1 | -1) => String(BigInt(bound) + BigInt(step))
 
-/** A value in JSON and one that breaks a rule, with the place of it as a pointer. */
+/** A JSON value that breaks a rule, with a pointer to the place. */
 type JsonValues = { valid: Arbitrary<unknown>; nearly: Arbitrary<{ value: unknown; at: string }>[] }
 
 const here = (value: unknown) => ({ value, at: '' })
@@ -229,7 +229,7 @@ function objectsOf(schema: Schema, known: Known): JsonValues {
 const without = (object: object, name: string) =>
   Object.fromEntries(Object.entries(object).filter(([own]) => own !== name))
 
-/** Mostly values that are known to mean something. */
+/** Mostly known values. */
 function mixed<T>(
   made: Arbitrary<T>,
   known: readonly unknown[] = [],

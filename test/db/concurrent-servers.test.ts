@@ -5,14 +5,14 @@ import { expectConsistent } from '../support/consistency.ts'
 import { copyWorld } from '../support/database.ts'
 import { type Service, startService } from '../support/service.ts'
 
-/** Several servers on one database, as processes of their own would be: each has its own connections. */
+/** Several servers on one database, each with its own connections, like separate processes. */
 
 async function startThree(): Promise<Service[]> {
   const databaseUrl = await copyWorld()
   return Promise.all([1, 2, 3].map(() => startService({ databaseUrl })))
 }
 
-/** What all of them do at once, in turn. */
+/** Runs work concurrently, distributed over the servers. */
 const atOnce = <T>(services: Service[], count: number, work: (service: Service, number: number) => Promise<T>) =>
   Promise.all(
     Array.from({ length: count }, (_, number) => {
@@ -22,7 +22,7 @@ const atOnce = <T>(services: Service[], count: number, work: (service: Service, 
     }),
   )
 
-test('fifty creates of one name at once, and each app has a slug of its own', async () => {
+test('fifty concurrent creates with one name get fifty slugs', async () => {
   freezeMonotonicClock()
   const services = await startThree()
   const key = services[0]?.world.keys.ada ?? ''
@@ -32,7 +32,7 @@ test('fifty creates of one name at once, and each app has a slug of its own', as
   for (const { database } of services.slice(0, 1)) await expectConsistent(database)
 })
 
-test('of creates with one package name at once, one wins', async () => {
+test('one of several concurrent creates with one package name wins', async () => {
   const services = await startThree()
   const key = services[0]?.world.keys.ada ?? ''
   const json = { ...newApp, package_name: 'org.example.wanted' }
@@ -41,7 +41,7 @@ test('of creates with one package name at once, one wins', async () => {
   for (const { database } of services.slice(0, 1)) await expectConsistent(database)
 })
 
-test('of updates with one ETag at once, one wins', async () => {
+test('one of several concurrent updates with one ETag wins', async () => {
   const services = await startThree()
   const { keys, apps } = services[0]?.world ?? { keys: { ada: '' }, apps: { approved: 0 } }
   const path = `/apps/${apps.approved}`
@@ -57,7 +57,7 @@ test('of updates with one ETag at once, one wins', async () => {
   for (const { database } of services.slice(0, 1)) await expectConsistent(database)
 })
 
-test('apps that change their categories to and fro at once are counted exactly', async () => {
+test('counters stay exact while apps change their categories concurrently', async () => {
   freezeMonotonicClock()
   const services = await startThree()
   const [first] = services
@@ -76,7 +76,7 @@ test('apps that change their categories to and fro at once are counted exactly',
   await expectConsistent(first.database)
 })
 
-test('what one has acknowledged is in the next answer of all others, kept or not', async () => {
+test('a write that one server acknowledged is in the next response of all others, cached or not', async () => {
   const services = await startThree()
   const key = services[0]?.world.keys.ada ?? ''
   const path = `/apps/${services[0]?.world.apps.approved}`

@@ -18,7 +18,7 @@ import { canMount, mount, mountSmallDisk } from '../support/disk.ts'
 import { run } from '../support/process.ts'
 import { startService } from '../support/service.ts'
 
-/** What becomes of the file beneath a database that is in use. Its bytes are changed by other processes: they hold no locks of ours. */
+/** Changes to the file of an open database. Other processes make them, because this one would hold locks. */
 
 const json = { name: 'Star Map', description: 'The sky.', category_id: 1 }
 const unavailable = { code: 'unavailable' }
@@ -36,7 +36,7 @@ const namesIn = (of: Database) => of.read(({ sql }) => sql('developers').orderBy
 const writeOver = (file: string, from: string) =>
   execFileSync('dd', [`if=${from}`, `of=${file}`, 'bs=1M', 'conv=notrunc', 'status=none'])
 
-test('a service whose file was replaced acknowledges nothing, is not ready, keeps no answer, and goes on when it is back', async () => {
+test('while its file is replaced, a service refuses reads and writes and is not ready; it recovers when the file is back', async () => {
   const service = await startService()
   const { world } = service
   const file = filePath(service.databaseUrl)
@@ -58,7 +58,7 @@ test('a service whose file was replaced acknowledges nothing, is not ready, keep
   expect((await service.get('/apps')).status).toBe(200)
 })
 
-test('a file in the place of another is not used until the service restarts, and its former log is told of', async () => {
+test('a replacement file is not used until the service restarts, and an old log is reported', async () => {
   const file = copyWorldFile()
   const database = open(file)
   await addDeveloper(database, 'Eve')
@@ -82,10 +82,10 @@ test('a file in the place of another is not used until the service restarts, and
   await addDeveloper(restarted, 'Trent')
 })
 
-test('where the file is gone, nothing is acknowledged and no other is made; with it all comes back', async () => {
+test('while the file is missing, the service refuses requests and creates no new one; it recovers when the file is back', async () => {
   const file = copyWorldFile()
   const database = open(file)
-  // The writer has not opened yet.
+  // The writer has not opened the file yet.
   await namesIn(database)
   renameSync(file, `${file}.away`)
   expect(await database.checkHealth()).toBe('is gone')
@@ -98,7 +98,7 @@ test('where the file is gone, nothing is acknowledged and no other is made; with
   expect(await namesIn(database)).toEqual(['Ada', 'Bob', 'Eve'])
 })
 
-test('whoever reads or writes where there is no file makes none', async () => {
+test('reading and writing never create a missing file', async () => {
   const file = join(temporaryFolder(), 'none.sqlite')
   const database = open(file)
   await expect(namesIn(database)).rejects.toMatchObject(unavailable)
@@ -106,7 +106,7 @@ test('whoever reads or writes where there is no file makes none', async () => {
   expect(readdirSync(dirname(file))).toEqual([])
 })
 
-test('what is written while the file is being replaced is not acknowledged', async () => {
+test('writes during the replacement of the file are not acknowledged', async () => {
   const file = copyWorldFile()
   const database = open(file)
   const late = database.write(async ({ sql }) => {
@@ -117,7 +117,7 @@ test('what is written while the file is being replaced is not acknowledged', asy
   await expect(late).rejects.toMatchObject(unavailable)
 })
 
-test('a log that is removed loses nothing that was acknowledged', async () => {
+test('removing the log loses no acknowledged write', async () => {
   const file = copyWorldFile()
   const database = open(file)
   await addDeveloper(database, 'Eve')
@@ -128,7 +128,7 @@ test('a log that is removed loses nothing that was acknowledged', async () => {
   expect(await namesIn(open(file))).toEqual(['Ada', 'Bob', 'Eve'])
 })
 
-test('a file that is overwritten is unavailable, not an error of the inside, and read anew when its bytes are back', async () => {
+test('an overwritten file causes 503 instead of 500, and is read again when its bytes are back', async () => {
   const service = await startService()
   const { database, world } = service
   const file = filePath(service.databaseUrl)
@@ -154,7 +154,7 @@ test('a file that is overwritten is unavailable, not an error of the inside, and
   expect(await database.dataVersion()).not.toBe(before)
 })
 
-test.runIf(canMount)('a disk that is full is told, and what is read goes on', async () => {
+test.runIf(canMount)('a full disk is reported, and reads still work', async () => {
   const folder = temporaryFolder()
   mountSmallDisk(folder, 8)
   const file = join(folder, 'apps.sqlite')
@@ -169,7 +169,7 @@ test.runIf(canMount)('a disk that is full is told, and what is read goes on', as
   expect(await database.checkHealth()).toBeUndefined()
 })
 
-/** As another program makes one; in its folder there is nothing else. */
+/** The database of another program, alone in its directory. */
 function foreign(journalMode: string): string {
   const file = join(temporaryFolder(), 'foreign.sqlite')
   const script = `import sqlite3, sys
@@ -191,7 +191,12 @@ function made(bytes: Buffer): string {
 
 test.for<[what: string, make: () => string, refusal: RegExp, migratesIt: RegExp | undefined]>([
   ['an empty file', () => made(Buffer.alloc(0)), /is not migrated to this version/, undefined],
-  ['what is no database', () => made(Buffer.alloc(5000, 'x')), /not a file that SQLite can read/, /not a database/],
+  [
+    'a file that is not a database',
+    () => made(Buffer.alloc(5000, 'x')),
+    /not a file that SQLite can read/,
+    /not a database/,
+  ],
   [
     'another program’s',
     () => foreign('delete'),
@@ -199,7 +204,7 @@ test.for<[what: string, make: () => string, refusal: RegExp, migratesIt: RegExp 
     /is a database of another program/,
   ],
   ['another program’s in WAL mode', () => foreign('wal'), /of another program/, /is a database of another program/],
-])('%s is left as it is by whoever refuses it', async ([, make, refusal, migratesIt]) => {
+])('a refused file stays unchanged: %s', async ([, make, refusal, migratesIt]) => {
   const file = make()
   const before = readFileSync(file)
   const untouched = () => {
@@ -218,13 +223,13 @@ test.for<[what: string, make: () => string, refusal: RegExp, migratesIt: RegExp 
 
 const isRoot = process.getuid?.() === 0
 
-test.skipIf(isRoot && !canMount)('a folder that SQLite could not keep its log in is told as that', async () => {
+test.skipIf(isRoot && !canMount)('reports a directory in which SQLite cannot create its log', async () => {
   const folder = join(temporaryFolder(), 'shut')
   mkdirSync(folder)
   const file = join(folder, 'apps.sqlite')
   copyFileSync(inject('world').source, file)
   if (isRoot) {
-    // Root may write to any folder but those of a disk that cannot be written to.
+    // Root can write everywhere except on a read-only disk.
     mount(folder, '--bind', folder)
     const other = join(temporaryFolder(), 'apps.sqlite')
     copyFileSync(inject('world').source, other)

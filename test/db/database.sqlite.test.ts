@@ -4,8 +4,8 @@ import { describe, expect, test } from 'vitest'
 import { databaseFor, isDatabaseUrl, openDatabase, openEngine, openMigratedDatabase } from '../../src/db/database.ts'
 import { copyWorld, copyWorldFile, temporaryFolder } from '../support/database.ts'
 
-test.for(['read', 'write'] as const)('every PRAGMA is in force on a connection to %s', async (way) => {
-  // Written out: what a connection is for, not what the program happens to say.
+test.for(['read', 'write'] as const)('a connection to %s has every PRAGMA', async (way) => {
+  // Written out, not taken from the code under test.
   const expected = {
     busy_timeout: 5000,
     journal_mode: 'wal',
@@ -30,14 +30,14 @@ test.for(['read', 'write'] as const)('every PRAGMA is in force on a connection t
 })
 
 test.for<[what: string, write: ((file: string) => void) | undefined, message: RegExp]>([
-  ['a file that is not there', undefined, /does not exist; npx apps-service migrate creates it/],
+  ['a missing file', undefined, /does not exist; npx apps-service migrate creates it/],
   [
-    'a file that is no database',
+    'a file that is not a database',
     (file) => writeFileSync(file, 'x'.repeat(5000)),
     /is not a file that SQLite can read as a database/,
   ],
   [
-    'a database with the log of another',
+    "a database with another database's log",
     (file) => {
       writeFileSync(file, readFileSync(copyWorldFile()).subarray(0, 4096))
       writeFileSync(`${file}-wal`, 'of another')
@@ -45,17 +45,17 @@ test.for<[what: string, write: ((file: string) => void) | undefined, message: Re
     /some\.sqlite is not a file that SQLite can read as a database, and \S+some\.sqlite-wal is beside it; if another file was put/,
   ],
   [
-    'a database that is not migrated',
+    'a database without migrations',
     (file) => writeFileSync(file, ''),
     /is not migrated to this version; run npx apps-service migrate/,
   ],
-])('%s cannot be served from', async ([, write, message]) => {
+])('refuses to serve %s', async ([, write, message]) => {
   const filename = join(temporaryFolder(), 'some.sqlite')
   write?.(filename)
   await expect(openMigratedDatabase(`sqlite:${filename}`)).rejects.toThrow(message)
 })
 
-test('a database that another has for itself is said to be in use, and not to be none', async () => {
+test('reports an exclusively locked database as in use, not as invalid', async () => {
   const address = await copyWorld()
   const other = openEngine(address)
   await other.withExclusiveLock(async () => {
@@ -68,25 +68,25 @@ test.for<[address: string, name: string]>([
   ['sqlite:apps.sqlite', 'apps.sqlite'],
   ['sqlite:./a b.sqlite', './a b.sqlite'],
   ['sqlite:///var/lib/apps.sqlite', '/var/lib/apps.sqlite'],
-])('%s is the file %s', async ([address, name]) => {
+])('%s names the file %s', async ([address, name]) => {
   const engine = openEngine(address)
   expect(engine.name).toBe(name)
   await engine.close()
 })
 
-test.for(['sqlite:', 'sqlite::memory:', 'apps.sqlite', ''])('%j is no address', (address) => {
+test.for(['sqlite:', 'sqlite::memory:', 'apps.sqlite', ''])('refuses the address %j', (address) => {
   expect(isDatabaseUrl(address)).toBe(false)
   expect(() => openDatabase(address)).toThrow()
 })
 
-test('a database is made with the folders on its way', async () => {
+test('creates a database with its parent directories', async () => {
   const database = openDatabase(`sqlite:${join(temporaryFolder(), 'deep/er/new.sqlite')}`)
   expect(await database.migrate()).not.toEqual([])
   expect(await database.schemaAge()).toBe('current')
   await database.close()
 })
 
-test('the schema refuses a rating of 4.5, which elsewhere the type of its column does', async () => {
+test('the schema refuses a rating of 4.5, as the type of the column does on PostgreSQL', async () => {
   const database = openDatabase(await copyWorld())
   const insert = database.write(({ sql }) =>
     sql.raw("insert into reviews (app_id, rating, created_at, reviewer_name, comment) values (1, 4.5, '', '', '')"),
@@ -95,7 +95,7 @@ test('the schema refuses a rating of 4.5, which elsewhere the type of its column
   await database.close()
 })
 
-test('the version of the data stays where nothing was written in the end', async () => {
+test('the data version stays the same if nothing was written', async () => {
   const database = openDatabase(await copyWorld())
   const add = () =>
     database.write(({ sql }) => sql('developers').insert({ name: 'Ada', created_at: '', changed_at: '' }))
@@ -105,7 +105,7 @@ test('the version of the data stays where nothing was written in the end', async
   await database.close()
 })
 
-describe('work that loses against another transaction', () => {
+describe('a transaction that conflicts with another', () => {
   const conflict = new Error('lost')
   const losing = async (times: number) => {
     const engine = openEngine(await copyWorld())
@@ -126,21 +126,21 @@ describe('work that loses against another transaction', () => {
     return { outcome, begun, names }
   }
 
-  test('is run again, and leaves nothing of the attempts that lost', async () => {
+  test('is retried, and leaves nothing of the failed attempts', async () => {
     expect(await losing(2)).toEqual({ outcome: 'done', begun: 3, names: ['Eve 3'] })
   })
 
-  test('is given up after ten attempts', async () => {
+  test('fails after ten attempts', async () => {
     expect(await losing(1000)).toEqual({ outcome: 'lost', begun: 10, names: [] })
   })
 })
 
-test.runIf(process.platform === 'linux')('a database that is closed has let go of its file', async () => {
+test.runIf(process.platform === 'linux')('closing a database closes its file', async () => {
   const filename = copyWorldFile()
   const open = '/proc/self/fd'
   const held = () =>
     readdirSync(open)
-      // But for the one that this reading itself had open.
+      // Except the one that opened this directory.
       .filter((descriptor) => existsSync(join(open, descriptor)))
       .map((descriptor) => readlinkSync(join(open, descriptor)))
       .filter((file) => file.startsWith(filename))

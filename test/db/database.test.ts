@@ -16,14 +16,14 @@ async function withDatabase<T>(work: (database: Database) => Promise<T>): Promis
   }
 }
 
-test('a connection to read refuses to write', async () => {
+test('a read connection refuses to write', async () => {
   await withDatabase(async (database) => {
     const write = database.read(({ sql }) => sql('developers').insert({ name: 'X', created_at: '', changed_at: '' }))
     await expect(write).rejects.toMatchObject({ code: 'unavailable' })
   })
 })
 
-describe('the schema refuses what must never be', () => {
+describe('the schema refuses', () => {
   const app =
     'insert into apps (developer_id, category_id, status, approved_at, rejection_reason, created_at, updated_at, slug, version, name, description, package_name, package_key)'
   const values = (change: Record<string, string>) =>
@@ -58,8 +58,8 @@ describe('the schema refuses what must never be', () => {
       `${app} values (${values({ package: "'Org.Example.TideClock'", key: "'org.example.tideclock'" })})`,
       /unique .*apps.package_key/i,
     ],
-    ['an app of no category', `${app} values (${values({ category: '99' })})`, /foreign key/i],
-    ['an app of no developer', `${app} values (${values({ developer: '99' })})`, /foreign key/i],
+    ['an app with an unknown category', `${app} values (${values({ category: '99' })})`, /foreign key/i],
+    ['an app with an unknown developer', `${app} values (${values({ developer: '99' })})`, /foreign key/i],
     [
       'a rating of 0',
       "insert into reviews (app_id, rating, created_at, reviewer_name, comment) values (1, 0, '', '', '')",
@@ -75,13 +75,13 @@ describe('the schema refuses what must never be', () => {
       "insert into reviews (app_id, rating, created_at, reviewer_name, comment) values (99, 5, '', '', '')",
       /foreign key/i,
     ],
-    ['an app with reviews leaving', 'delete from apps where id = 1', /foreign key/i],
-    ['a category with apps leaving', 'delete from categories where id = 1', /foreign key/i],
-    ['a total below zero', 'update categories set listed_apps = -1', /categories_listed_apps/],
+    ['deleting an app with reviews', 'delete from apps where id = 1', /foreign key/i],
+    ['deleting a category with apps', 'delete from categories where id = 1', /foreign key/i],
+    ['a negative total', 'update categories set listed_apps = -1', /categories_listed_apps/],
     ['changing an audit row', "update audit set action = 'x'", /audit is append-only/],
-    ['forgetting an audit row', 'delete from audit', /audit is append-only/],
+    ['deleting an audit row', 'delete from audit', /audit is append-only/],
     [
-      'an audit row of nobody',
+      'an audit row without an actor',
       "insert into audit (app_id, developer_id, at, action, after) values (1, 1, '', 'x', '{}')",
       /audit_actor/,
     ],
@@ -92,7 +92,7 @@ describe('the schema refuses what must never be', () => {
   })
 })
 
-test('a driver error does not quote what was bound to the statement', async () => {
+test('a driver error does not quote bound values', async () => {
   await withDatabase(async (database) => {
     const insert = database.write(({ sql }) =>
       sql('developers').insert({ name: 'Ada', created_at: 'private text', changed_at: '' }),
@@ -102,7 +102,7 @@ test('a driver error does not quote what was bound to the statement', async () =
   })
 })
 
-test('of processes that read and then write, none loses to the other', async () => {
+test('concurrent processes that read and then write all succeed', async () => {
   const address = await copyWorld()
   const databases = Array.from({ length: 4 }, () => openDatabase(address))
   const add = (database: Database) =>
@@ -118,7 +118,7 @@ test('of processes that read and then write, none loses to the other', async () 
   await Promise.all(databases.map((database) => database.close()))
 })
 
-test('migrating twice does nothing the second time', async () => {
+test('a second migration changes nothing', async () => {
   const database = openDatabase(await emptyDatabaseUrl())
   expect(await database.migrate()).toEqual(migrations)
   expect(await database.migrate()).toEqual([])
@@ -126,7 +126,7 @@ test('migrating twice does nothing the second time', async () => {
   await database.close()
 })
 
-test('a database of a newer version is neither served nor migrated', async () => {
+test('refuses to serve or migrate a database of a newer version', async () => {
   const address = await copyWorld()
   const database = openDatabase(address)
   await database.write(({ sql }) => sql.raw("insert into knex_migrations (name, batch) values ('9999-later.ts', 9)"))
@@ -136,7 +136,7 @@ test('a database of a newer version is neither served nor migrated', async () =>
   await expect(openMigratedDatabase(address)).rejects.toThrow(/was migrated by a newer version/)
 })
 
-test('a snapshot stays at its moment while others write, and the next one is of another', async () => {
+test('a snapshot does not change while others write, and the next one sees their writes', async () => {
   await withDatabase(async (database) => {
     const namesIn = () => database.snapshot(({ sql }) => sql('developers').orderBy('id').pluck('name'))
     const before = await namesIn()
@@ -150,7 +150,7 @@ test('a snapshot stays at its moment while others write, and the next one is of 
   })
 })
 
-test('what was written before the horizon is there: it waits for whoever is writing', async () => {
+test('waits for running writes before it returns the time before which everything is committed', async () => {
   await withDatabase(async (database) => {
     const order: string[] = []
     const begun = Promise.withResolvers<void>()
@@ -168,7 +168,7 @@ test('what was written before the horizon is there: it waits for whoever is writ
       order.push('horizon')
       return time.toISOString()
     })
-    // Reads go on, and see nothing of it yet.
+    // Reads work, and do not see the write yet.
     expect(await database.read(({ sql }) => sql('developers').where({ name: 'Eve' }))).toEqual([])
     goOn.resolve()
     await slow
@@ -177,7 +177,7 @@ test('what was written before the horizon is there: it waits for whoever is writ
   })
 })
 
-test('nobody sees what is rehearsed, and nothing of it remains; the others go on writing', async () => {
+test('a dry run is invisible and leaves nothing, and others can write meanwhile', async () => {
   await withDatabase(async (database) => {
     const add = (to: Database, name: string) =>
       to.write(({ sql }) => sql('developers').insert({ name, created_at: '', changed_at: '' }))
@@ -195,7 +195,7 @@ test('nobody sees what is rehearsed, and nothing of it remains; the others go on
   })
 })
 
-test('the version of the data changes with every commit, by this process or another, and not by reading', async () => {
+test('the data version changes with every commit of any process, and not by reading', async () => {
   const address = await copyWorld()
   const database = openDatabase(address)
   const other = openDatabase(address)
@@ -215,7 +215,7 @@ test('the version of the data changes with every commit, by this process or anot
   await Promise.all([database.close(), other.close()])
 })
 
-test('a statement that a unique constraint refuses leaves its transaction as it was', async () => {
+test('a unique violation does not abort its transaction', async () => {
   await withDatabase(async (database) => {
     const insert = (name: string) => ({ name, created_at: '', changed_at: '' })
     await database.write(async ({ sql, mapUniqueViolation }) => {
@@ -231,7 +231,7 @@ test('a statement that a unique constraint refuses leaves its transaction as it 
   })
 })
 
-test('rows without an id are given one that no row with an id has, before or behind it', async () => {
+test('rows without an id get one that no other row of the insert has', async () => {
   await withDatabase(async (database) => {
     const row = (name: string, id?: number) => ({
       ...(id !== undefined && { id }),
@@ -258,7 +258,7 @@ test('rows without an id are given one that no row with an id has, before or beh
   })
 })
 
-test('text is ordered by code point', async () => {
+test('sorts text by code point', async () => {
   const names = ['A', 'B', 'Z', 'a', 'é', '\u{FFFD}', '\u{1F600}']
   await withDatabase(async (database) => {
     await database.write(({ insertRows }) =>

@@ -1,6 +1,6 @@
 import type { Dialect, Engine } from '../../src/db/dialect.ts'
 
-/** Never run: tsc reads it. What a second engine has to bring, all of which throws here, is a Dialect and no more. */
+/** Never run. tsc checks that a new engine needs only a Dialect; here, all of it throws. */
 
 const never = (): never => {
   throw new Error('not built')

@@ -16,7 +16,7 @@ async function ageOf(address: string) {
   return database.schemaAge().finally(() => database.close())
 }
 
-test('four that migrate an empty database and two that serve it, begun at once: one migrates, and none is harmed', async () => {
+test('four concurrent migrations and two servers of an empty database: one migrates, and all others succeed or say why', async () => {
   const address = await emptyDatabaseUrl()
   const env = { DATABASE_URL: address }
   const migrating = Array.from({ length: 4 }, () => run(['migrate'], env))
@@ -29,13 +29,13 @@ test('four that migrate an empty database and two that serve it, begun at once: 
   ])
   for (const served of serving) {
     if (served.status === 'fulfilled') expect((await served.value.request('GET', '/apps')).status).toBe(200)
-    else expect(served.reason).toEqual(new Error('serve ended with 1 before it listened'))
+    else expect(served.reason).toEqual(new Error('serve exited with 1 before it listened'))
   }
   const { request } = await listening('serve', env)
   expect((await request('GET', '/readyz')).status).toBe(200)
 })
 
-test('kill -9 of one that migrates, at any time: the next finishes', async () => {
+test('after kill -9 during a migration, at any time, the next one completes it', async () => {
   const half = { killed: 0, older: 0 }
   for (let round = 0; round < 6; round++) {
     const address = await emptyDatabaseUrl()
@@ -44,7 +44,7 @@ test('kill -9 of one that migrates, at any time: the next finishes', async () =>
       stdio: ['ignore', 'pipe', 'inherit'],
     })
     const ended = once(child, 'exit')
-    // From before it has begun until it is done.
+    // From before the start until the end.
     await Promise.race([ended, delay(150 + 80 * round)])
     child.kill('SIGKILL')
     const [code] = await ended

@@ -10,7 +10,7 @@ import { addressAt, administer, ask, configuredServer, startPostgres, worldName 
 import { commandLine, expectRefusal, run } from '../support/process.ts'
 import { startService } from '../support/service.ts'
 
-/** A database, and an address of it that leads past a pooler, if there is one. */
+/** A database, with its direct address if there is one. */
 function open(address: string, direct?: string): Database {
   const database = openDatabase(address, { direct })
   onTestFinished(() => database.close())
@@ -20,13 +20,13 @@ function open(address: string, direct?: string): Database {
 const add = (database: Database, name: string) =>
   database.write(({ sql }) => sql('developers').insert({ name, created_at: '', changed_at: '' }))
 
-/** Whether what is kept now counts a moment later. */
+/** Whether the data version stays the same without a write. */
 async function isKept(database: Database): Promise<boolean> {
   const version = await database.dataVersion()
   return (await database.dataVersion()) === version
 }
 
-test('the driver has nothing to warn of where the version and health are asked for at once', async () => {
+test('the driver logs no warning when the data version and the health check run concurrently', async () => {
   const address = await copyWorld()
   const database = open(address, address)
   const warned = vi.fn()
@@ -35,12 +35,12 @@ test('the driver has nothing to warn of where the version and health are asked f
     process.off('warning', warned)
   })
   await Promise.all([1, 2, 3].flatMap(() => [database.dataVersion(), database.checkHealth()]))
-  // Told in a later turn.
+  // Warnings are emitted asynchronously.
   await setImmediate()
   expect(warned.mock.calls).toEqual([])
 })
 
-test('a version by a direct address holds until somebody commits', async () => {
+test('the data version from a direct address stays until a commit', async () => {
   const address = await copyWorld()
   const [database, other] = [open(address, address), open(address)]
   expect(await isKept(database)).toBe(true)
@@ -50,7 +50,7 @@ test('a version by a direct address holds until somebody commits', async () => {
   expect(await isKept(database)).toBe(true)
 })
 
-describe('a direct address that leads elsewhere is refused, and by what it tells nothing is kept', () => {
+describe('refuses a direct address that leads elsewhere, and caches nothing by it', () => {
   async function expectRefused(address: string, direct: string) {
     await expect(openMigratedDatabase(address, { direct })).rejects.toThrow(/is not where DATABASE_DIRECT_URL leads/)
     await expect(open(address, direct).migrate()).rejects.toThrow(/is not where DATABASE_DIRECT_URL leads/)
@@ -81,7 +81,7 @@ describe('a direct address that leads elsewhere is refused, and by what it tells
   })
 })
 
-test('a direct address that cannot be reached is named without its password', async () => {
+test('an error about an unreachable direct address does not have its password', async () => {
   const DATABASE_URL = await copyWorld()
   const DATABASE_DIRECT_URL = 'postgres://apps:hush@127.0.0.1:1/apps'
   const answer = await run(['app', 'list'], { DATABASE_URL, DATABASE_DIRECT_URL })
@@ -89,7 +89,7 @@ test('a direct address that cannot be reached is named without its password', as
   expect(answer.stderr).not.toContain('hush')
 })
 
-test('whatever limits a connection has from others, what writes has its own', async () => {
+test('writes have their own timeouts, whatever the role or database sets', async () => {
   const address = await copyWorld()
   const name = new URL(address).pathname.slice(1)
   await administer(
@@ -117,7 +117,7 @@ describe.skipIf(!hasPgbouncer || configuredServer !== undefined)(`through PgBoun
     return { server, pooler, direct: addressAt(server.address, worldName) }
   }
 
-  test('without a direct address each version is another, no import is rehearsed, and nothing copied from there', async () => {
+  test('without a direct address, every data version differs, and dry runs and copies are refused', async () => {
     const { pooler } = await startPooled()
     const database = open(pooler.address)
     expect(await isKept(database)).toBe(false)
@@ -127,7 +127,7 @@ describe.skipIf(!hasPgbouncer || configuredServer !== undefined)(`through PgBoun
     await expect(engine.withExclusiveLock(async () => {})).rejects.toThrow(/takes a DATABASE_DIRECT_URL/)
   })
 
-  test('with one the version holds until somebody commits, and an import is rehearsed', async () => {
+  test('with a direct address, the data version stays until a commit, and dry runs work', async () => {
     const { pooler, direct } = await startPooled()
     const [database, other] = [open(pooler.address, direct), open(pooler.address)]
     expect(await isKept(database)).toBe(true)
@@ -139,14 +139,14 @@ describe.skipIf(!hasPgbouncer || configuredServer !== undefined)(`through PgBoun
     expect(await database.read(({ sql }) => sql('developers').pluck('name'))).not.toContain('Mallory')
   })
 
-  test('of one that leads through a pooler, too, nothing comes', async () => {
+  test('a direct address that also leads through a pooler is refused', async () => {
     const { pooler } = await startPooled()
     const opened = openMigratedDatabase(pooler.address, { direct: pooler.address })
     await expect(opened).rejects.toThrow(/is not reached directly by DATABASE_DIRECT_URL: a pooler/)
   })
 
-  test('three servers, that write and read at once, and the command line share few connections', async () => {
-    // However long they wait for one another.
+  test('three servers that read and write, and the command line, share few connections', async () => {
+    // Queued requests do not time out here.
     freezeMonotonicClock()
     const { pooler, direct } = await startPooled()
     const services = await Promise.all([1, 2, 3].map(() => startService({ databaseUrl: pooler.address })))
@@ -175,7 +175,7 @@ describe.skipIf(!hasPgbouncer || configuredServer !== undefined)(`through PgBoun
     expect(Number(sessions?.count)).toBeLessThan(10)
   })
 
-  test('while it is gone answers are 503, and when it is back the service is well', async () => {
+  test('answers 503 while the pooler is stopped, and recovers', async () => {
     const { pooler } = await startPooled()
     const { get, request, world } = await startService({ databaseUrl: pooler.address, cacheSize: 0 })
     const change = () =>
@@ -192,9 +192,9 @@ describe.skipIf(!hasPgbouncer || configuredServer !== undefined)(`through PgBoun
     ])
   })
 
-  // A session keeps what it leads to.
+  // In session mode, sessions keep their database.
   test.skipIf(poolMode !== 'transaction')(
-    'told to lead elsewhere, it breaks no connection, and nothing is kept',
+    'after it is pointed at another database, connections work and nothing is cached',
     async () => {
       const { server, pooler, direct } = await startPooled()
       await administer(server.address, `create database elsewhere template ${worldName}`)

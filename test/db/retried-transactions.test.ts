@@ -7,11 +7,11 @@ import { importLines } from '../support/catalogue-file.ts'
 import { expectConsistent } from '../support/consistency.ts'
 import { startService } from '../support/service.ts'
 
-/** An engine may run the work of a transaction again from its beginning: here it does so with each. */
+/** An engine can retry a transaction. Here it runs every transaction twice. */
 const again = (database: Database): Database => ({
   ...database,
   async write(work) {
-    const undo = new Error('lost against another')
+    const undo = new Error('conflict')
     const first = database.write(async (connection) => {
       await work(connection)
       throw undo
@@ -25,7 +25,7 @@ const again = (database: Database): Database => ({
 
 const actor = { operator: 'test' }
 
-test('an app lives its life, each step of it run twice', async () => {
+test("an app's life cycle, with every transaction run twice", async () => {
   const service = await startService({ database: again })
   const key = service.world.keys.ada
   const created = await service.request('POST', '/apps', { key, json: newApp })
@@ -39,7 +39,7 @@ test('an app lives its life, each step of it run twice', async () => {
   await expectConsistent(service.database)
 })
 
-test('what operators do is done once, each step of it run twice', async () => {
+test("operators' commands have one effect, with every transaction run twice", async () => {
   const { database } = await startService()
   const twice = again(database)
   const { key, category } = await twice.write(async (connection) => {
@@ -56,7 +56,7 @@ test('what operators do is done once, each step of it run twice', async () => {
   await expectConsistent(database)
 })
 
-test('an import loses no line and writes none twice, each of its transactions run twice', async () => {
+test('an import loses and repeats no line, with every transaction run twice', async () => {
   const { database } = await startService()
   const lines = Array.from({ length: 700 }, (_, index) => ({
     name: `Imported ${index}`,

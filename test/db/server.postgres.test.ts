@@ -17,7 +17,7 @@ import {
 import { startProxy } from '../support/proxy.ts'
 import { startService } from '../support/service.ts'
 
-/** On a server of the test's own, which holds the world: it ends as the test wants. */
+/** A service on the test's own server with the world, which the test can stop. */
 async function startWorld() {
   const server = await startPostgres(inject('world').source)
   onTestFinished(server.remove)
@@ -45,13 +45,13 @@ const succeeds = (work: Promise<unknown>) =>
     () => false,
   )
 
-/** The same, over a network that can hang. */
+/** The same over a network that can hang. */
 async function startDistantWorld() {
   const proxy = await startProxy(await startWorld())
   return { ...proxy, databaseUrl: proxy.addressOf(worldName) }
 }
 
-/** Kills a backend, which ends all others, and returns when the server is back. */
+/** Kills a backend, which restarts the server, and returns when it is back. */
 async function crash(databaseUrl: string) {
   const [victim, witness] = [new Client(databaseUrl), new Client(databaseUrl)]
   await Promise.all([victim.connect(), witness.connect()])
@@ -65,8 +65,8 @@ async function crash(databaseUrl: string) {
   await expect.poll(() => succeeds(administer(databaseUrl, 'select 1'))).toBe(true)
 }
 
-describe.skipIf(configuredServer !== undefined)('what befalls a server', () => {
-  test('backends that are ended cost 503 at most, and the service is well by itself', async () => {
+describe.skipIf(configuredServer !== undefined)('failures of a server', () => {
+  test('terminated backends cause at most 503, and the service recovers', async () => {
     const { databaseUrl } = await startWorld()
     const { get } = await startService({ databaseUrl, cacheSize: 0 })
     for (let round = 0; round < 5; round++) {
@@ -84,7 +84,7 @@ describe.skipIf(configuredServer !== undefined)('what befalls a server', () => {
     }
   })
 
-  test('while the server is gone answers are 503, and when it is back the service is well', async () => {
+  test('answers 503 while the server is stopped, and recovers', async () => {
     const { databaseUrl, stop, start } = await startWorld()
     const { get, request, world } = await startService({ databaseUrl, cacheSize: 0 })
     expect((await get('/readyz')).status).toBe(200)
@@ -102,7 +102,7 @@ describe.skipIf(configuredServer !== undefined)('what befalls a server', () => {
     expect((await get('/apps?search=tide')).status).toBe(200)
   })
 
-  test('/readyz is 503 while the network to the server hangs; when it has healed, it is 200 by itself and writes work', async () => {
+  test('/readyz is 503 while the network hangs; after it heals, /readyz is 200 and writes work', async () => {
     const { databaseUrl, hang, heal } = await startDistantWorld()
     const { get, request, world } = await startService({ databaseUrl, cacheSize: 0 })
     const update = () =>
@@ -117,10 +117,10 @@ describe.skipIf(configuredServer !== undefined)('what befalls a server', () => {
 
   const moments = ['BEGIN', 'a statement', 'COMMIT', 'the answer to COMMIT', 'ROLLBACK'] as const
   test.for(moments)(
-    'a write whose network hangs at %s fails once, and the next has another connection',
+    'a write whose network hangs at %s fails once, and the next one gets a new connection',
     async (moment) => {
       const { databaseUrl, hang, heal } = await startDistantWorld()
-      // Of these connections one writes.
+      // One of these connections writes.
       const database = open(databaseUrl, { pool: 3, writeTimeout: 400 })
       await add(database, 'Eve')
       const reach = (...reached: string[]) => {
@@ -144,12 +144,12 @@ describe.skipIf(configuredServer !== undefined)('what befalls a server', () => {
     },
   )
 
-  test('after a crash, which has ids of transactions used again, nothing counts that was known before', async () => {
+  test('after a crash, which reuses transaction ids, older data versions are not trusted', async () => {
     const { databaseUrl } = await startWorld()
     const database = open(databaseUrl)
     const seen = new Set<string>()
     for (let round = 0; round < 4; round++) {
-      // Takes an id of a transaction, and what tells that it is taken is not on the disk yet.
+      // Uses a transaction id whose record is not on disk yet.
       const undone = database.write(async (connection) => {
         await connection.sql('developers').insert({ name: 'Gone', created_at: '', changed_at: '' })
         throw new Error('not this time')
@@ -170,7 +170,7 @@ describe.skipIf(configuredServer !== undefined)('what befalls a server', () => {
     }
   })
 
-  test('on a standby each version is another, since equal snapshots may show unequal data', async () => {
+  test('on a standby every data version differs, because equal snapshots can show different data', async () => {
     const { databaseUrl, folder } = await startWorld()
     const primary = open(databaseUrl)
     expect(await primary.dataVersion()).toBe(await primary.dataVersion())
@@ -196,7 +196,7 @@ describe.skipIf(configuredServer !== undefined)('what befalls a server', () => {
     await primary.write(({ search }) => search.remove([inject('world').apps.approved]))
     await expect.poll(() => totalIn(standby, 'tide')).toBe(0)
     await expect(add(standby, 'Eve')).rejects.toThrow(/temporarily unavailable/)
-    // An export that took it from there would have its reader miss what is written meanwhile.
+    // Otherwise an export would miss what is written meanwhile.
     await expect(standby.committedBefore()).rejects.toThrow(/this takes the primary/)
   })
 })

@@ -7,14 +7,14 @@ import { openDatabase } from '../../src/db/database.ts'
 import { expectConsistent, expectSound } from '../support/consistency.ts'
 import { type Served, serve } from '../support/process.ts'
 
-/** All that was acknowledged to those who wrote. */
+/** Everything that was acknowledged. */
 export type AcknowledgedWrites = {
   /** Names by id. */
   created: Map<number, string>
-  /** By id, the number of the last change that was acknowledged, and of the last that was sent. */
+  /** By id, the numbers of the last acknowledged and the last sent change. */
   changed: Map<number, { acknowledged: number; sent: number }>
   approved: Set<number>
-  /** Files that `backup` said it had written. */
+  /** Files that `backup` reported as written. */
   backups: string[]
 }
 
@@ -25,7 +25,7 @@ export const noWrites = (): AcknowledgedWrites => ({
   backups: [],
 })
 
-/** How many they are. */
+/** Their number. */
 export type Totals = { created: number; changed: number; approved: number; backups: number }
 
 export const noTotals = (): Totals => ({ created: 0, changed: 0, approved: 0, backups: 0 })
@@ -40,9 +40,9 @@ export function addTo(totals: Totals, { created, changed, approved, backups }: A
 const sources = `${import.meta.dirname}/../..`
 
 /**
- * A server with clients that create and change apps, an operator that decides, an import of its own lines and one backup after
- * the other, each a process of its own. `acknowledged` resolves when so many creates and changes were; `kill` ends all of them at
- * once by SIGKILL, and tells which were at work.
+ * Starts a server with clients that create and change apps, and separate processes for an operator, imports and backups.
+ * `acknowledged` resolves after that many creates and changes. `kill` sends SIGKILL to all processes at once and returns
+ * which were running.
  */
 export async function startWriting(
   file: string,
@@ -67,7 +67,7 @@ export async function startWriting(
       stdio: ['pipe', 'pipe', 'inherit'],
     })
     child.stdin.on('error', () => {
-      // Killed before it has read all.
+      // Killed before it read everything.
     })
     processes.push(child)
     return child
@@ -109,7 +109,7 @@ export async function startWriting(
       const ends = all.map((child) => once(child, 'exit'))
       for (const child of all) child.kill('SIGKILL')
       await Promise.all([...ends, ...clients, backups])
-      // Nobody has touched the file, and it was always the same.
+      // The file was not replaced.
       expect(server.log.filter((line) => line.includes('UnusableDatabase'))).toEqual([])
       return working
     },
@@ -146,10 +146,10 @@ async function change(server: Served, deeds: AcknowledgedWrites, id: number, ack
   }
 }
 
-/** On a busy machine a write may have waited for too long behind the others, which is no fault; it is not acknowledged. */
+/** On a busy machine, a write may time out in the queue. It is not acknowledged, so this is not a fault. */
 const isUnavailable = ({ status }: { status: number }) => status === 503
 
-/** Enough to be at it when the others are stopped. */
+/** Enough to be still running when the others are killed. */
 const catalogueLines = (round: number) =>
   Array.from({ length: 1000 }, (_, number) =>
     JSON.stringify({
@@ -163,7 +163,7 @@ const catalogueLines = (round: number) =>
     }),
   ).join('\n')
 
-/** What of the deeds is not to be found. Throws where the database is not whole, or holds half of anything. */
+/** The acknowledged writes that are missing. Throws if the database is damaged or a write is incomplete. */
 export async function findLosses(file: string, deeds: AcknowledgedWrites): Promise<string[]> {
   const database = openDatabase(`sqlite:${file}`)
   try {
@@ -206,7 +206,7 @@ export async function findLosses(file: string, deeds: AcknowledgedWrites): Promi
   }
 }
 
-/** The search index, counters and ratings too, and each of the backups. */
+/** Also checks the search index, counters, ratings and backups. */
 export async function expectNoLosses(file: string, deeds: AcknowledgedWrites) {
   for (const path of [file, ...deeds.backups.slice(-1)]) {
     const database = openDatabase(`sqlite:${path}`)
@@ -216,5 +216,5 @@ export async function expectNoLosses(file: string, deeds: AcknowledgedWrites) {
   }
 }
 
-/** Not the same in each run; a failure tells what it was. */
+/** Differs in each run; a failure prints it. */
 export const between = (from: number, to: number) => from + Math.floor(Math.random() * (to - from + 1))

@@ -10,7 +10,7 @@ const library = ['x86_64', 'aarch64']
   .map((machine) => `/usr/lib/${machine}-linux-gnu/faketime/libfaketimeMT.so.1`)
   .find((path) => existsSync(path))
 
-test('a clock that jumps back and forth: what is written stays, in an order, and stale tags are refused', async (context) => {
+test('the clock jumps back and forth: writes stay, in order, and stale ETags are refused', async (context) => {
   if (!library) return context.skip('needs libfaketime: apt-get install libfaketime')
   const file = copyWorldFile()
   const clock = join(temporaryFolder(), 'clock')
@@ -39,13 +39,13 @@ test('a clock that jumps back and forth: what is written stays, in an order, and
       server.request('PUT', `/apps/${id}`, { key, json: { version: value }, headers: { 'If-Match': tag } })
     expect((await change('2')).status).toBe(200)
     expect((await change('3')).status).toBe(412)
-    // By a process with the machine's clock: at another time than the server's.
+    // A process with the machine's clock, unlike the server's.
     expect((await commandLine(`sqlite:${file}`).run('moderation', 'approve', String(id))).code).toBe(0)
     const page = await server.request('GET', '/apps?limit=100')
     expect(page.body.data.apps.map((app: { id: number }) => app.id)).toContain(id)
     expect((await server.request('GET', '/readyz')).status).toBe(200)
   }
-  // It did jump.
+  // The clock did jump.
   expect(times).not.toEqual(times.toSorted())
   expect(await findLosses(file, deeds)).toEqual([])
   expect(server.log.filter((line) => /"level":[56]0/.test(line))).toEqual([])

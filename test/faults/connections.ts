@@ -4,13 +4,13 @@ import { isMainThread, parentPort, Worker, workerData } from 'node:worker_thread
 import { getBytes, isProgram, noPreparation, type Seen, type ServerUnderLoad, told, withServer } from './load.ts'
 import { otherClients } from './search-flood.ts'
 
-/** Very many connections that all read the first page of the list, again and again. */
+/** Many connections that repeatedly read the first page of the list. */
 
 type Many = { port: number; connections: number; milliseconds: number; path: string }
 
 export async function manyConnections({ port, memory }: ServerUnderLoad, connections = 2000, milliseconds = 10_000) {
   const path = '/apps'
-  // Kept from the second time on.
+  // Cached from the second request on.
   for (let time = 0; time < 3; time++) await (await fetch(`http://127.0.0.1:${port}${path}`)).arrayBuffer()
   const worker = new Worker(import.meta.filename, { workerData: { port, connections, milliseconds, path } })
   await once(worker, 'message')
@@ -20,8 +20,8 @@ export async function manyConnections({ port, memory }: ServerUnderLoad, connect
 }
 
 /**
- * All ask once, and when all have had that answer each asks again whenever it has the one before, which is what is timed. Answers
- * are all as long as the first. Status 0 is another answer, or a connection that ended.
+ * Each connection sends one request. After all responses, each sends the next request when it has the previous response;
+ * these are timed. All responses are as long as the first. Status 0 is another response or a closed connection.
  */
 async function ask({ port, connections, milliseconds, path }: Many): Promise<Seen> {
   const bytes = getBytes(path)
@@ -76,7 +76,7 @@ async function ask({ port, connections, milliseconds, path }: Many): Promise<See
   return seen
 }
 
-/** Bytes of an answer of 200 whose head is in its first chunk; else 0. */
+/** The size of a 200 response whose head is in its first chunk; otherwise 0. */
 function lengthOf(chunk: Buffer): number {
   const end = chunk.indexOf('\r\n\r\n')
   const head = chunk.subarray(0, end).toString('latin1')

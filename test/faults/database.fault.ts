@@ -10,14 +10,14 @@ import { findLosses, noWrites } from './acknowledged-writes.ts'
 
 type DatabasePaths = { folder: string; file: string }
 
-/** What is done to the file of a running server, and how it is mended. */
+/** A fault of a running server's file, and its repair. */
 type Fault = {
   name: string
   strike: (place: DatabasePaths) => unknown
   mend: (place: DatabasePaths) => unknown
-  /** What a probe is told, where the service is not ready. */
+  /** The message of /readyz, if the service is not ready. */
   told: RegExp | undefined
-  /** Whether it acknowledges writes meanwhile, and answers reads. */
+  /** Whether the service acknowledges writes and answers reads meanwhile. */
   writes: boolean
   reads: boolean
 }
@@ -57,7 +57,7 @@ const faults: Fault[] = [
     },
     mend: ({ folder, file }) => writeOver(file, join(folder, 'right')),
     told: /is damaged/,
-    // Pages that the writer still has need no reading.
+    // The writer has cached pages.
     writes: false,
     reads: false,
   },
@@ -89,13 +89,13 @@ sys.stdin.read()`
     },
     mend: ({ folder }) => rmSync(join(folder, 'filler')),
     told: /no room left/,
-    // As long as the log has room from before.
+    // While the log has free space from before.
     writes: true,
     reads: true,
   },
 ]
 
-/** A folder on a small disk of its own, where that can be made. */
+/** A directory on a small disk, if mounting works here. */
 function place(): DatabasePaths {
   const folder = join(temporaryFolder(), 'disk')
   mkdirSync(folder)
@@ -109,7 +109,7 @@ const key = () => inject('world').keys.ada
 const readiness = (server: Served) => server.request('GET', '/readyz')
 
 test.for(faults.filter(({ name }) => canMount || !name.includes('full')))(
-  'a database that is $name is told, no write is lost, nothing is an error of the inside, and all comes back by itself',
+  'a database that is $name is reported, no write is lost, nothing gets a 500, and the service recovers',
   async ({ strike, mend, told, writes, reads }) => {
     const { folder, file } = place()
     const server = await serve(`sqlite:${file}`)
@@ -147,7 +147,7 @@ test.for(faults.filter(({ name }) => canMount || !name.includes('full')))(
   },
 )
 
-test('a command on a database that is gone makes none', async () => {
+test('a command on a missing database does not create one', async () => {
   const { folder, file } = place()
   renameSync(file, join(folder, 'away'))
   const { code, stderr } = await commandLine(`sqlite:${file}`).run('category', 'add', '--slug', 'new', '--name', 'New')

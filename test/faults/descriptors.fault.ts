@@ -7,13 +7,13 @@ import { findLosses, noWrites } from './acknowledged-writes.ts'
 import { connected } from './sockets.ts'
 
 test.runIf(process.platform === 'linux')(
-  'where file descriptors are used up, nothing fails inside, and all goes on when there are some again',
+  'without free file descriptors nothing gets a 500, and the service recovers when there are some',
   async () => {
     const file = copyWorldFile()
     const server = await serve(`sqlite:${file}`)
     const pid = String(server.process.pid)
     const used = () => readdirSync(`/proc/${pid}/fd`).length
-    // The database has not been used yet: with the connections below it would open its own.
+    // Otherwise the database would open its connections together with those below.
     const limit = used() + 6
     execFileSync('prlimit', ['--pid', pid, `--nofile=${limit}:${limit}`])
     const sockets = await Promise.all(Array.from({ length: 100 }, () => connected(server.port)))
@@ -28,14 +28,14 @@ test.runIf(process.platform === 'linux')(
       if (reply?.status === 201) deeds.created.set(reply.body.data.app_id, name)
       return reply?.status
     }
-    // Whoever has a connection already: the server has taken it before the last descriptor was gone.
+    // A client whose connection was accepted before the descriptors were used up.
     const taken = sockets[0]
     const answers: string[] = []
     taken?.on('data', (chunk: Buffer) => answers.push(chunk.toString('latin1')))
     taken?.write('GET /apps?search=x HTTP/1.1\r\nHost: x\r\n\r\n')
     await expect.poll(() => answers.join('')).toMatch(/^HTTP\/1\.1 (200|503) /)
 
-    // Those that waited to be accepted are accepted now, and take descriptors once more before they are closed.
+    // Waiting connections are accepted now, and use descriptors again until they are closed.
     for (const socket of sockets) socket.destroy()
     const statusOf = async (target: string) => (await server.request('GET', target).catch(() => undefined))?.status
     await expect.poll(() => create('Round 1'), { timeout: 30_000 }).toBe(201)

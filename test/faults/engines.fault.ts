@@ -32,7 +32,7 @@ const scripts = {
 
 const { next, pick } = randomFrom(11)
 
-/** Apps of words of a script, some of which stand together, some with a word of Latin letters beside. */
+/** Apps named with words of a script, some without a space, some with a Latin word. */
 const linesOf = (script: string, words: string[]) =>
   Array.from({ length: 40 }, (_, number) => ({
     name: `${pick(words)}${next() < 0.5 ? ' ' : ''}${pick(words)} ${number % 5 === 0 ? 'Wi-Fi' : ''}`.trim(),
@@ -45,7 +45,7 @@ const linesOf = (script: string, words: string[]) =>
     total_downloads: Math.floor(next() * 1000),
   }))
 
-/** Fifty of each script: words, their beginnings, several, capitals, pieces, typos, with orders and categories. */
+/** Fifty searches per script: words, prefixes, several words, capitals, substrings, typos, with sort and category. */
 const searchesOf = (words: string[]) =>
   Array.from({ length: 50 }, (_, number) => {
     const word = pick(words)
@@ -64,7 +64,7 @@ const searchesOf = (words: string[]) =>
     return `/apps?search=${encodeURIComponent(text || word)}${more[number % more.length]}`
   })
 
-/** What of an answer has to be the same on all. */
+/** The part of a response that must be equal on all servers. */
 type Compared = { status: number; etag: string | null; link: string | null; text: string }
 
 test.skipIf(!isInstalled)(
@@ -100,11 +100,11 @@ test.skipIf(!isInstalled)(
     const servers = await Promise.all([source, copied, imported].map((address) => serve(address, env)))
     async function answer(port: number, path: string, attempts = 1): Promise<Compared> {
       const ask = () => fetch(`http://127.0.0.1:${port}${path}`)
-      // A server may close a connection that was idle just when it is used again.
+      // A server may close an idle connection just when it is used again.
       const response = await ask().catch(ask)
       const { status, headers } = response
       const text = await response.text()
-      // Sent away, since the machine had too much to do: what is compared is what it says when it has the time.
+      // Refused because the machine was busy: try again.
       if (status === 503 && attempts < 20) return delay(500).then(() => answer(port, path, attempts + 1))
       return { status, etag: headers.get('etag'), link: headers.get('link'), text }
     }

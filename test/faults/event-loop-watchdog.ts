@@ -1,9 +1,9 @@
-/** Loaded into a server by `--import`: tells its parent, when asked, the longest time that its event loop was at work without a pause. */
+/** Loaded into a server by `--import`. On request, sends its parent the longest time that the event loop was blocked. */
 
 let longest = 0
 let before = used()
 
-/** Milliseconds of this thread's own work: a busy machine adds nothing to them. */
+/** Milliseconds of this thread's processor time, which other processes do not affect. */
 function used(): number {
   const { user, system } = process.threadCpuUsage()
   return (user + system) / 1000

@@ -3,7 +3,7 @@ import { openDatabase } from '../../src/db/database.ts'
 import { moderationStore } from '../../src/moderation/store.ts'
 import { isProgram, type ServerUnderLoad, withServer } from './load.ts'
 
-/** Requests that are small, and dear: how long each keeps the event loop from all others. */
+/** Small but expensive requests: how long each blocks the event loop. */
 
 const times = (count: number, one: (index: number) => string, joint = '') =>
   Array.from({ length: count }, (_, index) => one(index)).join(joint)
@@ -11,7 +11,7 @@ const times = (count: number, one: (index: number) => string, joint = '') =>
 const marks = ['\u0301', '\u0323', '\u0315', '\u0327']
 const ideograph = (index: number) => String.fromCodePoint(0x4e00 + (index % 20_000))
 
-/** Of 20,000 characters, each of another kind that was once dear to index. */
+/** Texts of 20,000 characters that were once expensive to index. */
 const descriptions = {
   'combining marks': `a${times(19_999, (index) => marks[index % 4] ?? '')}`,
   'Thai marks': `ก${'\u0E38\u0E48'.repeat(9990)}`,
@@ -23,7 +23,7 @@ const descriptions = {
   'plain words': times(4000, (index) => index.toString(36), ' ').slice(0, 20_000),
 }
 
-/** Milliseconds by what was sent. */
+/** Milliseconds by request. */
 export type Stalls = Record<string, { status: number; stall: number }>
 
 export async function eventLoop(
@@ -37,7 +37,7 @@ export async function eventLoop(
     await response.arrayBuffer()
     return { status: response.status, stall: await longestStall() }
   }
-  /** The median of some: what a first time compiles, and what is collected now and then, is not the request's. */
+  /** The median of several, without the effects of compilation and garbage collection. */
   const stallOf = async (path: string, method?: string, body?: (time: number) => string) => {
     const stalls: { status: number; stall: number }[] = []
     for (let time = 0; time < 9; time++) stalls.push(await send(path, method, body?.(time)))
@@ -56,7 +56,7 @@ export async function eventLoop(
   }
   const valid: Stalls = {}
   for (const [what, description] of Object.entries(descriptions)) {
-    // Each time another, or nothing would change.
+    // A different text each time, or nothing would change.
     const body = (time: number) => JSON.stringify({ description: `${time}${description}`.slice(0, 20_000) })
     valid[`an update with ${what}`] = await stallOf(`/apps/${id}`, 'PUT', body)
     valid[`a read of ${what}`] = await stallOf(`/apps/${id}`)
@@ -66,10 +66,10 @@ export async function eventLoop(
   return { refused, valid }
 }
 
-/** An approved app, and a key of its developer. */
+/** An approved app and a key of its developer. */
 type OwnedApp = { key: string; id: number }
 
-/** Makes one, in a database that has approved apps. */
+/** Creates one in a database with approved apps. */
 export async function ownedApp(file: string): Promise<OwnedApp> {
   const database = openDatabase(`sqlite:${file}`)
   const owned = await database.write(async (connection) => {

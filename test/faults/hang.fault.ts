@@ -6,7 +6,7 @@ import { startProxy } from '../support/proxy.ts'
 import { createWorld } from '../support/world.ts'
 import { isCut } from './short-run.ts'
 
-/** Side by side, each with a database of its own. */
+/** Run in parallel, each with its own database. */
 const servers = isCut ? 2 : 5
 const hangsOfEach = isCut ? 1 : 4
 
@@ -15,7 +15,7 @@ const hang = 12
 const mostUntilWritten = 40
 const longestWait = 90
 
-/** Who asks while it hangs: clients who write and a load balancer, nobody, or the balancer alone. */
+/** The requests during a hang: writes and probes, none, or only probes. */
 const traffics = ['writes', 'none', 'probes'] as const
 type Traffic = (typeof traffics)[number]
 
@@ -26,13 +26,13 @@ type Hang = {
   ready: number
   /** Whether the next create after that was a 201. */
   canWrite: boolean
-  /** What /readyz said during the hang: how often by status. */
+  /** The number of /readyz responses during the hang, by status. */
   probes: Record<string, number>
 }
 
 const secondsSince = (begin: number) => Number(((performance.now() - begin) / 1000).toFixed(1))
 
-/** Hangs the network before a server again and again, while clients write or wait until it has healed. */
+/** Hangs a server's network repeatedly, while clients write or wait until it has healed. */
 async function hangBefore(postgres: PostgresServer, number: number): Promise<Hang[]> {
   const name = `apps${number}`
   await administer(postgres.address, `create database ${name}`)
@@ -54,7 +54,7 @@ async function hangBefore(postgres: PostgresServer, number: number): Promise<Han
   const createAtOnce = (count: number) => Promise.all(Array.from({ length: count }, create))
 
   async function round(traffic: Traffic): Promise<Hang> {
-    // As many connections as there can be, so that all of them hang.
+    // The maximum number of connections, so that all of them hang.
     expect(await createAtOnce(20)).not.toContain(false)
     expect(await readiness()).toBe(200)
     const probes: Record<string, number> = {}
@@ -81,7 +81,7 @@ async function hangBefore(postgres: PostgresServer, number: number): Promise<Han
     const ready = Promise.race([never, until(async () => (await readiness()) === 200)])
     const isReady = Number.isFinite(await ready)
     const canWrite = isReady && (await Promise.race([create(), never])) === true
-    // Every create has its answer before the rows are read, or one would be missed that was answered meanwhile.
+    // Wait for all creates before reading the rows, or one that ends meanwhile would look lost.
     await Promise.race([never, Promise.all([...asked, ...writers])])
     return { traffic, written: await first, ready: await ready, canWrite, probes }
   }
@@ -102,7 +102,7 @@ async function hangBefore(postgres: PostgresServer, number: number): Promise<Han
 }
 
 test.skipIf(!isInstalled)(
-  `the network to PostgreSQL hangs for ${hang} s: /readyz says so, and ${mostUntilWritten} s after it has healed writes work, nothing lost and nothing twice`,
+  `the network to PostgreSQL hangs for ${hang} s: /readyz says so, and writes work ${mostUntilWritten} s after it heals, nothing is lost or duplicated`,
   async () => {
     const postgres = await startPostgres()
     onTestFinished(postgres.remove)

@@ -4,7 +4,7 @@ import { type Served, serve } from '../support/process.ts'
 import { between } from './acknowledged-writes.ts'
 import { exchange } from './sockets.ts'
 
-/** What no client library sends, over sockets of our own. */
+/** Requests that no client library sends, over raw sockets. */
 
 const get = (target: string, ...headers: string[]) =>
   [`GET ${target} HTTP/1.1`, 'Host: x', 'Connection: close', ...headers, '', ''].join('\r\n')
@@ -268,7 +268,7 @@ const bodies: [string, Buffer][] = [
 
 const attacks = [...paths, ...heads, ...bodies]
 
-test(`${attacks.length} hostile heads, paths and bodies: each is answered once or not at all, none fails inside, and others go on`, async () => {
+test(`${attacks.length} hostile heads, paths and bodies: each gets one response or none, none gets a 500, and other requests work`, async () => {
   expect(attacks.length).toBeGreaterThanOrEqual(300)
   const server = await serve(`sqlite:${copyWorldFile()}`)
   const statuses = new Map<string, number>()
@@ -276,7 +276,7 @@ test(`${attacks.length} hostile heads, paths and bodies: each is answered once o
     const text = await exchange(server.port, bytes)
     const status = /^HTTP\/1\.1 (\d{3}) /.exec(text)?.[1] ?? 'none'
     expect(text, name).not.toMatch(/^HTTP\/1\.1 5/)
-    // What is smuggled in behind one request would be answered as another.
+    // A smuggled request would get a second response.
     expect(text.match(/HTTP\/1\.1 \d{3} /g)?.length ?? 0, name).toBeLessThanOrEqual(1)
     expect(text, name).not.toMatch(/node_modules|SQLITE|\bat .*\.[jt]s:\d/)
     statuses.set(status, (statuses.get(status) ?? 0) + 1)
@@ -285,7 +285,7 @@ test(`${attacks.length} hostile heads, paths and bodies: each is answered once o
   await expectHealthy(server)
 })
 
-test('1,000 mutilations of a key, wherever they stand: none of them is in the log', async () => {
+test('1,000 altered keys, anywhere in a request: none is in the log', async () => {
   const server = await serve(`sqlite:${copyWorldFile()}`)
   const key = inject('world').keys.ada
   const secret = key.slice(key.lastIndexOf('_') + 1)
@@ -306,13 +306,13 @@ test('1,000 mutilations of a key, wherever they stand: none of them is in the lo
   const lines = server.log.map((line) =>
     line.replace(/%([0-9a-f]{2})/gi, (_, code) => String.fromCharCode(Number.parseInt(code, 16))),
   )
-  // Two thirds of it are enough to guess at the rest.
+  // Two thirds of it are enough to guess the rest.
   const pieces = Array.from({ length: secret.length - 20 }, (_, from) => secret.slice(from, from + 20))
   expect(lines.filter((line) => pieces.some((piece) => line.includes(piece)))).toEqual([])
   expect(lines.length).toBeGreaterThan(900)
 })
 
-/** As it is mistyped, cut, or written by whoever hopes that it is not seen. */
+/** A key that is mistyped, truncated or encoded to evade redaction. */
 function mutateKey(key: string): string {
   const characters = [...key]
   const at = between(0, characters.length - 1)

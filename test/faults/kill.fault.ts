@@ -5,10 +5,10 @@ import { addTo, between, expectNoLosses, findLosses, noTotals, noWrites, startWr
 import { isCut } from './short-run.ts'
 
 const kills = isCut ? 5 : 50
-/** Rounds on the same database, which grows; then a new one. */
+/** Rounds on the same growing database, before a new one. */
 const rounds = 5
 
-test(`kill -9, ${kills} times, amid creates, changes, decisions, import and backup: nothing that was acknowledged is lost`, async () => {
+test(`kill -9, ${kills} times, during creates, changes, decisions, import and backup: no acknowledged write is lost`, async () => {
   const totals = { ...noTotals(), amidImport: 0, amidBackup: 0 }
   for (let kill = 0; kill < kills; kill += rounds) {
     const file = copyWorldFile()

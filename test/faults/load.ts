@@ -8,23 +8,23 @@ import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
 
-/** What the scenarios of load are made of: the server in a process of its own, clients that ask, and what they saw. */
+/** Building blocks of load tests: a server process, clients, and what they saw. */
 
 export type ServerUnderLoad = {
   port: number
-  /** Megabytes in memory: now, and the most there were. */
+  /** Megabytes of memory: current and peak. */
   memory: () => { now: number; most: number }
-  /** Milliseconds that the event loop was at work without a pause, at most, since this was last asked. */
+  /** The longest time that the event loop was blocked since the last call, in milliseconds. */
   longestStall: () => Promise<number>
 }
 
-/** `SERVER` names another version's `src/apps-service.js`, to compare with. */
+/** `SERVER` names the `src/apps-service.js` of another version, for comparison. */
 const main = process.env.SERVER ?? `${import.meta.dirname}/../../src/apps-service.js`
 
 /** No preparation. */
 export const noPreparation = async () => {}
 
-/** Serves a copy of a database, prepared, while the work is done. */
+/** Serves a prepared copy of a database while the work runs. */
 export async function withServer<T, Prepared>(
   database: string,
   prepare: (file: string) => Promise<Prepared>,
@@ -59,12 +59,12 @@ export async function withServer<T, Prepared>(
 function portOf(child: ChildProcess): Promise<number> {
   return new Promise((resolve, reject) => {
     if (!child.stdout) return reject(new Error('its output cannot be read'))
-    // Read on to the end, or the process would wait for room in the pipe.
+    // Keep reading, or the process would block on a full pipe.
     createInterface({ input: child.stdout }).on('line', (line) => {
       const { port } = line.includes('"port"') ? JSON.parse(line) : {}
       if (typeof port === 'number') resolve(port)
     })
-    child.on('exit', (code) => reject(new Error(`the server ended with ${code}`)))
+    child.on('exit', (code) => reject(new Error(`the server exited with ${code}`)))
   })
 }
 
@@ -74,13 +74,13 @@ function memoryOf({ pid }: ChildProcess) {
   return { now: megabytes('VmRSS'), most: megabytes('VmHWM') }
 }
 
-/** What clients saw: milliseconds by status; status 0 is a connection that was refused or broken. */
+/** Milliseconds of responses by status; status 0 is a refused or broken connection. */
 export type Seen = Record<number, number[]>
 
-/** Clients that ask for one target after the other, each waiting so many milliseconds after each answer. */
+/** Clients that request targets in turn, each pausing that many milliseconds after each response. */
 export type Clients = { port: number; clients: number; targets: string[]; pause?: number; milliseconds: number }
 
-/** In a thread of their own, so that many do not slow down those that are timed. */
+/** In a separate thread, so that they do not slow down the timed clients. */
 export async function load(clients: Clients): Promise<Seen> {
   const worker = new Worker(import.meta.filename, { workerData: clients })
   const [seen] = await once(worker, 'message')
@@ -115,7 +115,7 @@ const statusOf = (agent: Agent, port: number, path: string): Promise<number> =>
     }).on('error', () => resolve(0))
   })
 
-/** Of all, whatever the status. */
+/** Of all responses, regardless of status. */
 export function percentile(seen: Seen, percent: number): number {
   const all = Object.values(seen)
     .flat()
@@ -123,17 +123,17 @@ export function percentile(seen: Seen, percent: number): number {
   return all[Math.min(all.length - 1, Math.floor((all.length * percent) / 100))] ?? Number.NaN
 }
 
-/** As `503: 12, 200: 3001, p50 3.1, p99 20.5, most 31.0 ms`. */
+/** For example `503: 12, 200: 3001, p50 3.1, p99 20.5, most 31.0 ms`. */
 export function told(seen: Seen): string {
   const counts = Object.entries(seen).map(([status, times]) => `${status}: ${times.length}`)
   const times = [50, 99, 100].map((percent) => percentile(seen, percent).toFixed(1))
   return `${counts.join(', ')}; p50 ${times[0]}, p99 ${times[1]}, most ${times[2]} ms`
 }
 
-/** Whether this file's caller was started by itself. */
+/** Whether the calling file was started as a program. */
 export const isProgram = (filename: string) => isMainThread && process.argv[1] === filename
 
-/** Numbers below a size, the same at each run, spread over all of it. */
+/** Numbers below a size, evenly spread and equal in each run. */
 export const spread = (count: number, size: number) =>
   Array.from({ length: count }, (_, index) => 1 + ((index * 7919) % size))
 

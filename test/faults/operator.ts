@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { openMigratedDatabase } from '../../src/db/database.ts'
 import { moderationStore } from '../../src/moderation/store.ts'
 
-/** A process of its own that approves what is pending, and tells of each decision when it is acknowledged: `node operator.ts FILE`. */
+/** Approves pending apps and prints each acknowledged decision: `node operator.ts FILE`. */
 
 const database = await openMigratedDatabase(`sqlite:${process.argv[2]}`)
 for (;;) {

@@ -5,22 +5,22 @@ import { openDatabase } from '../../src/db/database.ts'
 import { getBytes, isProgram, load, noPreparation, type Seen, type ServerUnderLoad, told, withServer } from './load.ts'
 import { otherClients } from './search-flood.ts'
 
-/** Bursts of 700 requests in one chunk, of which nobody reads the answers. */
+/** Bursts of 700 pipelined requests whose responses nobody reads. */
 
-/** With a header that is unusual enough for no answer to be kept: each is made. */
+/** With a header that prevents caching, so that each response is created. */
 const burst = (path: string) => getBytes(path, 'Accept: application/*').repeat(700)
 
 async function sendBurst(port: number, path: string): Promise<Socket> {
   const socket = connect(port, '127.0.0.1')
   socket.on('error', () => {
-    // It may be cut.
+    // The server may close it.
   })
   await once(socket, 'connect')
   await new Promise((resolve) => socket.write(burst(path), resolve))
   return socket
 }
 
-/** Gives the first hundred of the list the longest descriptions. */
+/** Gives the first hundred listed apps descriptions of maximum length. */
 export async function lengthen(file: string) {
   const database = openDatabase(`sqlite:${file}`)
   await database.write(async ({ sql }) => {

@@ -15,7 +15,7 @@ beforeAll(() => {
   execFileSync('cc', ['-shared', '-fPIC', '-O2', '-o', library, source, '-ldl', '-lpthread'])
 })
 
-/** A folder, and what a disk still has of it when the power is cut. */
+/** A directory, and what the disk has of it after a power cut. */
 function disk() {
   const folder = temporaryFolder()
   const [from, to, notes] = [join(folder, 'seen'), join(folder, 'flushed'), join(folder, 'notes')]
@@ -32,7 +32,7 @@ function disk() {
 }
 
 test.runIf(process.platform === 'linux')(
-  `power cut, ${cuts} times, with what was not flushed dropped: nothing that was acknowledged is lost`,
+  `power cut, ${cuts} times, which drops what was not flushed: no acknowledged write is lost`,
   async () => {
     const totals = noTotals()
     for (let cut = 0; cut < cuts; cut++) {
@@ -52,10 +52,10 @@ test.runIf(process.platform === 'linux')(
 )
 
 test.runIf(process.platform === 'linux')(
-  'with synchronous NORMAL the same loses: a power cut is really one',
+  'the same with synchronous=NORMAL loses writes, so the simulation works',
   async () => {
     let lost = 0
-    // What came before the last checkpoint is on the disk even so: now and then that is all.
+    // Writes before the last checkpoint are on disk anyway; sometimes these are all.
     for (let cut = 0; lost === 0 && cut < 5; cut++) {
       const { file, remains, env } = disk()
       const deeds = noWrites()

@@ -1,19 +1,19 @@
 import { isProgram, load, noPreparation, type Seen, type ServerUnderLoad, spread, told, withServer } from './load.ts'
 
-/** Clients that search without end, of words that very many apps have: what others see meanwhile. */
+/** Clients that constantly search for words of many apps, and what other clients see. */
 
 const size = 200_000
 
-/** Beginnings of words that very many apps have. */
+/** Prefixes of words that many apps have. */
 const words = [...'abdefghiklmnoprstuvw', 'ba', 'ko', 'ti', 'ri', 'ma', 'ne', 'la', 'to', 'vi', 'sa', 'mi', 'simple']
 
-/** Each choice of so many of some, in their order. */
+/** All combinations of that many items. */
 function choices<T>(some: readonly T[], many: number): T[][] {
   if (many === 0) return [[]]
   return some.flatMap((one, index) => choices(some.slice(index + 1), many - 1).map((rest) => [one, ...rest]))
 }
 
-/** Dear ones, and no two that ask the same: no answer that was kept helps, nor what was found before. */
+/** Expensive, distinct searches, so that no cache helps. */
 const questions = choices(words, 4)
 const searches = spread(questions.length, questions.length).map(
   (index) => `/apps?search=${questions[index - 1]?.join('%20')}`,
@@ -31,7 +31,7 @@ export async function flood({ port }: ServerUnderLoad, clients: number, millisec
   return { searches: seen, byId: byId ?? {}, kept: kept ?? {}, ready: ready ?? {}, afterwards: afterwards ?? {} }
 }
 
-/** Reads by id, each of another app; of the same app, which is kept; and a probe. */
+/** Reads of different apps, of one cached app, and a probe. */
 export const otherClients = (port: number, milliseconds: number): Promise<Seen>[] =>
   [spread(10_000, size).map((id) => `/apps/${id}`), ['/apps/77'], ['/readyz']].map((targets) =>
     load({ port, clients: 2, targets, pause: 10, milliseconds }),

@@ -12,17 +12,17 @@ import { isCut } from './short-run.ts'
 
 const seconds = isCut ? 10 : 60
 
-/** What happened, to print. */
+/** Counts of events, for the output. */
 type Counts = Record<'created' | 'updated' | 'approved' | 'takenDown' | 'reads' | 'unavailable' | 'conflicts', number>
 
-/** What of each app was acknowledged, and what may be, since nobody knows whether it was done. */
+/** Acknowledged writes of each app, and those whose outcome is unknown. */
 type Known = {
   /** Names by id. */
   created: Map<number, string>
   createdPerhaps: number
-  /** By id, the last change that was acknowledged, and the last that was sent. */
+  /** By id, the last acknowledged and the last sent change. */
   changed: Map<number, { acknowledged: number; sent: number; count: number }>
-  /** States by id; undefined where a decision was sent and not acknowledged. */
+  /** States by id; undefined after a decision that was not acknowledged. */
   decided: Map<number, 'approved' | 'rejected' | undefined>
 }
 
@@ -45,8 +45,8 @@ async function startThree(postgres: PostgresServer): Promise<Servers> {
 }
 
 /**
- * Clients that create, change and read by all servers, and operators who decide by the command line, until the time is over. After
- * each acknowledgement all servers are asked: none may answer with what was before.
+ * Clients create, change and read through all servers, and operators decide on the command line, until the time is over.
+ * After each acknowledgement, all servers are read: none may return the old state.
  */
 async function work({ servers, address, world }: Servers, mayFail: boolean) {
   const known: Known = { created: new Map(), createdPerhaps: 0, changed: new Map(), decided: new Map() }
@@ -60,8 +60,8 @@ async function work({ servers, address, world }: Servers, mayFail: boolean) {
   }
 
   /**
-   * Undefined where the service was not available, which it may be only where something is killed; and where it has closed a
-   * connection that was idle just when it was used again, of which nobody knows what became of the request.
+   * Undefined if the service was unavailable, which is allowed only if something is killed, or if it closed an idle
+   * connection just when it was used again, so that the outcome of the request is unknown.
    */
   async function request(server: Served, method: string, path: string, options?: RequestOptions) {
     const answer = await server.request(method, path, options).catch((error: Error) => {
@@ -76,7 +76,7 @@ async function work({ servers, address, world }: Servers, mayFail: boolean) {
     return undefined
   }
 
-  /** Asked twice of each: the second time the answer may be one that is kept. */
+  /** Reads from each server twice, because the second response may be cached. */
   async function everywhere(path: string, options: RequestOptions, isRight: (answer: CheckedResponse) => boolean) {
     for (const server of servers) {
       for (const time of ['first', 'second']) {
@@ -91,7 +91,7 @@ async function work({ servers, address, world }: Servers, mayFail: boolean) {
   }
 
   async function create(client: number, number: number) {
-    // Many of one name: each with a slug of its own.
+    // Many with one name, each with a different slug.
     const name = `Crowd ${number % 20}`
     const json = { name, description: `${name} of ${client}.`, category_id: between(1, 2) }
     const answer = await request(any(), 'POST', '/apps', { key, json })
@@ -148,7 +148,7 @@ async function work({ servers, address, world }: Servers, mayFail: boolean) {
   await Promise.all([
     ...[1, 2, 3, 4].map((client) => repeat((number) => create(client, number))),
     repeat(() => change(world.apps.approved)),
-    // Of two at once, by one ETag, one may lose; both change the same app.
+    // Two concurrent updates with one ETag change the same app, so one may fail.
     ...[0, 1].map((of) =>
       repeat(async (turn) => {
         await decide('approve', pending(of))
@@ -169,7 +169,7 @@ async function work({ servers, address, world }: Servers, mayFail: boolean) {
   return { known, counts }
 }
 
-/** What is in the database, against all that was acknowledged. */
+/** Compares the database with everything acknowledged. */
 async function expectKept(address: string, known: Known, mayFail: boolean) {
   await expectConsistentAt(address)
   const database = openDatabase(address)
@@ -199,7 +199,7 @@ async function expectKept(address: string, known: Known, mayFail: boolean) {
 }
 
 test.skipIf(!isInstalled)(
-  `three servers on one PostgreSQL, ${seconds} s: no answer is older than what was acknowledged, none is an error, all is counted and found`,
+  `three servers on one PostgreSQL, ${seconds} s: no response is older than an acknowledged write or an error, and counters and search are right`,
   async () => {
     const postgres = await startPostgres()
     onTestFinished(postgres.remove)
@@ -214,7 +214,7 @@ test.skipIf(!isInstalled)(
 )
 
 test.skipIf(!isInstalled)(
-  `the same with a session ended every second, a backend killed every ten, and PostgreSQL restarted: 503 is all that it costs`,
+  `the same with a session terminated every second, a backend killed every ten, and PostgreSQL restarted: at most 503`,
   async () => {
     const postgres = await startPostgres()
     onTestFinished(postgres.remove)
@@ -233,7 +233,7 @@ test.skipIf(!isInstalled)(
         const [session] = await sessionsOf(three.address)
         if (session === undefined) continue
         if (second % 10 === 5) {
-          // Whoever leaves so takes all others with it, and then the ids of transactions begin again where the log ends.
+          // Killing a backend restarts all others, and transaction ids continue from the end of the log.
           if (killed(session)) faults.killed++
         } else {
           await ask(three.address, `select pg_terminate_backend(${session})`).catch(() => [])
@@ -252,7 +252,7 @@ test.skipIf(!isInstalled)(
   },
 )
 
-/** Whether the process was there still. */
+/** Whether the process still existed. */
 function killed(pid: number): boolean {
   try {
     return process.kill(pid, 'SIGKILL')
@@ -261,7 +261,7 @@ function killed(pid: number): boolean {
   }
 }
 
-/** The servers' sessions, in no order. */
+/** The servers' sessions, in random order. */
 async function sessionsOf(address: string): Promise<number[]> {
   const rows = await ask<{ pid: number }>(
     address,

@@ -1,2 +1,2 @@
-/** Whether only as much is run as a test of every change has time for: `make faults CUT=1`. */
+/** Whether this is the short run for CI: `make faults CUT=1`. */
 export const isCut = Boolean(process.env.CUT)

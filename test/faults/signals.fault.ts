@@ -6,14 +6,14 @@ import { freePort } from '../support/free-port.ts'
 import { connected } from './sockets.ts'
 
 /** Under keep-alive, and by the shell that npm starts: test/cli/serve.test.ts. */
-test('SIGTERM to npx itself ends the server, answers what is under way, and frees the port', async () => {
+test('SIGTERM to npx stops the server, which answers requests in flight and frees the port', async () => {
   const port = await freePort()
   const npx = spawn('npx', ['apps-service', 'serve'], {
     cwd: `${import.meta.dirname}/../..`,
     env: {
       PATH: process.env.PATH,
       HOME: process.env.HOME,
-      // Nothing is asked of the registry.
+      // npx must not contact the registry.
       npm_config_offline: 'true',
       npm_config_update_notifier: 'false',
       PORT: String(port),

@@ -19,7 +19,7 @@ const slowBody = () =>
   ].join('\r\n')
 const unread = 'GET /apps?limit=100 HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(5)
 
-/** A connection that sends its beginning, and then a byte each second; it reads what comes, or not. */
+/** A connection that sends the beginning and then one byte per second, and reads or not. */
 async function slow(port: number, beginning: string, reads: boolean) {
   const socket: Socket = await connected(port)
   socket.write(beginning)
@@ -30,7 +30,7 @@ async function slow(port: number, beginning: string, reads: boolean) {
   return { socket, closed }
 }
 
-test(`${each} slow heads, ${each} slow bodies and ${each} readers who do not read: others are answered, and the slow are cut`, async () => {
+test(`${each} slow heads, ${each} slow bodies and ${each} clients that do not read: others are answered, and these are disconnected`, async () => {
   const server = await serve(`sqlite:${copyWorldFile()}`)
   const beginnings = [slowHead, slowBody()].flatMap((beginning) => Array.from({ length: each }, () => beginning))
   const senders = await Promise.all(beginnings.map((beginning) => slow(server.port, beginning, true)))

@@ -9,7 +9,7 @@ import { connected } from './sockets.ts'
 
 const minutes = 10
 
-/** Of all that the others do, a little, and all the time: what is kept that should not be shows in memory and descriptors. */
+/** Runs a little of what the other faults do for a long time. Leaks show in memory and descriptors. */
 test.runIf(process.env.SOAK)(
   `${minutes} minutes of reads, searches, writes, bad keys and broken connections: memory is flat`,
   async () => {

@@ -1,20 +1,20 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 
-/** A connection that may be cut at any time. */
+/** A connection that can be closed at any time. */
 export async function connected(port: number): Promise<Socket> {
   const socket = connect(port, '127.0.0.1')
   socket.on('error', () => {
-    // That it ends is what is looked at.
+    // The tests check for the end, not for errors.
   })
   await once(socket, 'connect')
   return socket
 }
 
-/** However it ends. */
+/** Resolves at its end, for whatever reason. */
 export const ended = (socket: Socket) => new Promise<void>((resolve) => socket.on('close', () => resolve()))
 
-/** Sends bytes; all that comes back until the server closes, or waits for more. */
+/** Sends bytes and returns the response, until the server closes the connection or waits for more. */
 export async function exchange(port: number, bytes: string | Buffer): Promise<string> {
   const socket = await connected(port)
   const chunks: Buffer[] = []

@@ -3,13 +3,13 @@ import base from '../../vitest.config.ts'
 
 const { projects: _, globalSetup = [], ...shared } = base.test ?? {}
 
-/** The faults: what the service survives, by real processes, sockets and disks. One after the other, since each wants the machine. */
+/** Faults with real processes, sockets and disks. They run one at a time, because each needs the whole machine. */
 export default defineConfig({
   test: {
     ...shared,
     globalSetup: ['test/support/world.ts', ...globalSetup],
     include: ['test/faults/**/*.fault.ts'],
-    // Their figures are for whoever runs them.
+    // They print figures.
     disableConsoleIntercept: true,
     fileParallelism: false,
     testTimeout: 1_800_000,

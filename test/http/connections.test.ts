@@ -8,7 +8,7 @@ import { type Service, type ServiceOptions, startService } from '../support/serv
 const getHead = (path: string, ...headers: string[]) =>
   ['GET', path, 'HTTP/1.1'].join(' ').concat('\r\n', ['Host: x', ...headers, '', ''].join('\r\n'))
 
-/** A client that sends what it is told, and reads when it is told. */
+/** A client whose test decides when it sends and reads. */
 class Client {
   readonly socket: Socket
   readonly closed: Promise<unknown>
@@ -18,7 +18,7 @@ class Client {
   constructor({ port }: Service) {
     this.socket = connect(port, '127.0.0.1')
     this.socket.on('error', () => {
-      // A server that cuts a connection may do so while something is being sent.
+      // The server may close the connection while the client is sending.
     })
     this.closed = new Promise((resolve) => this.socket.once('close', resolve))
   }
@@ -35,7 +35,7 @@ class Client {
     return this
   }
 
-  /** The whole answers that came so far, each held against the document as one to a GET of the path. */
+  /** The complete responses received so far, each checked as the response to a GET of the path. */
   answers(path: string): CheckedResponse[] {
     const answers: CheckedResponse[] = []
     let rest = Buffer.concat(this.#chunks)
@@ -53,7 +53,7 @@ class Client {
     return answers
   }
 }
-/** A service whose reads by id wait until they are let go, and how many have begun and are at work. */
+/** A service whose reads by id wait until released, and the counts of started and running reads. */
 async function heldService(options: ServiceOptions = {}) {
   const reads = { begun: 0, atWork: 0, mostAtWork: 0 }
   const { promise: released, resolve: release } = Promise.withResolvers<void>()
@@ -67,14 +67,14 @@ async function heldService(options: ServiceOptions = {}) {
       return database.read(work, demand).finally(() => reads.atWork--)
     },
   })
-  // Nothing kept: each request is one read.
+  // Without a cache, each request is one read.
   return { service: await startService({ cacheSize: 0, database, ...options }), reads, release }
 }
 
 const logged = (service: Service) => service.log.map((line) => JSON.parse(line))
 
 describe('pipelined requests', () => {
-  test('are worked on one at a time, and answered in their order', async () => {
+  test('are handled one at a time, in order', async () => {
     const { service, reads, release } = await heldService()
     const { apps } = service.world
     const ids = [apps.approved, 999, apps.bobs, apps.approved, 999, apps.bobs]
@@ -87,7 +87,7 @@ describe('pipelined requests', () => {
     expect(reads).toMatchObject({ begun: ids.length, mostAtWork: 1 })
   })
 
-  test('an unkept answer does not overtake a kept one, nor the other way round', async () => {
+  test('cached and uncached responses do not overtake each other', async () => {
     const service = await startService()
     for (let time = 0; time < 3; time++) await service.get('/apps?limit=1')
     const client = new Client(service).read()
@@ -98,7 +98,7 @@ describe('pipelined requests', () => {
     expect(per).toEqual([1, 2, 1, 20, 1])
   })
 
-  test('so many may wait, and the connection goes on', async () => {
+  test('may queue up to the limit, and the connection stays open', async () => {
     const service = await startService({ connectionLimits: { queued: 32 } })
     const client = new Client(service).read()
     const requests = Array.from({ length: 33 }, () => getHead('/apps/999'))
@@ -109,7 +109,7 @@ describe('pipelined requests', () => {
     expect(client.answers('/apps/999').map(({ headers }) => headers.connection)).not.toContain('close')
   })
 
-  test('those that are more are never begun, and the connection closes after the others', async () => {
+  test('over the limit are never started, and the connection closes after the others', async () => {
     const { service, reads, release } = await heldService()
     const client = new Client(service).read()
     client.send(...Array.from({ length: 700 }, () => getHead('/apps/999')))
@@ -121,7 +121,7 @@ describe('pipelined requests', () => {
     expect(reads.begun).toBe(33)
   })
 
-  test('too many over all connections cut the one that brings them', async () => {
+  test('over the limit of all connections close the connection that sends them', async () => {
     const { service, reads, release } = await heldService({ connectionLimits: { queued: 50 } })
     const neighbour = new Client(service).read()
     neighbour.send(getHead('/apps/999'), getHead('/apps/999'))
@@ -132,7 +132,7 @@ describe('pipelined requests', () => {
     release()
     await expect.poll(() => neighbour.answers('/apps/999')).toHaveLength(2)
     expect(client.answers('/apps/999')).toEqual([])
-    // What the cut one held is free again.
+    // The closed connection's share is free again.
     const next = new Client(service).read()
     for (const answered of [33, 66]) {
       next.send(...Array.from({ length: 33 }, () => getHead('/apps/999')))
@@ -140,7 +140,7 @@ describe('pipelined requests', () => {
     }
   })
 
-  test('what a connection had waiting when it closed is never begun', async () => {
+  test('that wait when their connection closes are never started', async () => {
     const { service, reads, release } = await heldService()
     const client = new Client(service)
     client.send(...Array.from({ length: 10 }, () => getHead('/apps/999')))
@@ -152,7 +152,7 @@ describe('pipelined requests', () => {
     expect(reads.begun).toBe(2)
   })
 
-  test('a bad one is answered after those before it, and those after it are not', async () => {
+  test('a malformed one is answered after those before it, and those after it are dropped', async () => {
     const { service, reads, release } = await heldService()
     const client = new Client(service).read()
     const good = getHead('/apps/999')
@@ -164,7 +164,7 @@ describe('pipelined requests', () => {
     expect(client.answers('/apps/999').map(({ status }) => status)).toEqual([404, 404, 400])
   })
 
-  test('one whose body is broken is answered after those before it', async () => {
+  test('one with a malformed body is answered after those before it', async () => {
     const { service, reads, release } = await heldService()
     const client = new Client(service).read()
     const broken = `POST /apps HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nno length\r\n`
@@ -176,7 +176,7 @@ describe('pipelined requests', () => {
     expect(reads.begun).toBe(1)
   })
 
-  test('one that asks for a tunnel is refused after those before it', async () => {
+  test('a CONNECT is refused after those before it', async () => {
     const { service, reads, release } = await heldService()
     const client = new Client(service).read()
     client.send(getHead('/apps/999'), 'CONNECT example.org:443 HTTP/1.1\r\nHost: example.org:443\r\n\r\n')
@@ -190,7 +190,7 @@ describe('pipelined requests', () => {
     expect(logged(service)).toContainEqual(line)
   })
 
-  test('when the service shuts down, the answer under way is sent and ends the connection', async () => {
+  test('during shutdown, the current response is sent and the connection closes', async () => {
     const { service, reads, release } = await heldService({ timeouts: { drainDelay: 0 } })
     const client = new Client(service).read()
     client.send(...Array.from({ length: 5 }, () => getHead('/apps/999')))
@@ -204,10 +204,10 @@ describe('pipelined requests', () => {
   })
 })
 
-describe('readers', () => {
+describe('slow readers', () => {
   const pages = 8
 
-  /** A service whose list is longer than what a system takes of what nobody reads. */
+  /** A service whose list is larger than the socket buffers. */
   async function longService(connectionLimits: ServiceOptions['connectionLimits'] = {}) {
     const service = await startService({ connectionLimits })
     await service.database.write(async (connection) => {
@@ -225,7 +225,7 @@ describe('readers', () => {
   }
   const requests = () => Array.from({ length: pages }, () => getHead('/apps?limit=100', 'Accept-Encoding: identity'))
 
-  test('get all, however slowly they take the first of it', async () => {
+  test('get the whole response, however slowly they begin', async () => {
     const service = await longService()
     const client = new Client(service)
     client.send(...requests())
@@ -235,7 +235,7 @@ describe('readers', () => {
     await expect.poll(() => client.received, { timeout: 60_000 }).toBeGreaterThan(pages * 97 * 60_000)
   })
 
-  test('who takes nothing for too long is cut, with what it had waiting', async () => {
+  test('are disconnected if they read nothing for too long', async () => {
     const service = await longService({ stallTimeout: 100 })
     const client = new Client(service)
     client.send(...requests())
@@ -244,7 +244,7 @@ describe('readers', () => {
     expect(service.log.length).toBeLessThan(pages)
   })
 
-  test('where too much is unsent the slowest are cut, and who reads gets all', async () => {
+  test('are disconnected, slowest first, if too much is unsent; readers get everything', async () => {
     const service = await longService({ unsentBytes: 12_000_000, stallTimeout: 600_000 })
     const stalled = Array.from({ length: 4 }, () => new Client(service))
     await expect.poll(() => service.connections()).toBe(stalled.length)
@@ -255,20 +255,20 @@ describe('readers', () => {
     await expect.poll(() => reader.received, { timeout: 60_000 }).toBeGreaterThan(pages * 97 * 60_000)
   })
 
-  test('of those who take nothing the one is cut that has been at it longest', async () => {
-    // Two answers, and no third.
+  test('are disconnected in the order in which they stopped reading', async () => {
+    // Room for two responses, not three.
     const service = await longService({ unsentBytes: 12_000_000, stallTimeout: 600_000 })
     const clients = Array.from({ length: 4 }, () => new Client(service))
     for (const client of clients) {
       client.send(getHead('/apps?limit=100', 'Accept-Encoding: identity', 'Connection: close'))
-      // It has begun to come, and so it is ready.
+      // Its first bytes have arrived, so it is complete on the server.
       await expect.poll(() => client.socket.bytesRead).toBeGreaterThan(0)
     }
     await Promise.all(clients.map((client) => client.read().closed))
     expect(clients.map(({ received }) => received > 97 * 60_000)).toEqual([false, false, true, true])
   })
 
-  test('when the service shuts down, an answer that is being sent is sent whole, and none after it', async () => {
+  test('get the whole current response during shutdown, and none after it', async () => {
     const service = await longService()
     const client = new Client(service)
     client.send(...requests())
@@ -281,7 +281,7 @@ describe('readers', () => {
   })
 })
 
-test('one connection more than there may be is closed, and the log tells once a minute', async () => {
+test('closes connections over the limit, and logs that once a minute', async () => {
   const wait = freezeMonotonicClock()
   const service = await startService({ connectionLimits: { connections: 1 } })
   const first = new Client(service).read()
@@ -305,7 +305,7 @@ test('one connection more than there may be is closed, and the log tells once a 
   expect((await service.get('/apps')).status).toBe(200)
 })
 
-test('what is not answered in time when the service shuts down is cut', async () => {
+test('closes connections whose requests are not answered in time during shutdown', async () => {
   const { service, reads, release } = await heldService({ timeouts: { drainDelay: 0, drainLimit: 100 } })
   const client = new Client(service).read()
   client.send(getHead('/apps/999'))
@@ -316,7 +316,7 @@ test('what is not answered in time when the service shuts down is cut', async ()
   release()
 })
 
-test('a request in flight when the service shuts down says that its connection closes', async () => {
+test('answers a request in flight during shutdown with Connection: close', async () => {
   const { service, reads, release } = await heldService({ timeouts: { drainDelay: 0 } })
   const client = new Client(service).read()
   client.send(getHead('/apps/999'))

@@ -5,10 +5,10 @@ import { startService } from '../support/service.ts'
 type ResponseObject = { $ref?: string; headers?: Record<string, unknown> }
 const responses: Record<string, ResponseObject> = document.components.responses
 
-/** What pages may read without being told (Fetch, "CORS-safelisted response-header name"), what is the browser's own, and what no read is answered with. */
+/** Headers that pages can read anyway (Fetch, "CORS-safelisted response-header name"), or that reads never have. */
 const needless = ['Cache-Control', 'Access-Control-Allow-Origin', 'Vary', 'Allow']
 
-test('pages may read each header that the document declares of reads', async () => {
+test('pages can read each response header that the document declares for reads', async () => {
   const service = await startService()
   const { headers } = await service.get('/apps', { headers: { Origin: 'https://shop.example' } })
   const answers: ResponseObject[] = Object.values(document.paths)
@@ -21,7 +21,7 @@ test('pages may read each header that the document declares of reads', async () 
   expect(String(headers['access-control-expose-headers']).split(',').toSorted()).toEqual([...declared].toSorted())
 })
 
-test('pages may send each header that the document declares of reads, a key, and what the mock prefers', async () => {
+test('pages can send each header that the document declares for reads, a key, and Prefer', async () => {
   const service = await startService()
   const { headers } = await service.request('OPTIONS', '/apps', { headers: { Origin: 'https://shop.example' } })
   const parameters: Record<string, { in: string; name: string }> = document.components.parameters

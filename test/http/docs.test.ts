@@ -8,7 +8,7 @@ import { documentPlaceholder, libraryEndMarker, readPage } from '../../src/http/
 import { validRequests } from '../contract/valid-requests.ts'
 import { startService } from '../support/service.ts'
 
-/** As scripts/docs-page.ts makes it. */
+/** In the form that scripts/docs-page.ts writes. */
 const page = `<html><script>one()</script><script type="module">library()${libraryEndMarker}draw(${documentPlaceholder})</script></html>`
 
 /** The server in the introduction's commands. */
@@ -24,7 +24,7 @@ describe.for(['', '/v1', '/a/b.c'])('under the prefix "%s"', (prefix) => {
     expect((await service.get('/nowhere')).status).toBe(404)
   })
 
-  test('the document names the server that it came from', async () => {
+  test('the document names its server', async () => {
     const service = await startService({ prefix })
     const json = await service.get('/openapi.json')
     const yaml = await service.get('/openapi.yaml')
@@ -32,27 +32,27 @@ describe.for(['', '/v1', '/a/b.c'])('under the prefix "%s"', (prefix) => {
     expect(parse(yaml.text)).toEqual(json.body)
     const here = JSON.parse(JSON.stringify(document).replaceAll(introduced, `http://apps.test${prefix}`))
     expect(json.body).toEqual({ ...here, servers: [{ url: `http://apps.test${prefix}`, description: 'This server' }] })
-    // Readers look for what stands there, not for what it is an alias of.
+    // Aliases are hard to read.
     expect(yaml.text).not.toMatch(/: [&*]a\d/)
     expect(json.text).not.toContain(introduced)
     const samples = json.body.paths['/apps'].post['x-codeSamples']
     for (const { source } of samples) expect(source).toContain(`http://apps.test${prefix}/apps`.slice(0, -5))
     for (const { headers, path } of [json, yaml]) {
       expect(headers).toMatchObject({ 'access-control-allow-origin': '*', 'cache-control': 'public, no-cache' })
-      // A page that asks by itself says no-cache with it.
+      // Scripts that set If-None-Match also send no-cache.
       const asked = { 'If-None-Match': String(headers.etag), 'Cache-Control': 'no-cache' }
       expect((await service.get(path, { headers: asked })).status).toBe(304)
     }
   })
 
-  test('the page has the document of the server that it came from, and loads its library', async () => {
+  test('the page has the document of its server, and loads its library', async () => {
     const service = await startService({ prefix, docsPage: page })
     const { text } = await service.get('/docs')
     const [, library, drawn] = /import \{ hydrate \} from '\.(.*?)'\ndraw\((.*)\)<\/script>/.exec(text) ?? []
     const { paths, ...shown } = JSON.parse(drawn ?? '')
     const { paths: servedPaths, ...served } = (await service.get('/openapi.json')).body
     expect(shown).toEqual(served)
-    // What may be left out is not shown as demanded.
+    // An optional key is not shown as required.
     expect([paths['/apps'].get.security, paths['/apps/{id}'].get.security]).toEqual([[], []])
     expect(paths['/apps'].post).toEqual(servedPaths['/apps'].post)
     expect(drawn).not.toContain('<')
@@ -65,13 +65,13 @@ describe.for(['', '/v1', '/a/b.c'])('under the prefix "%s"', (prefix) => {
     })
   })
 
-  test('the changelog is there', async () => {
+  test('serves the changelog', async () => {
     const service = await startService({ prefix })
     const { text, headers } = await service.get('/changelog.md')
     expect([headers['content-type'], text.split('\n')[0]]).toEqual(['text/markdown; charset=utf-8', '# Changelog'])
   })
 
-  test('the worked example is there, beside the document that it names', async () => {
+  test('serves the worked example beside the document that it names', async () => {
     const service = await startService({ prefix })
     const example = await service.get('/life-cycle.arazzo.yaml')
     expect(example.status).toBe(200)
@@ -83,7 +83,7 @@ describe.for(['', '/v1', '/a/b.c'])('under the prefix "%s"', (prefix) => {
     expect((await service.get(example.path, { headers })).status).toBe(304)
   })
 
-  test('the page is there, under a policy that runs its own scripts alone', async () => {
+  test('serves the page under a policy that allows only its own scripts', async () => {
     const service = await startService({ prefix, docsPage: page })
     const { text, headers } = await service.get('/docs')
     const scripts = [...text.matchAll(/<script[^>]*>(.*?)<\/script>/gs)].map(([, script = '']) => script)
@@ -105,18 +105,18 @@ describe.for(['', '/v1', '/a/b.c'])('under the prefix "%s"', (prefix) => {
       'x-content-type-options': 'nosniff',
       'x-frame-options': 'SAMEORIGIN',
     })
-    // That its host is reached by TLS alone is not for this page to say.
+    // HSTS concerns the whole host, so this page does not send it.
     expect(headers).not.toHaveProperty('strict-transport-security')
   })
 
-  test('what is written otherwise is not there', async () => {
+  test('answers other spellings of these paths with 404', async () => {
     const service = await startService({ prefix, docsPage: page })
     for (const path of ['/docs/', '/Docs', '/openapi.json/', '/OpenAPI.json', '/changelog.md/'])
       expect((await service.get(path)).status, path).toBe(404)
   })
 })
 
-describe('how the operators are reached', () => {
+describe('the contact of the operators', () => {
   test.for<[what: string, contact: Config['contact'], link: string | undefined]>([
     ['a page', { url: 'https://apps.example.org/keys(1)' }, 'https://apps.example.org/keys%281%29'],
     ['an address', { email: 'keys@apps.example.org' }, 'mailto:keys@apps.example.org'],
@@ -131,20 +131,20 @@ describe('how the operators are reached', () => {
   })
 })
 
-test('the document and the page are compressed for those who take that', async () => {
+test('compresses the document and the page if the client accepts it', async () => {
   const service = await startService({ docsPage: page })
   for (const path of ['/openapi.json', '/openapi.yaml', '/life-cycle.arazzo.yaml', '/docs']) {
     const plain = await service.get(path, { headers: { 'Accept-Encoding': 'identity' } })
     const packed = await service.get(path, { headers: { 'Accept-Encoding': 'gzip' } })
     expect([plain.headers['content-encoding'], packed.headers['content-encoding']]).toEqual([undefined, 'gzip'])
     expect(packed.text).toBe(plain.text)
-    // A strong tag is of the bytes (RFC 9110, section 8.8.1).
+    // A strong ETag identifies the bytes (RFC 9110, section 8.8.1).
     expect(packed.headers.etag).not.toBe(plain.headers.etag)
     expect(packed.headers.vary).toMatch(/Accept-Encoding/)
   }
 })
 
-test('health checks stay outside the prefix', async () => {
+test('health checks have no prefix', async () => {
   const service = await startService({ prefix: '/v1' })
   expect((await service.get('/healthz')).status).toBe(404)
   const response = await fetch(`http://127.0.0.1:${service.port}/healthz`)
@@ -152,17 +152,17 @@ test('health checks stay outside the prefix', async () => {
   expect((await fetch(`http://127.0.0.1:${service.port}/apps`)).status).toBe(404)
 })
 
-test('a page that has no library is served as it is', async () => {
+test('serves a page without a library unchanged', async () => {
   const service = await startService({ docsPage: '<html><p>Soon.</p></html>' })
   expect((await service.get('/docs')).text).toBe('<html><p>Soon.</p></html>')
 })
 
-test('the page is read where it was built', async () => {
+test('reads the page if it was built', async () => {
   const file = `${import.meta.dirname}/../../generated/docs.html`
   expect(await readPage()).toBe(existsSync(file) ? readFileSync(file, 'utf8') : undefined)
 })
 
-test('there is no page where none was built', async () => {
+test('has no page if none was built', async () => {
   const service = await startService()
   expect((await service.get('/docs')).status).toBe(404)
 })

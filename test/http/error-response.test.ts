@@ -7,10 +7,10 @@ const problem = { in: 'body' as const, field: 'name', message: 'must not be empt
 const tools = { id: 1, slug: 'tools', name: 'Tools' }
 
 test.for<[what: string, thrown: unknown]>([
-  ['an error that nobody threw on purpose', new Error('secret')],
-  ['what an operator is refused', new OperatorError('there is no developer "secret"')],
-  ['what is no error at all', 'secret'],
-])('%s is an internal error that tells nothing of itself', ([, thrown]) => {
+  ['an unexpected error', new Error('secret')],
+  ['an OperatorError', new OperatorError('there is no developer "secret"')],
+  ['a thrown string', 'secret'],
+])('%s becomes an internal error without details', ([, thrown]) => {
   const answer = toErrorResponse(thrown)
   const message = 'Internal error; if it persists, report the X-Request-Id of this response.'
   expect(answer).toMatchObject({ status: 500, body: { success: false, message, data: { code: 'internal_error' } } })
@@ -36,14 +36,14 @@ test.for<[code: ErrorCode, details: ErrorDetails, headers: Record<string, string
   ['package_name_taken', { errors: [problem] }, {}, { errors: [problem] }],
   ['unknown_category', { errors: [problem], categories: [tools] }, {}, { errors: [problem], categories: [tools] }],
   ['forbidden', { errors: [problem], categories: [tools] }, {}],
-])('%s %j: its headers and data', ([code, details, headers, data]) => {
+])('%s %j has these headers and data', ([code, details, headers, data]) => {
   const message = 'The key "Ada" is “good” no more; ask.'
   const answer = toErrorResponse(new ServiceError(code, message, details))
   expect(answer.headers).toEqual({ 'Cache-Control': 'no-store', ...headers })
   expect(answer.body).toEqual({ success: false, message, data: { code, ...data } })
 })
 
-test('a cause stays out of the answer', () => {
+test('the response does not contain the cause', () => {
   const error = new ServiceError('unavailable', 'Try again.', {}, { cause: new Error('secret') })
   expect(JSON.stringify(toErrorResponse(error))).not.toContain('secret')
 })

@@ -13,7 +13,7 @@ test.for<[path: string, allow: string]>([
   ['/docs', read],
   ['/healthz', read],
   ['/readyz', read],
-])('what may be done with %s is told by OPTIONS and by 405, for now alone', async ([path, allow]) => {
+])('OPTIONS and 405 list the methods of %s, uncached', async ([path, allow]) => {
   const service = await startService({ docsPage: '<html></html>' })
   const asked = await service.request('OPTIONS', path)
   expect([asked.status, asked.text]).toEqual([204, ''])
@@ -22,7 +22,7 @@ test.for<[path: string, allow: string]>([
   for (const { headers } of [asked, refused]) expect(headers).toMatchObject({ allow, 'cache-control': 'no-store' })
 })
 
-test.for(['/healthz', '/readyz'])('%s is as it is now: no answer of it is kept', async (path) => {
+test.for(['/healthz', '/readyz'])('responses of %s are never cached', async (path) => {
   let draining = false
   const service = await startService({ isDraining: () => draining })
   const { status, headers, body } = await service.get(path)
@@ -45,17 +45,17 @@ test.for<[what: string, database: Partial<Database>, message: string]>([
   ['is damaged', { checkHealth: async () => 'is damaged' }, 'The database is damaged.'],
   ['is older', { schemaAge: async () => 'older' }, 'The database does not answer or is not migrated.'],
   [
-    'is not there',
+    'is missing',
     { schemaAge: () => Promise.reject(new Error('gone')) },
     'The database does not answer or is not migrated.',
   ],
-])('/readyz where the database %s', async ([, ailing, message]) => {
+])('/readyz if the database %s', async ([, ailing, message]) => {
   const service = await startService({ database: (database) => ({ ...database, ...ailing }) })
   const { status, body } = await service.get('/readyz')
   expect([status, body]).toEqual([503, { success: false, message, data: { code: 'unavailable' } }])
 })
 
-test('/readyz where the database hangs is 503 in time, whoever asks, and the database is asked once', async () => {
+test('/readyz is 503 in time if the database hangs; concurrent checks share one query', async () => {
   const { promise, resolve } = Promise.withResolvers<undefined>()
   const checkHealth = vi.fn(() => promise)
   const { get } = await startService({ database: (database) => ({ ...database, checkHealth }) })

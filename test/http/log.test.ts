@@ -21,7 +21,7 @@ import { type Service, startService } from '../support/service.ts'
 
 const linesOf = ({ log }: Service) => log.map((line) => JSON.parse(line))
 
-describe('the line of a request', () => {
+describe('the log line of a request', () => {
   type Row = [
     what: string,
     method: string,
@@ -35,13 +35,13 @@ describe('the line of a request', () => {
     ['a list', 'GET', '/apps?limit=1', nothing, 'listApps', 200],
     ['an app', 'GET', '/apps/1', nothing, 'getApp', 200],
     ['HEAD', 'HEAD', '/apps/1', nothing, 'getApp', 200],
-    ['what has not changed', 'GET', '/apps/1', () => ({ headers: { 'If-None-Match': '*' } }), 'getApp', 304],
-    ['a compressed answer', 'GET', '/apps', () => ({ headers: { 'Accept-Encoding': 'gzip' } }), 'listApps', 200],
+    ['an unchanged app', 'GET', '/apps/1', () => ({ headers: { 'If-None-Match': '*' } }), 'getApp', 304],
+    ['a compressed response', 'GET', '/apps', () => ({ headers: { 'Accept-Encoding': 'gzip' } }), 'listApps', 200],
     ['a refusal', 'GET', '/apps?limit=0', nothing, 'listApps', 400],
     ['a refused key', 'GET', '/apps', () => ({ key: 'apps_nope' }), 'listApps', 401],
     ['no operation', 'GET', '/nowhere', nothing, undefined, 404],
     ['no method', 'PATCH', '/apps', nothing, undefined, 405],
-  ])('of %s names the operation, and the bytes of the body', async ([, method, path, options, operation, status]) => {
+  ])('for %s has the operation and the size of the body', async ([, method, path, options, operation, status]) => {
     const service = await startService({ prefix: '/v1' })
     // The second response is from the cache, if it can be.
     for (let time = 0; time < 2; time++) {
@@ -60,7 +60,7 @@ describe('the line of a request', () => {
     expect(linesOf(service).map(({ cached }) => cached)).toEqual([undefined, isUnchanged ? true : undefined])
   })
 
-  test('names the developer and the key, by what is no secret', async () => {
+  test('has the developer and the key id', async () => {
     const service = await startService()
     const { ada } = service.world.keys
     await service.request(...validRequests(service.world).createApp)
@@ -70,7 +70,7 @@ describe('the line of a request', () => {
     expect(service.log.join('')).not.toContain(ada.slice(20, 40))
   })
 
-  test('has fractions of milliseconds', async () => {
+  test('measures fractions of milliseconds', async () => {
     const wait = freezeMonotonicClock()
     const service = await startService({
       database: (database) => ({
@@ -110,13 +110,13 @@ test('the cause of an outage is logged once a minute, not with every request', a
   ])
 })
 
-describe('a request of more than a second says what took it', () => {
-  test('waiting for others who write', async () => {
+describe('a request of more than a second logs where the time went', () => {
+  test('waiting for other writes', async () => {
     const wait = freezeMonotonicClock()
     const service = await startService()
     const release = await saturate((work) => service.database.write(work), concurrency.write)
     const answer = service.request('POST', '/apps', { key: service.world.keys.bob, json: newApp })
-    // With the note of its key's use, for which it does not wait itself. Vitest's poll would move the held clock.
+    // The other write records the use of the key. Vitest's poll would advance the frozen clock.
     while (countQueuedWrites(service) !== 2) await delay(1)
     wait(1500)
     await release()
@@ -134,7 +134,7 @@ describe('a request of more than a second says what took it', () => {
     await other.write(async ({ sql }) => {
       await sql('apps').where({ id: 1 }).update({ version: '2' })
       answer = service.request('POST', '/apps', { key: service.world.keys.bob, json: newApp })
-      // With the note of its key's use, for which it does not wait itself.
+      // The other write records the use of the key.
       const polling = setInterval(() => {
         if (service.database.usage().pools.some(({ name, used, waiting }) => name === 'writer' && used + waiting === 2))
           resolve()
@@ -148,7 +148,7 @@ describe('a request of more than a second says what took it', () => {
     expect(line).toMatchObject({ responseTime: 1500, timing: { waiting: 1500, sql: 0, rest: 0 } })
   })
 
-  test('waiting for the version of what is kept', async () => {
+  test('waiting for the data version', async () => {
     const wait = freezeMonotonicClock()
     let step = 0
     const service = await startService({
@@ -173,7 +173,7 @@ describe('a request of more than a second says what took it', () => {
       database: (database) => ({
         ...database,
         read: (work) => {
-          // By then it is under way on a thread, and its end is not heard of yet.
+          // By then the statement runs on a thread, and its end is not known yet.
           if (isSlow) process.nextTick(() => wait(1200))
           return database.read(work)
         },
@@ -185,7 +185,7 @@ describe('a request of more than a second says what took it', () => {
     expect(linesOf(service).map(({ timing }) => timing)).toEqual([undefined, { waiting: 0, sql: 1200, rest: 0 }])
   })
 
-  test('what is done beside the database', async () => {
+  test('work outside the database', async () => {
     const wait = freezeMonotonicClock()
     const service = await startService({
       database: (database) => ({ ...database, read: (work) => database.read(work).finally(() => wait(1100)) }),
@@ -199,25 +199,25 @@ const id = '0123456789ab'
 const secret = `${'aB3'.repeat(16)}x`
 
 test.for<[what: string, text: string, told: string]>([
-  ['nothing like a key', 'GET /apps 200', 'GET /apps 200'],
+  ['no key', 'GET /apps 200', 'GET /apps 200'],
   ['an underscore', 'review_count is 7', 'review_count is 7'],
   ['a key', `key=apps_${id}_${secret}&page=2`, `key=apps_${id}_[redacted]&page=2`],
   ['two keys', `apps_${id}_${secret}, apps_${id}_${secret}`, `apps_${id}_[redacted], apps_${id}_[redacted]`],
   ['the id of a key', `apps_${id} was revoked`, `apps_${id} was revoked`],
   ['an id and what follows it', `apps_${id}_`, `apps_${id}_`],
-  ['a character more', `apps_${id}_x`, `apps_${id}_[redacted]`],
+  ['an id and one more character', `apps_${id}_x`, `apps_${id}_[redacted]`],
   ['a short name', 'apps_database', 'apps_database'],
   ['another id', `apps_short_${secret}`, 'apps_[redacted]'],
   ['capitals', `APPS_${id}_${secret}`, 'apps_[redacted]'],
-  ['a key in percents', `%61%70%70%73%5F${id}_${secret}`, `apps_${id}_[redacted]`],
-  ['an id in percents', `apps%5F%30${id.slice(1)}`, `apps%5F%30${id.slice(1)}`],
-  ['some of it in percents', `apps_${id}_%41${secret}`, `apps_${id}_[redacted]`],
-  ['what begins otherwise', `aps_${id}_${secret}`, `aps_${id}_${secret}`],
-])('%s is told as it may be', ([, text, told]) => {
+  ['a percent-encoded key', `%61%70%70%73%5F${id}_${secret}`, `apps_${id}_[redacted]`],
+  ['a percent-encoded id', `apps%5F%30${id.slice(1)}`, `apps%5F%30${id.slice(1)}`],
+  ['a partly percent-encoded key', `apps_${id}_%41${secret}`, `apps_${id}_[redacted]`],
+  ['another prefix', `aps_${id}_${secret}`, `aps_${id}_${secret}`],
+])('redacts %s', ([, text, told]) => {
   expect(redact(text)).toBe(told)
 })
 
-test('of an error the log has what it is, its code and its cause, and neither a key nor what else hangs on it', () => {
+test('logs the message, code and cause of an error, without keys and other properties', () => {
   const lines: string[] = []
   const log = createLogger('info', { write: (line) => lines.push(line) })
   const error = new Error(`no apps_${id}_${secret}`, { cause: new Error('for want of room') })
@@ -246,13 +246,13 @@ test.for<[target: string, told: string]>([
   [`/${'a'.repeat(19)}%62`, `/${'a'.repeat(19)}%62`],
   [`/${'a'.repeat(19)}%0AB`, '/[redacted]'],
   [`/${'a'.repeat(18)}-B`, `/${'a'.repeat(18)}-B`],
-])('of the target %s the log has %s', async ([target, told]) => {
+])('logs the target %s as %s', async ([target, told]) => {
   const service = await startService()
   await service.get(target)
   expect(linesOf(service)[0].req.url).toBe(told)
 })
 
-test('of a long target the log has the first 2,048 characters', async () => {
+test('logs the first 2,048 characters of a long target', async () => {
   const service = await startService()
   await service.get(`/${'A'.repeat(10_000)}`)
   expect(linesOf(service)[0].req.url).toBe(`/${'A'.repeat(2047)}`)
@@ -278,21 +278,21 @@ test.for<[sent: string | string[] | undefined, isKept: boolean]>([
   [`${'a'.repeat(40)}-${'B'.repeat(40)}`, true],
   [`${'a'.repeat(40)}-${'aB'.repeat(20)}`, false],
   [`${'aB'.repeat(19)}c`, true],
-])('as the id of a request %j is kept: %s', ([sent, isKept]) => {
+])('accepts %j as a request id: %s', ([sent, isKept]) => {
   const id = requestId(sent)
   expect(id === sent).toBe(isKept)
   if (!isKept) expect(id).toMatch(/^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/)
 })
 
-describe('readiness that is refused', () => {
-  test('while the process shuts down is no error', async () => {
+describe('a failed readiness check', () => {
+  test('is not logged as an error during shutdown', async () => {
     const service = await startService({ isDraining: () => true })
     expect((await service.get('/readyz')).status).toBe(503)
     expect(linesOf(service)).toEqual([expect.objectContaining({ level: 30, msg: 'GET 503' })])
     expect(service.log.join('')).not.toMatch(/stack/)
   })
 
-  test('since the database is not there is one', async () => {
+  test('is logged as an error if the database is missing', async () => {
     const service = await startService()
     await service.database.close()
     expect((await service.get('/readyz')).status).toBe(503)
@@ -300,7 +300,7 @@ describe('readiness that is refused', () => {
   })
 })
 
-test('on a healthy day LOG_LEVEL=warn says nothing', async () => {
+test('logs nothing at LOG_LEVEL=warn if nothing is wrong', async () => {
   const port = await freePort()
   const server = await serve(await copyWorld(), { PORT: String(port), LOG_LEVEL: 'warn', WRITE_LIMIT: '2' })
   const { keys, apps } = inject('world')
@@ -319,28 +319,28 @@ test('on a healthy day LOG_LEVEL=warn says nothing', async () => {
   const statuses = []
   for (const call of calls) statuses.push((await server.request(...call)).status)
   expect(statuses).toEqual([200, 200, 200, 400, 404, 401, 201, 403, 429, 200])
-  // A client that goes, and one that speaks no HTTP.
+  // A client that disconnects, and one that does not speak HTTP.
   const socket = connect(port, '127.0.0.1')
   socket.end('no HTTP\r\n\r\n')
   socket.resume()
   const ready = await readTwice(port, '/readyz')
   server.process.kill('SIGTERM')
-  // Until the signal was heard; on a busy machine the door may be closed by then.
+  // On a busy machine, the server may have stopped listening by now.
   const isUnready = async () => (await server.request('GET', '/readyz')).status === 503
   const isRefused = (error: unknown) => error instanceof TypeError || expect.fail(String(error))
   await expect.poll(() => isUnready().catch(isRefused)).toBe(true)
   expect(await ready.second()).toMatch(/^HTTP\/1\.1 503 /)
   expect(await server.exited).toEqual([0, null])
-  // What this checkout has not built is another matter.
+  // The docs page may not be built in this checkout.
   expect(server.log.filter((line) => !line.includes('generated/docs.html is missing'))).toEqual([])
 })
 
-test('a log that nobody reads keeps no answer waiting, and is whole when it is read', async () => {
+test('a log that nobody reads delays no response, and is complete when it is read', async () => {
   const server = await serve(await copyWorld())
   server.process.stdout?.pause()
   const agent = new Agent({ keepAlive: true, maxSockets: 20 })
   onTestFinished(() => agent.destroy())
-  // More than a pipe holds, of whatever kind it is.
+  // More than any pipe's buffer.
   const requests = 5000
   const statuses = await Promise.all(Array.from({ length: requests }, () => statusOf(server.port, agent)))
   expect(new Set(statuses)).toEqual(new Set([200]))
@@ -358,8 +358,8 @@ const statusOf = (port: number, agent: Agent) =>
     }).on('error', reject)
   })
 
-describe('a process that ends leaves its log whole', () => {
-  /** The lines that a process of its own prints. */
+describe('a process that exits writes its whole log', () => {
+  /** The lines that another process prints. */
   async function printed(program: string): Promise<string[]> {
     const logger = JSON.stringify(`${import.meta.dirname}/../../src/http/log.ts`)
     const text = `import { createLogger } from ${logger}\nconst log = createLogger('info')\n${program}`
@@ -369,19 +369,19 @@ describe('a process that ends leaves its log whole', () => {
   }
   const message = (line: string) => JSON.parse(line).msg
 
-  test('to the line before', async () => {
+  test('up to the last line', async () => {
     const program = `log.info('one'); log.info('two'); process.exit()`
     expect((await printed(program)).map(message)).toEqual(['one', 'two'])
   })
 
-  test('where it is more than a pipe holds', async () => {
+  test('if it is larger than a pipe buffer', async () => {
     const program = `for (let n = 0; n < 300; n++) log.info(n + ' '.repeat(1000)); process.exit()`
     expect((await printed(program)).map((line) => message(line).trim())).toEqual(
       Array.from({ length: 300 }, (_, index) => `${index}`),
     )
   })
 
-  test('but for what nobody took while 8 MiB waited, and says how many lines that is', async () => {
+  test('except lines dropped while 8 MiB waited, and logs how many', async () => {
     const program = `for (let n = 0; n < 12; n++) log.info(n + ' '.repeat(2 ** 20))`
     const lines = await printed(program)
     const texts = lines.map((line) => message(line).trim())
@@ -392,7 +392,7 @@ describe('a process that ends leaves its log whole', () => {
   })
 })
 
-test.skipIf(!existsSync('/dev/full'))('a log that has no room on its disk ends nothing', async () => {
+test.skipIf(!existsSync('/dev/full'))('survives a log on a full disk', async () => {
   const port = await freePort()
   const log = openSync('/dev/full', 'w')
   onTestFinished(() => closeSync(log))
@@ -412,7 +412,7 @@ test.skipIf(!existsSync('/dev/full'))('a log that has no room on its disk ends n
   expect(await healthy()).toBe(200)
 })
 
-test('what was thrown and is no error is told of', async () => {
+test('logs a thrown value that is not an Error', async () => {
   const service = await startService({
     database: (database) => ({ ...database, read: () => Promise.reject('a text') }),
   })

@@ -12,7 +12,7 @@ import { run, serve } from '../support/process.ts'
 import { sendBytes } from '../support/raw-http.ts'
 import { type ServiceOptions, startService } from '../support/service.ts'
 
-/** A service whose metrics are read, as Prometheus' text format has them: a line each. */
+/** A service with metrics, read as lines of Prometheus' text format. */
 async function measured(options: ServiceOptions = {}) {
   const metrics = new Metrics({ version: '1.0.0' })
   const metricsPort = await freePort()
@@ -24,7 +24,7 @@ async function measured(options: ServiceOptions = {}) {
     const lines = (await (await ask()).text()).split('\n')
     return new Map(lines.filter((line) => /^[a-z]/.test(line)).map((line) => [line.replace(/ \S+$/, ''), line]))
   }
-  /** The value of a metric with these labels, written as it writes them. */
+  /** The value of a metric, by its name and labels as written. */
   const value = async (name: string) => Number((await read()).get(name)?.replace(/.* /, ''))
   return { metrics, service, ask, read, value }
 }
@@ -54,7 +54,7 @@ test('counts requests by operation and status, with the names and buckets of Ope
   )
 })
 
-test('methods are counted each by itself, those that a caller makes up as one', async () => {
+test('counts each known method by itself, and unknown ones together', async () => {
   const { service, read } = await measured()
   const methods = ['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT', 'TRACE']
   for (const method of [...methods, 'PROPFIND', 'MKCOL', 'PURGE']) {
@@ -67,7 +67,7 @@ test('methods are counted each by itself, those that a caller makes up as one', 
   expect(counted).toEqual([...methods.flatMap((method) => [method, '1']), '_OTHER', '3'])
 })
 
-test('each has its help', async () => {
+test('every metric has a help text', async () => {
   const { ask } = await measured()
   const text = await (await ask()).text()
   const helps = new Map(
@@ -89,7 +89,7 @@ test('each has its help', async () => {
     expect(text).toContain(`\napps_shed_requests_total{lane="${lane}"} 0\n`)
 })
 
-test('durations are in seconds', async () => {
+test('measures durations in seconds', async () => {
   const wait = freezeMonotonicClock()
   const { service, value } = await measured({
     database: (database) => ({
@@ -105,7 +105,7 @@ test('durations are in seconds', async () => {
   expect(await value(`http_server_request_duration_seconds_sum{${labels}}`)).toBeCloseTo(1.5, 3)
 })
 
-test('what cannot be told is a 500, and told when it can', async () => {
+test('answers 500 while a metric cannot be collected, and recovers', async () => {
   const { metrics, ask } = await measured()
   let isBroken = true
   metrics.gauge('apps_broken', 'Not always.', [], () => {
@@ -118,21 +118,21 @@ test('what cannot be told is a 500, and told when it can', async () => {
   expect(await (await ask()).text()).toContain('\napps_broken 7\n')
 })
 
-test('end, with the connections of those who read them', async () => {
+test('closes its port and connections', async () => {
   const metricsPort = await freePort()
   const stop = await new Metrics({ version: '1.0.0' }).listen({ host: '127.0.0.1', metricsPort })
   const reader = await connected(metricsPort)
   reader.write('GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n')
   await once(reader, 'data')
   const silent = await connected(metricsPort)
-  // Taken by the server before it is told to end.
+  // The server has accepted the connection before it is told to close.
   await fetch(`http://127.0.0.1:${metricsPort}/metrics`)
   stop()
   await Promise.all([ended(reader.resume()), ended(silent.resume())])
   await expect(fetch(`http://127.0.0.1:${metricsPort}/metrics`)).rejects.toThrow()
 })
 
-test('counts kept answers, what limits refuse, writes, and versions of the data', async () => {
+test('counts cache hits, limited requests, writes and data versions', async () => {
   const { service, value } = await measured({ limits: { writeLimit: 1, refusedKeyLimit: 2, readLimit: 12 } })
   const { keys } = service.world
   const create: Call = ['POST', '/apps', { key: keys.ada, json: newApp }]
@@ -151,7 +151,7 @@ test('counts kept answers, what limits refuse, writes, and versions of the data'
   expect(await value('apps_data_versions_total')).toBe(2)
 })
 
-test('tells how busy the connections are, what this is, and how the process does', async () => {
+test('has the use of database connections, the build info and process metrics', async () => {
   const { service, read, value } = await measured()
   await service.get('/apps')
   const count = (pool: string, state: string) =>
@@ -176,7 +176,7 @@ test('tells how busy the connections are, what this is, and how the process does
   }
 })
 
-test('are on a port of their own, and nowhere else', async () => {
+test('serves metrics only on their own port', async () => {
   const metricsPort = await freePort()
   const server = await serve(await copyWorld(), { METRICS_PORT: String(metricsPort) })
   await server.request('GET', '/apps')
@@ -193,12 +193,12 @@ test('are on a port of their own, and nowhere else', async () => {
   const posted = await read('/metrics', 'POST')
   expect([posted.status, posted.headers.get('allow')]).toEqual([405, 'GET'])
   expect((await server.request('GET', '/metrics')).status).toBe(404)
-  // A scraper's connection, which stays open, does not keep the process.
+  // A scraper's open connection does not keep the process running.
   server.process.kill('SIGTERM')
   expect(await server.exited).toEqual([0, null])
 })
 
-test('a port that is taken is told of by the name of its variable, and ends the start', async () => {
+test('a port in use prevents the start, with an error that names its variable', async () => {
   const { port } = await serve(await copyWorld())
   const env = { DATABASE_URL: await copyWorld(), PORT: '0', METRICS_PORT: String(port) }
   const { code, stderr } = await run(['serve'], env)

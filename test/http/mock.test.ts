@@ -22,7 +22,7 @@ const listener = await createListener({
 })
 const checker = new ResponseChecker()
 
-/** Every answer of the mock is held against the document, and none counts for what the server must have answered. */
+/** Checks every response of the mock, without recording it as a response of the server. */
 async function ask(method: string, path: string, options: RequestOptions = {}) {
   const answer = { ...(await send(listener, method, prefix + path, options)), path: path.split('?', 1).join() }
   expect(checker.check(answer).problems).toEqual([])
@@ -41,7 +41,7 @@ type Operation = { operationId: OperationId; responses: Record<string, Response>
 const { router } = await new OpenAPIBackend({ definition: await readDocument(), quick: true }).init()
 const operations = router.getOperations() as unknown as Operation[]
 
-/** Every answer that the document describes, and what to ask it by: its status, and its example's name where it has one. */
+/** Every response of the document with its Prefer header: the status, and the example's name if it has one. */
 const described = operations.flatMap(({ operationId, responses }) =>
   Object.entries(responses).flatMap(([code, { content }]) => {
     const row = { operationId, status: Number(code) }
@@ -55,7 +55,7 @@ const described = operations.flatMap(({ operationId, responses }) =>
   }),
 )
 
-test('the document has an answer of each operation and status', () => {
+test('the rows have a response for each operation and status', () => {
   const found = new Set(described.map(({ operationId, status }) => `${operationId} ${status}`))
   expect([...found].toSorted()).toEqual(checker.declared().toSorted())
 })
@@ -66,7 +66,7 @@ test.for(described)('$operationId, Prefer: $prefer', async ({ operationId, prefe
   expect([answer.status, answer.body]).toEqual([status, value])
 })
 
-test.for(operations)('$operationId answers with its first example of success', async ({ operationId }) => {
+test.for(operations)('$operationId returns its first success example by default', async ({ operationId }) => {
   const [method, path, options] = requests[operationId]
   const first = described.find((row) => row.operationId === operationId)
   const answer = await ask(method, path, options)
@@ -97,7 +97,7 @@ describe('the header Prefer', () => {
     }
   })
 
-  test('is passed over by the catalogue, and pages may send it to either', async () => {
+  test('is ignored by the catalogue, and pages may send it to either', async () => {
     const service = await startService()
     expect((await service.get('/apps', { headers: { Prefer: 'code=404' } })).status).toBe(200)
     const preflight = await ask('OPTIONS', '/apps', { headers: { Origin: 'https://shop.example' } })
@@ -107,13 +107,13 @@ describe('the header Prefer', () => {
 
 const json = (body: unknown): RequestOptions => ({ key: 'anything', json: body })
 
-describe('what the server refuses, the mock refuses alike', () => {
+describe('the mock refuses like the server', () => {
   test.for<[name: string, method: string, path: string, options: RequestOptions]>([
     ['an unknown path', 'GET', '/nowhere', {}],
     ['an unknown method', 'PATCH', '/apps', {}],
     ['an unknown parameter', 'GET', '/apps?colour=red', {}],
     ['a limit that is too large', 'GET', '/apps?limit=101', {}],
-    ['an id that is no number', 'GET', '/apps/first', {}],
+    ['an id that is not a number', 'GET', '/apps/first', {}],
     ['an Accept without JSON', 'GET', '/apps', { headers: { Accept: 'text/html' } }],
     ['no key', 'DELETE', '/apps/7', {}],
     ['no key, whatever is preferred', 'DELETE', '/apps/7', { headers: { Prefer: 'code=200' } }],
@@ -140,7 +140,7 @@ describe('what the server refuses, the mock refuses alike', () => {
   })
 })
 
-test('addresses begin with its own base address', async () => {
+test('URLs begin with the mock’s base URL', async () => {
   const list = await ask(...requests.listApps)
   expect(list.headers.link).toContain(`<${baseUrl}/apps?page=1&limit=20>; rel="first"`)
   const created = await ask(...requests.createApp)
@@ -148,7 +148,7 @@ test('addresses begin with its own base address', async () => {
   expect((await ask('GET', '/openapi.json')).body.servers).toEqual([expect.objectContaining({ url: baseUrl })])
 })
 
-test('an ETag is of one example: what was read of another is not taken for unchanged', async () => {
+test('an ETag identifies one example, so another one is not a 304', async () => {
   const { headers } = await ask('GET', '/apps/7')
   const revalidate = (more: Record<string, string> = {}) =>
     ask('GET', '/apps/7', { headers: { 'If-None-Match': String(headers.etag), ...more } })
@@ -156,7 +156,7 @@ test('an ETag is of one example: what was read of another is not taken for uncha
   expect((await revalidate({ Prefer: 'example=rejected' })).status).toBe(200)
 })
 
-test('HEAD, and the health checks', async () => {
+test('supports HEAD and the health checks', async () => {
   expect((await ask('HEAD', '/apps/7')).status).toBe(200)
   for (const path of ['/healthz', '/readyz']) expect((await send(listener, 'GET', path)).status).toBe(200)
 })

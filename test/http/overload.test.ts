@@ -12,9 +12,9 @@ const write = (database: Database) => (work: () => Promise<void>) => database.wr
 
 const status = async (service: Service, path: string) => (await service.get(path)).status
 
-describe('while searches take all the room that they have', () => {
-  test('reads, keys, lists and readiness are answered, and a search when it is its turn', async () => {
-    // Nothing that waits is sent away.
+describe('while searches use their whole bulkhead', () => {
+  test('other requests are answered, and a queued search in its turn', async () => {
+    // The queue timeout does not apply.
     freezeMonotonicClock()
     const service = await startService()
     const release = await saturate(search(service.database), concurrency.expensive)
@@ -29,7 +29,7 @@ describe('while searches take all the room that they have', () => {
     expect((await searched).body.data.apps).toHaveLength(1)
   })
 
-  test('one more than may wait is answered 503 at once, with when to come again', async () => {
+  test('a search over the queue limit gets a 503 with Retry-After at once', async () => {
     const service = await startService()
     const release = await saturate(search(service.database), concurrency.expensive)
     const waiting = Array.from({ length: 500 }, () => service.database.snapshot(async () => {}, expensive))
@@ -42,7 +42,7 @@ describe('while searches take all the room that they have', () => {
     expect(await status(service, '/apps?search=tide')).toBe(200)
   })
 
-  test('one that waits too long is answered 503', async () => {
+  test('a search that waits too long gets a 503', async () => {
     const service = await startService()
     const release = await saturate(search(service.database), concurrency.expensive)
     expect(await Promise.all([status(service, '/apps?search=tide'), status(service, '/apps?search=no')])).toEqual([
@@ -53,8 +53,8 @@ describe('while searches take all the room that they have', () => {
     expect(await status(service, '/apps?search=tide')).toBe(200)
   })
 
-  test('one whose caller goes is never run, and leaves its place', async () => {
-    // It is not sent away before.
+  test('a search whose client disconnects is never run, and leaves the queue', async () => {
+    // It does not time out first.
     freezeMonotonicClock()
     const service = await startService()
     const statements: string[] = []
@@ -77,7 +77,7 @@ describe('while searches take all the room that they have', () => {
     expect(statements.slice(before).filter((sql) => /app_search|BEGIN/i.test(sql))).toEqual([])
   })
 
-  test('a kept answer of a search is sent', async () => {
+  test('a cached search is answered', async () => {
     const service = await startService()
     for (let time = 0; time < 3; time++) expect(await status(service, '/apps?search=tide')).toBe(200)
     const release = await saturate(search(service.database), concurrency.expensive)
@@ -86,7 +86,7 @@ describe('while searches take all the room that they have', () => {
   })
 })
 
-test('while reads take all the room that they have, searches, writes and kept answers go on', async () => {
+test('while reads use their whole bulkhead, searches, writes and cached responses work', async () => {
   const service = await startService()
   for (let time = 0; time < 3; time++) expect(await status(service, '/apps')).toBe(200)
   const release = await saturate(read(service.database), concurrency.cheap)
@@ -102,8 +102,8 @@ test.for<
 >([
   ['reads', read, concurrency.cheap, 2000, (database) => database.read(async () => {})],
   ['writes', write, concurrency.write, 500, (database) => database.write(async () => {})],
-])('%s that find too many waiting are refused', async ([, kind, width, length, one]) => {
-  // Those that wait are not sent away, however long all of them take.
+])('%s over the queue limit are refused', async ([, kind, width, length, one]) => {
+  // Queued requests do not time out here.
   freezeMonotonicClock()
   const { database } = await startService()
   const release = await saturate(kind(database), width)
@@ -114,7 +114,7 @@ test.for<
   await one(database)
 })
 
-test('a write whose caller goes while it waits is not made', async () => {
+test('a queued write whose client disconnects is not made', async () => {
   const service = await startService()
   const release = await saturate(write(service.database), concurrency.write)
   const caller = new AbortController()
@@ -125,7 +125,7 @@ test('a write whose caller goes while it waits is not made', async () => {
     body: JSON.stringify(body),
     signal: caller.signal,
   })
-  // With the note of its key's use.
+  // And the write that records the key's use.
   await expect.poll(() => countQueuedWrites(service)).toBe(2)
   caller.abort()
   await expect(gone).rejects.toThrow()

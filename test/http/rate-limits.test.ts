@@ -9,7 +9,7 @@ import { type Service, startService } from '../support/service.ts'
 
 const rateLimitOf = ({ status, headers }: CheckedResponse) => [status, headers['ratelimit-policy'], headers.ratelimit]
 
-/** Requests by turns, one after the other: their statuses. */
+/** Sends requests one after the other and returns their statuses. */
 async function statuses(service: Service, ...calls: Call[]) {
   const answers = []
   for (const call of calls) answers.push((await service.request(...call)).status)
@@ -19,14 +19,14 @@ async function statuses(service: Service, ...calls: Call[]) {
 const times = (count: number, call: Call) => Array.from({ length: count }, () => call)
 const create = (key: string): Call => ['POST', '/apps', { key, json: newApp }]
 const unknownKey = (): Call => ['GET', '/apps', { key: generateKey().key }]
-/** Comes from an address by way of a proxy. */
+/** The request as a proxy forwards it from an address. */
 const from = (address: string, [method, path, options = {}]: Call): Call => [
   method,
   path,
   { ...options, headers: { ...options.headers, 'X-Forwarded-For': address } },
 ]
 
-describe('each operation answers 429', () => {
+describe('each operation can answer 429', () => {
   test.for(Object.entries(validRequests(inject('world'))))('%s', async ([, call]) => {
     freezeMonotonicClock()
     const name = call[0] === 'GET' ? 'reads' : 'writes'
@@ -42,7 +42,7 @@ describe('each operation answers 429', () => {
 })
 
 describe('writes', () => {
-  test('tell how many more there may be, whatever their answer, until the minute is over', async () => {
+  test('report the remaining quota in every response, until the minute is over', async () => {
     const wait = freezeMonotonicClock()
     const service = await startService({ limits: { writeLimit: 4 } })
     const { keys, apps } = service.world
@@ -64,7 +64,7 @@ describe('writes', () => {
     expect(await ask(...create(keys.ada))).toEqual([201, policy, '"writes";r=3;t=60'])
   })
 
-  test('are refused before their body is looked at, and do nothing', async () => {
+  test('are refused before their body is read, and have no effect', async () => {
     const service = await startService({ limits: { writeLimit: 1 } })
     const { keys, apps } = service.world
     const remove: Call = ['DELETE', `/apps/${apps.approved}`, { key: keys.ada }]
@@ -73,7 +73,7 @@ describe('writes', () => {
     expect((await service.get(`/apps/${apps.approved}`)).status).toBe(200)
   })
 
-  test('of one developer leave those of another and all reads alone, and count all keys of theirs', async () => {
+  test('count per developer, over all keys, and do not affect reads', async () => {
     const service = await startService({ limits: { writeLimit: 2 } })
     const { ada, bob } = service.world.keys
     expect(await statuses(service, ...times(3, create(ada)))).toEqual([201, 201, 429])
@@ -83,7 +83,7 @@ describe('writes', () => {
     expect(await statuses(service, create(service.world.keys.revoked))).toEqual([429])
   })
 
-  test('without a key, or with one that is refused, are no developer’s', async () => {
+  test('without a valid key do not count', async () => {
     const service = await startService({ limits: { writeLimit: 1 } })
     const { ada, revoked } = service.world.keys
     const anonymous: Call = ['POST', '/apps', { json: newApp }]
@@ -92,29 +92,29 @@ describe('writes', () => {
     ])
   })
 
-  test('are not limited by 0, and no answer speaks of a limit then', async () => {
+  test('are unlimited if the limit is 0, and then have no limit headers', async () => {
     const service = await startService({ limits: { writeLimit: 0, refusedKeyLimit: 0 } })
     const reply = await service.request(...create(service.world.keys.ada))
     expect(rateLimitOf(reply)).toEqual([201, undefined, undefined])
     expect(rateLimitOf(await service.request(...unknownKey()))).toEqual([401, undefined, undefined])
   })
 
-  test('are counted by a clock that nobody sets', async () => {
+  test('are counted by a monotonic clock', async () => {
     const service = await startService({ limits: { writeLimit: 1 } })
     const { ada } = service.world.keys
     expect(await statuses(service, create(ada))).toEqual([201])
     for (const time of ['2000-01-01', '2100-01-01']) {
       freezeClock(Date.parse(time))
-      // By its calendar the key has expired in 2100.
+      // In 2100 the key has expired.
       const expected = time === '2000-01-01' ? 429 : 401
       expect(await statuses(service, create(ada)), time).toEqual([expected])
     }
   })
 
-  test('by default are so many that no publisher meets the limit', async () => {
+  test('have a default limit that no publisher reaches', async () => {
     const service = await startService()
     const { ada } = service.world.keys
-    // One after the other: how many wait for the database at once has a limit of its own.
+    // One after the other, because the queue of writes has its own limit.
     expect(new Set(await statuses(service, ...times(100, create(ada))))).toEqual(new Set([201]))
     const { headers } = await service.request(...create(ada))
     expect(headers['ratelimit-policy']).toBe('"writes";q=6000;w=60')
@@ -122,7 +122,7 @@ describe('writes', () => {
 })
 
 describe('refused keys', () => {
-  /** A service, and how often a key was looked up in its database. */
+  /** A service that counts the lookups of keys in its database. */
   async function counting(limits: Partial<RateLimitsConfig>) {
     let lookups = 0
     const counted = (database: Database): Database => ({
@@ -141,7 +141,7 @@ describe('refused keys', () => {
     return { service, lookups: () => lookups }
   }
 
-  test('tell how many more there may be; beyond, no key is looked up', async () => {
+  test('report the remaining quota; over the limit, no key is looked up', async () => {
     const { service, lookups } = await counting({ refusedKeyLimit: 2 })
     const ask = async () => rateLimitOf(await service.request(...unknownKey()))
     const policy = '"refused-keys";q=2;w=60'
@@ -155,7 +155,7 @@ describe('refused keys', () => {
     expect(lookups()).toBe(2)
   })
 
-  test('leave those alone who bring none, and a key that was accepted within the last minute', async () => {
+  test('do not affect requests without a key, or with a key accepted within the last minute', async () => {
     const wait = freezeMonotonicClock()
     const service = await startService({ limits: { refusedKeyLimit: 2 } })
     const { ada, bob } = service.world.keys
@@ -171,7 +171,7 @@ describe('refused keys', () => {
     expect(await statuses(service, create(bob))).toEqual([201])
   })
 
-  test('count whatever is wrong with them, and not what is no key', async () => {
+  test('count for every reason, but not if the header has no key', async () => {
     const service = await startService({ limits: { refusedKeyLimit: 4 } })
     const { expired, revoked } = service.world.keys
     const scheme = (value: string): Call => ['GET', '/apps', { headers: { Authorization: value } }]
@@ -181,7 +181,7 @@ describe('refused keys', () => {
     expect(await statuses(service, ...refused, unknownKey())).toEqual([401, 401, 401, 401, 429])
   })
 
-  test('a key that is revoked is refused at once, though it was accepted a moment ago', async () => {
+  test('a revoked key is refused at once, although it was just accepted', async () => {
     const service = await startService({ limits: { refusedKeyLimit: 1 } })
     const { ada, revoked } = service.world.keys
     expect(await statuses(service, create(ada), create(revoked))).toEqual([201, 401])
@@ -189,7 +189,7 @@ describe('refused keys', () => {
     expect(await statuses(service, create(ada), create(ada))).toEqual([401, 429])
   })
 
-  test('a database that cannot be asked refuses none', async () => {
+  test('do not count while the database is unavailable', async () => {
     const service = await startService({ limits: { refusedKeyLimit: 1 } })
     await service.database.close()
     expect(await statuses(service, ...times(3, unknownKey()))).toEqual([503, 503, 503])
@@ -197,7 +197,7 @@ describe('refused keys', () => {
 })
 
 describe('reads', () => {
-  test('are counted where they are limited, kept answers too, and say so', async () => {
+  test('are counted if they are limited, cached ones too, and report the quota', async () => {
     const wait = freezeMonotonicClock()
     const service = await startService({ limits: { readLimit: 6 } })
     const answers = []
@@ -215,7 +215,7 @@ describe('reads', () => {
     expect(rateLimitOf(await service.get('/apps/1'))).toEqual([200, '"reads";q=6;w=60', '"reads";r=5;t=60'])
   })
 
-  test('come before refused keys, and an answer may tell of both', async () => {
+  test('count before refused keys, and a response can report both', async () => {
     const service = await startService({ limits: { readLimit: 3, refusedKeyLimit: 2 } })
     const key = generateKey().key
     const answers = []
@@ -231,7 +231,7 @@ describe('reads', () => {
     expect(answers[0]?.headers['ratelimit-policy']).toBe('"reads";q=3;w=60, "refused-keys";q=2;w=60')
   })
 
-  test('limited or not, leave writes, health and the document alone', async () => {
+  test('do not affect writes, health checks and the document', async () => {
     const service = await startService({ limits: { readLimit: 1 } })
     const { ada } = service.world.keys
     expect(await statuses(service, ...times(2, ['GET', '/apps']))).toEqual([200, 429])
@@ -245,31 +245,31 @@ describe('by address', () => {
   const read: Call = ['GET', '/apps']
 
   test.for<[what: string, trust: RateLimitsConfig['trustProxy'], first: string, second: string, status: number]>([
-    ['a header is not believed where no proxy is trusted', 0, '192.0.2.1', '192.0.2.2', 429],
-    ['a proxy tells one client from another', 1, '192.0.2.1', '192.0.2.2', 200],
-    ['what a client makes up before the proxy’s word counts for nothing', 1, '9.9.9.9, 192.0.2.1', '192.0.2.1', 429],
+    ['ignores the header if no proxy is trusted', 0, '192.0.2.1', '192.0.2.2', 429],
+    ['distinguishes clients of a trusted proxy', 1, '192.0.2.1', '192.0.2.2', 200],
+    ['ignores addresses that the client added before the proxy’s', 1, '9.9.9.9, 192.0.2.1', '192.0.2.1', 429],
     ['two proxies', 2, '192.0.2.1, 10.0.0.1', '192.0.2.2, 10.0.0.1', 200],
-    ['two proxies, and an address that is made up', 2, '9.9.9.9, 192.0.2.1, 10.0.0.1', '192.0.2.1, 10.0.0.2', 429],
-    ['a network that the server’s peer is in', ['loopback'], '192.0.2.1', '192.0.2.2', 200],
-    ['a network that it is not in', ['10.0.0.0/8'], '192.0.2.1', '192.0.2.2', 429],
+    ['two proxies, and a forged address', 2, '9.9.9.9, 192.0.2.1, 10.0.0.1', '192.0.2.1, 10.0.0.2', 429],
+    ['a trusted network with the peer in it', ['loopback'], '192.0.2.1', '192.0.2.2', 200],
+    ['a trusted network without the peer', ['10.0.0.0/8'], '192.0.2.1', '192.0.2.2', 429],
     ['networks of several proxies', ['127.0.0.0/8', '10.0.0.0/8'], '192.0.2.1, 10.1.1.1', '192.0.2.2, 10.2.2.2', 200],
     ['one IPv6 network of 56 bits', 1, '2001:db8:0:ab01::1', '2001:db8:0:abff:1:2:3:4', 429],
     ['two of them', 1, '2001:db8:0:ab01::1', '2001:db8:0:ac01::1', 200],
     ['IPv4 that is mapped into IPv6', 1, '::ffff:192.0.2.1', '192.0.2.1', 429],
     ['IPv4 with a port', 1, '192.0.2.1:4711', '192.0.2.1:4712', 429],
     ['IPv6 with a port', 1, '[2001:db8:0:ab01::1]:4711', '2001:db8:0:ab02::1', 429],
-    ['two whose bytes are the same digits', 1, '2001:db8:117:ab01::1', '2001:db8:c03:ab01::1', 200],
-    ['what is no address', 1, 'unknown', 'unknown', 429],
-    ['what is no port', 1, '192.0.2.1:80x', '192.0.2.1', 200],
-    ['what is no address, at such length that it would fill the memory', 1, 'x'.repeat(100), 'x'.repeat(200), 429],
+    ['two networks whose bytes have the same digits', 1, '2001:db8:117:ab01::1', '2001:db8:c03:ab01::1', 200],
+    ['not an address', 1, 'unknown', 'unknown', 429],
+    ['not a port', 1, '192.0.2.1:80x', '192.0.2.1', 200],
+    ['a long text instead of an address', 1, 'x'.repeat(100), 'x'.repeat(200), 429],
   ])('%s', async ([, trust, first, second, status]) => {
     const service = await startService({ limits: limits(trust) })
     expect(await statuses(service, from(first, read), from(second, read))).toEqual([200, status])
   })
 
   test.for<[what: string, trustProxy: RateLimitsConfig['trustProxy'], warnings: number]>([
-    ['is warned of once where no proxy is trusted', 0, 1],
-    ['is not where one is', 1, 0],
+    ['is logged as a warning once if no proxy is trusted', 0, 1],
+    ['is not logged if one is', 1, 0],
   ])('X-Forwarded-For %s', async ([, trustProxy, warnings]) => {
     const service = await startService({ limits: { trustProxy } })
     const warned = () => service.log.map((line) => JSON.parse(line)).filter(({ level }) => level === 40)
@@ -281,7 +281,7 @@ describe('by address', () => {
     )
   })
 
-  test('a flood of addresses pushes out who does not come back, so that memory is bounded', () => {
+  test('many addresses evict the least recent, so that memory is bounded', () => {
     const { reads } = createRateLimits({ writeLimit: 0, refusedKeyLimit: 0, readLimit: 1, trustProxy: 1 })
     const isExceeded = (address: string) =>
       reads?.count({

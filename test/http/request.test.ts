@@ -52,8 +52,8 @@ test.for<[names: string[], repeated: string[], httpVersion?: string]>([
   [['HOST', 'Accept', 'Host'], ['Host']],
   [['HOST', 'Host'], ['Host'], '1.0'],
   [['AUTHORIZATION', 'X-Host', 'Host', 'authorization'], ['Authorization']],
-])('of the headers %j these are not there once: %j', ([names, repeated, httpVersion = '1.1']) => {
-  // Values are no names.
+])('of the headers %j these are missing or repeated: %j', ([names, repeated, httpVersion = '1.1']) => {
+  // A value that equals a name.
   const rawHeaders = names.flatMap((name) => [name, 'Host', 'Accept', 'Authorization'])
   const problems = findRepeatedHeaders({ rawHeaders, httpVersion } as IncomingMessage)
   expect(problems.map(({ field }) => field)).toEqual(repeated)
@@ -66,7 +66,7 @@ test.for<[body: unknown, taken: object]>([
   [7, { body: '7' }],
   [[1], { body: [1] }],
   [{ name: 'x' }, { body: { name: 'x' } }],
-])('the body %j is taken for what it is', ([body, taken]) => {
+])('passes the body %j on as it is', ([body, taken]) => {
   const head = { method: 'POST', path: '/apps', query: {}, headers: {} }
   const request = withBody(head, body)
   expect(request).toEqual({ ...head, ...taken })
@@ -77,9 +77,9 @@ const many = (count: number, joint: string, one: (index: number) => string) =>
   Array.from({ length: count }, (_, index) => one(index)).join(joint)
 
 test.for<[what: string, query: string, problems: number]>([
-  ['of five hundred unknown parameters a hundred are named', many(500, '&', (index) => `p${index}`), 100],
-  ['five hundred and one are told of as one problem', many(501, '&', (index) => `p${index}`), 1],
-  ['so are 3,300', many(3300, '&', (index) => index.toString(36)), 1],
+  ['names a hundred of five hundred unknown parameters', many(500, '&', (index) => `p${index}`), 100],
+  ['reports five hundred and one as one problem', many(501, '&', (index) => `p${index}`), 1],
+  ['reports 3,300 as one problem', many(3300, '&', (index) => index.toString(36)), 1],
 ])('%s', async ([, query, problems]) => {
   const service = await startService()
   const reply = await service.get(`/apps?${query}`)
@@ -96,7 +96,7 @@ test.for<[what: string, body: string]>([
   ['26,000 unknown fields', `{${many(26_000, ',', (index) => `"${index.toString(36)}":1`)}}`],
   ['100,000 numbers for a name', `{"name":[${many(100_000, ',', () => '1')}]}`],
   ['200,000 brackets', '['.repeat(200_000)],
-])('a body with %s is refused for that alone', async ([, body]) => {
+])('a body with %s is refused only for that', async ([, body]) => {
   const service = await startService()
   const { keys, apps } = service.world
   const headers = { 'Content-Type': 'application/json' }
@@ -127,7 +127,7 @@ test.for<[type: string, status: number]>([
   expect((await service.request('POST', '/apps', { key: service.world.keys.ada, headers, body })).status).toBe(status)
 })
 
-test('two hundred unknown fields are told of, the first hundred by name', async () => {
+test('reports two hundred unknown fields, the first hundred by name', async () => {
   const service = await startService()
   const json = Object.fromEntries(Array.from({ length: 200 }, (_, index) => [`field${index}`, 1]))
   const reply = await service.request('POST', '/apps', { key: service.world.keys.ada, json })

@@ -23,7 +23,7 @@ import { concurrency } from '../support/saturate.ts'
 import { type Service, startService } from '../support/service.ts'
 import type { World } from '../support/world.ts'
 
-/** A service, and how often its operations have read from the database. */
+/** A service that counts its operations' reads of the database. */
 async function counting(options: Parameters<typeof startService>[0] = {}) {
   let reads = 0
   const counted =
@@ -49,7 +49,7 @@ async function askTimes(service: Service, times: number, method: string, path: s
   return answers
 }
 
-/** What two answers to one request may differ in. */
+/** Headers that can differ between two responses to the same request. */
 const wire = ({ status, headers, text }: Awaited<ReturnType<Service['request']>>) => {
   const { date, 'x-request-id': id, ...others } = headers
   expect(id).toBeTruthy()
@@ -76,7 +76,7 @@ describe.for<[prefix: string]>([[''], ['/store.v1']])('under the prefix "%s"', (
   })
 })
 
-test('what GET has kept answers HEAD, and 304 to whoever has it', async () => {
+test('a cached GET also answers HEAD and conditional requests', async () => {
   const keepsNone = await startService({ cacheSize: 0 })
   const { service, reads } = await counting()
   const [first] = await askTimes(service, 2, 'GET', '/apps/1')
@@ -127,10 +127,10 @@ describe('a response from the cache is the response that the database gives', ()
   }
 })
 
-describe('compressed for those who take that', () => {
+describe('compression', () => {
   const plain = { headers: { 'Accept-Encoding': 'identity' } }
 
-  /** The bytes as they come: supertest's client would decode them. */
+  /** The raw bytes, which supertest's client would decode. */
   async function raw(service: Service, path: string, headers: Record<string, string>, method = 'GET') {
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
     httpRequest({ port: service.port, path, method, headers }, resolve).on('error', reject).end()
@@ -160,7 +160,7 @@ describe('compressed for those who take that', () => {
     ['deflate', undefined],
     ['br;q=0, *;q=0', undefined],
     ['', undefined],
-  ])('%j is answered in %s', async ([accepts, coding]) => {
+  ])('Accept-Encoding: %j gets %s', async ([accepts, coding]) => {
     const { service, path, identity } = await longApp()
     for (const method of ['GET', 'HEAD', 'GET']) {
       const answer = await raw(service, path, { 'Accept-Encoding': accepts }, method)
@@ -176,26 +176,29 @@ describe('compressed for those who take that', () => {
     }
   })
 
-  test.for(['br', 'gzip', undefined])('what a client has in %s is unchanged, whatever it accepts now', async (had) => {
-    const { service, path } = await longApp()
-    const { keys } = service.world
-    const { headers } = await raw(service, path, { 'Accept-Encoding': had ?? 'identity' })
-    const etag = String(headers.etag)
-    const ask = async (accepts: string, more: Record<string, string> = {}) => {
-      const answer = await raw(service, path, { 'Accept-Encoding': accepts, 'If-None-Match': etag, ...more })
-      return [answer.status, answer.headers.etag, answer.headers['content-encoding'], answer.body.length]
-    }
-    for (const accepts of ['br', 'gzip', 'identity']) expect(await ask(accepts), accepts).toEqual([304, etag, had, 0])
-    // Read anew: the data has changed elsewhere.
-    await service.decide('approve', service.world.apps.bobsPending)
-    expect(await ask('gzip')).toEqual([304, etag, had, 0])
-    // Not cached.
-    expect(await ask('gzip', { Authorization: `Bearer ${keys.bob}` })).toEqual([304, etag, had, 0])
-    await service.request('PUT', path, { key: keys.ada, json: { version: '2' } })
-    expect((await ask('gzip'))[0]).toBe(200)
-  })
+  test.for(['br', 'gzip', undefined])(
+    'the ETag of a %s response is a 304, whatever encoding is accepted now',
+    async (had) => {
+      const { service, path } = await longApp()
+      const { keys } = service.world
+      const { headers } = await raw(service, path, { 'Accept-Encoding': had ?? 'identity' })
+      const etag = String(headers.etag)
+      const ask = async (accepts: string, more: Record<string, string> = {}) => {
+        const answer = await raw(service, path, { 'Accept-Encoding': accepts, 'If-None-Match': etag, ...more })
+        return [answer.status, answer.headers.etag, answer.headers['content-encoding'], answer.body.length]
+      }
+      for (const accepts of ['br', 'gzip', 'identity']) expect(await ask(accepts), accepts).toEqual([304, etag, had, 0])
+      // Read again, because other data has changed.
+      await service.decide('approve', service.world.apps.bobsPending)
+      expect(await ask('gzip')).toEqual([304, etag, had, 0])
+      // Not cached.
+      expect(await ask('gzip', { Authorization: `Bearer ${keys.bob}` })).toEqual([304, etag, had, 0])
+      await service.request('PUT', path, { key: keys.ada, json: { version: '2' } })
+      expect((await ask('gzip'))[0]).toBe(200)
+    },
+  )
 
-  test('an update takes the tag that a compressed answer came with, until the app has changed', async () => {
+  test('an update accepts the ETag of a compressed response until the app has changed', async () => {
     const { service, path } = await longApp()
     const key = service.world.keys.ada
     for (const coding of ['gzip', 'br']) {
@@ -211,7 +214,7 @@ describe('compressed for those who take that', () => {
     ['with a key', (path, key) => [path, { Authorization: `Bearer ${key}` }]],
     ['of an error', () => [`/apps/999?${'x'.repeat(900)}`, {}]],
     ['of less than a kibibyte', () => ['/apps?limit=1&category=games', {}]],
-  ])('an answer %s is as it is', async ([, ask]) => {
+  ])('a response %s is not compressed', async ([, ask]) => {
     const { service, path } = await longApp()
     const [target, headers] = ask(path, service.world.keys.bob)
     for (let time = 0; time < 3; time++) {
@@ -221,7 +224,7 @@ describe('compressed for those who take that', () => {
   })
 })
 
-test('the request’s own id comes back, and is in the log', async () => {
+test('a cached response has the id of its request, which is logged', async () => {
   const { service } = await counting()
   const answers = await askTimes(service, 3, 'GET', '/apps', { headers: { 'X-Request-Id': 'mine' } })
   expect(answers.map(({ headers }) => headers['x-request-id'])).toEqual(['mine', 'mine', 'mine'])
@@ -239,7 +242,7 @@ test('the request’s own id comes back, and is in the log', async () => {
 test.for<[what: string, method: string, path: string, options: (service: Service) => RequestOptions]>([
   ['a key', 'GET', '/apps/1', ({ world }) => ({ key: world.keys.bob })],
   ['a body', 'GET', '/apps', () => ({ headers: { 'Content-Type': 'application/json' }, body: '{}' })],
-])('a request with %s takes the whole way each time', async ([, method, path, options]) => {
+])('a request with %s is never cached', async ([, method, path, options]) => {
   const { service, reads } = await counting()
   await askTimes(service, 3, 'GET', path)
   const before = reads()
@@ -263,7 +266,7 @@ test.for<[what: string, head: string, status: number, isKept?: boolean]>([
   ['two hosts', 'GET /apps/1 HTTP/1.1\r\nHost: x\r\nHost: y', 400],
   ['other types and JSON', 'GET /apps/1 HTTP/1.1\r\nHost: x\r\nAccept: text/html, application/json', 200, true],
   ['JSON that is not wanted', 'GET /apps/1 HTTP/1.1\r\nHost: x\r\nAccept: application/json;q=0', 406],
-])('asked for with %s, three times', async ([, head, status, isKept]) => {
+])('three requests with %s', async ([, head, status, isKept]) => {
   const service = await startService({ limits: { readLimit: 100 } })
   await askTimes(service, 3, 'GET', '/apps/1')
   const before = service.log.length
@@ -310,7 +313,7 @@ test('a public read that is added to the document is cached, one that needs a ke
   expect(handled).toEqual(['listCategories', 'listMine', 'listMine'])
 })
 
-test('errors are not kept', async () => {
+test('errors are not cached', async () => {
   const { service, reads } = await counting()
   const answers = await askTimes(service, 4, 'GET', '/apps/999')
   expect(answers.map(({ status }) => status)).toEqual([404, 404, 404, 404])
@@ -327,14 +330,14 @@ test('while the process drains, a cached response closes its connection', async 
   await expect.poll(() => JSON.parse(service.log.at(-1) ?? '').cached).toBe(true)
 })
 
-test('without room nothing is kept', async () => {
+test('a cache of size 0 caches nothing', async () => {
   const { service, reads } = await counting({ cacheSize: 0 })
   await askTimes(service, 4, 'GET', '/apps')
   expect(reads()).toBe(4)
 })
 
-describe('those who ask for the same at once', () => {
-  /** A service whose reads wait, each until it is released. */
+describe('concurrent equal requests', () => {
+  /** A service whose reads wait until released. */
   async function held() {
     const waiting: (() => void)[] = []
     const service = await startService({
@@ -346,18 +349,18 @@ describe('those who ask for the same at once', () => {
         },
       }),
     })
-    /** Asks, and returns when it waits for a read, or for somebody else's. */
+    /** Sends a request, and returns when it waits for its own or a shared read. */
     const ask = async (reads: number) => {
       const answer = service.get('/apps/1')
       await expect.poll(() => waiting.length).toBe(reads)
-      // What was sent before has come when this has.
+      // Requests sent earlier have arrived when this one has.
       await service.get('/healthz')
       return { answer }
     }
     return { service, waiting, ask }
   }
 
-  test('share one answer', async () => {
+  test('share one response', async () => {
     const { service, waiting, ask } = await held()
     const asked = await Promise.all(Array.from({ length: 20 }, () => ask(1)))
     waiting[0]?.()
@@ -368,7 +371,7 @@ describe('those who ask for the same at once', () => {
     expect(lines.filter(({ cached }) => cached === true)).toHaveLength(19)
   })
 
-  test('do not wait for an answer to somebody who has gone', async () => {
+  test('do not share the read of a client that has disconnected', async () => {
     const { service, waiting, ask } = await held()
     const socket = await connected(service.port)
     socket.write('GET /apps/1 HTTP/1.1\r\nHost: x\r\n\r\n')
@@ -380,14 +383,14 @@ describe('those who ask for the same at once', () => {
     waiting[0]?.()
   })
 
-  test('do not wait for an answer to somebody who asked before a change', async () => {
+  test('do not share a read that began before a change', async () => {
     const { service, waiting, ask } = await held()
     const before = await ask(1)
     await service.database.write(({ sql }) => sql('apps').where({ id: 1 }).update({ version: '2' }))
     const after = await ask(2)
     waiting[0]?.()
     await before.answer
-    // Nor does its end part them from each other.
+    // Its end does not stop them from sharing.
     const beside = await ask(2)
     waiting[1]?.()
     for (const { answer } of [after, beside]) expect((await answer).body.data.app.version).toBe('2')
@@ -395,7 +398,7 @@ describe('those who ask for the same at once', () => {
   })
 })
 
-test('what was pushed out is kept when it is asked for again, and what has changed when it is read', async () => {
+test('evicted and outdated responses are cached again when requested', async () => {
   const { service, reads } = await counting({ cacheSize: 32 * 1024 })
   for (const path of ['/apps/1', '/apps?search=tide']) {
     await askTimes(service, 3, 'GET', path)
@@ -409,7 +412,7 @@ test('what was pushed out is kept when it is asked for again, and what has chang
   }
 })
 
-test('where the version cannot be told, the answer is read', async () => {
+test('reads from the database if the data version is unavailable', async () => {
   const service = await startService({
     database: (database) => ({ ...database, dataVersion: () => Promise.reject(new Error('no version')) }),
   })
@@ -477,11 +480,11 @@ describe('a read that begins after a write was acknowledged sees it', () => {
   })
 })
 
-test('a kept answer does not wait for a database that is busy on all its connections', async () => {
+test('a cached response does not wait for busy database connections', async () => {
   const { service } = await counting()
   await askTimes(service, 3, 'GET', '/apps')
   const { database, databaseUrl } = service
-  // One that is at work with SQLite has a thread of the process; PostgreSQL's would take the processor from the answers.
+  // On SQLite each busy connection uses a thread of the process; on PostgreSQL it would only slow this machine down.
   const slow =
     inject('engine') === 'postgres'
       ? 'select pg_sleep(2)'
@@ -499,14 +502,14 @@ test('a kept answer does not wait for a database that is busy on all its connect
   await other.write(async ({ sql }) => {
     await sql('apps').where({ id: 1 }).update({ version: '2' })
     const write = () => database.write(({ sql }) => sql('apps').where({ id: 1 }).update({ version: '3' }))
-    // No lock is waited for longer than five seconds, and the machine may stand still for so long.
+    // Locks time out after five seconds, so keep well below.
     const isSentAway = (error: unknown) => expect(error).toMatchObject({ code: 'unavailable' })
     readers.push(untilAnswered(() => write().catch(isSentAway)))
     const answers = await askTimes(service, 40, 'GET', '/apps').finally(() => {
       isAnswered = true
     })
     expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200))
-    // Each that had waited for something would have seen it end.
+    // A response that waited would have come after the end.
     expect(ended).toBeLessThan(answers.length)
   })
   await Promise.all(readers)

@@ -9,9 +9,9 @@ import { createLogger } from '../../src/http/log.ts'
 import { listen } from '../../src/http/server.ts'
 import { validRequests } from '../contract/valid-requests.ts'
 import { checkedResponse, sendBytes } from '../support/raw-http.ts'
-import { type Service, startService } from '../support/service.ts'
+import { failing, type Service, startService } from '../support/service.ts'
 
-/** The beginning of a create by Ada, to the headers that tell of its body. */
+/** The head of a create by Ada, without the headers about the body. */
 const createHead = ({ world }: Service, ...headers: string[]) =>
   [
     'POST /apps HTTP/1.1',
@@ -61,9 +61,9 @@ describe.for(Object.entries(validRequests(inject('world'))))('%s', ([, [method, 
   const others: [what: string, method: string, header: string, status: number][] = [
     ['OPTIONS', 'OPTIONS', 'Accept: */*', 204],
     ['HEAD', 'HEAD', 'Accept: */*', 200],
-    ['what has not changed', 'GET', 'If-None-Match: *', 304],
+    ['an unchanged resource', 'GET', 'If-None-Match: *', 304],
   ]
-  // Node's client drops a body that comes where none may be.
+  // Node's client would hide an unexpected body.
   test.for(method === 'GET' ? others : others.slice(0, 1))('answers %s without a body', async (other) => {
     const [, method, header, status] = other
     const service = await startService()
@@ -72,35 +72,20 @@ describe.for(Object.entries(validRequests(inject('world'))))('%s', ([, [method, 
     expect([reply.status, reply.text]).toEqual([status, ''])
   })
 
-  const failing = (error: () => Error) => (database: Database) => ({
-    ...database,
-    // Keys are still read: it is the operation that fails.
-    read: async (work: Parameters<Database['read']>[0]) => {
-      const result = await database.read(work)
-      if (result && typeof result === 'object' && 'sha256' in result) return result
-      throw error()
-    },
-    write: async () => {
-      throw error()
-    },
-  })
-
-  test('answers a fault with 500, telling nothing of it but to the log', async () => {
-    const database = failing(() => new Error('secret detail')) as (database: Database) => Database
-    const service = await startService({ database })
+  test('answers an internal error with a 500 without details, and logs them', async () => {
+    const service = await startService({ database: failing(new Error('secret detail')) })
     const reply = await service.request(method, path, options)
     expect([reply.status, reply.body.data.code]).toEqual([500, 'internal_error'])
     expect(reply.text).not.toMatch(/secret/)
     expect(service.log.join('')).toMatch(/secret detail/)
-    // An error, in pino's numbers; what a caller did wrong is none.
+    // Pino's level for errors. Errors of callers are not logged as errors.
     expect(JSON.parse(service.log.at(-1) ?? '').level).toBe(50)
     await service.get('/nowhere')
     expect(JSON.parse(service.log.at(-1) ?? '').level).toBe(30)
   })
 
-  test('answers 503 while the database cannot be used', async () => {
-    const database = failing(() => new ServiceError('unavailable', 'Try again.')) as (database: Database) => Database
-    const service = await startService({ database })
+  test('answers 503 while the database is unavailable', async () => {
+    const service = await startService({ database: failing(new ServiceError('unavailable', 'Try again.')) })
     const reply = await service.request(method, path, options)
     expect([reply.status, reply.body.data.code, reply.headers['retry-after']]).toEqual([503, 'unavailable', '5'])
   })
@@ -112,7 +97,7 @@ test('answers a body that does not arrive in time with 408', async () => {
   expect(reply.status).toBe(408)
 })
 
-test('cuts off a body that is far too large, without waiting for it', async () => {
+test('stops reading a body that is far too large', async () => {
   const service = await startService()
   const head = createHead(service)
   const announced = await checkedResponse(service, 'POST', '/apps', `${head}Content-Length: 10000000000\r\n\r\n`)
@@ -127,7 +112,7 @@ test('cuts off a body that is far too large, without waiting for it', async () =
   expect(growing.status).toBe(413)
 })
 
-test('gives a request 30 s to arrive where nothing else is said, and its headers 10 s', async () => {
+test('gives a request 30 s to arrive by default, and its headers 10 s', async () => {
   const logger = createLogger('info', { write: () => {} })
   const { server } = await listen(() => {}, { port: 0, host: '127.0.0.1' }, logger)
   onTestFinished(() => void server.close())
@@ -138,10 +123,10 @@ const limit = 256 * 1024
 
 test.for<[what: string, bytes: number, status: number]>([
   ['a body of 256 KiB is read', limit, 400],
-  ['a body of a byte more is refused', limit + 1, 413],
+  ['a body of one byte more is refused', limit + 1, 413],
   ['a body of 300 KB is refused', 300_000, 413],
   ['a body of 4 MiB is refused', 16 * limit, 413],
-])('%s, and its connection goes on', async ([, bytes, status]) => {
+])('%s, and its connection stays open', async ([, bytes, status]) => {
   const service = await startService()
   const body = `"${'x'.repeat(bytes - 2)}"`
   const half = body.length >> 1
@@ -156,7 +141,7 @@ test.for<[what: string, bytes: number, status: number]>([
   }
 })
 
-test('a body of a byte more than 4 MiB is refused without waiting for it', async () => {
+test('refuses a body of more than 4 MiB without reading it', async () => {
   const service = await startService()
   const head = createHead(service, `Content-Length: ${16 * limit + 1}`)
   const reply = await checkedResponse(service, 'POST', '/apps', `${head}\r\n`)
@@ -164,15 +149,15 @@ test('a body of a byte more than 4 MiB is refused without waiting for it', async
 })
 
 test.for<[name: string, body: string]>([
-  ['a text that does not end, full of quotes', `"${'\\"'.repeat(120_000)}`],
-  ['a long name over many broken texts', `{"${'n'.repeat(120_000)}":[${Array(13_000).fill('"\\ud800"')}]}`],
-])('is soon done with %s', { timeout: 10_000 }, async ([, body]) => {
+  ['an unterminated string full of quotes', `"${'\\"'.repeat(120_000)}`],
+  ['a long name above many invalid texts', `{"${'n'.repeat(120_000)}":[${Array(13_000).fill('"\\ud800"')}]}`],
+])('handles %s quickly', { timeout: 10_000 }, async ([, body]) => {
   const service = await startService()
   const headers = { 'Content-Type': 'application/json' }
   expect((await service.request('POST', '/apps', { key: service.world.keys.ada, headers, body })).status).toBe(400)
 })
 
-test('asks for a body only when it is wanted', async () => {
+test('sends 100 Continue only if it will read the body', async () => {
   const service = await startService()
   const head = (key: string) =>
     `POST /apps HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\nContent-Length: 2\r\nExpect: 100-Continue\r\nConnection: close\r\n\r\n`
@@ -184,7 +169,7 @@ test('asks for a body only when it is wanted', async () => {
 })
 
 test.for(['http://apps.test/apps?limit=1', 'HTTPS://apps.test:443/apps?limit=1'])(
-  'takes a whole address for a target: %s',
+  'accepts an absolute URL as a target: %s',
   async (target) => {
     const service = await startService()
     const bytes = `GET ${target} HTTP/1.1\r\nHost: apps.test\r\nConnection: close\r\n\r\n`
@@ -193,7 +178,7 @@ test.for(['http://apps.test/apps?limit=1', 'HTTPS://apps.test:443/apps?limit=1']
   },
 )
 
-test('refuses a request with two hosts', async () => {
+test('refuses two Host headers', async () => {
   const service = await startService()
   const reply = await checkedResponse(
     service,
@@ -204,7 +189,7 @@ test('refuses a request with two hosts', async () => {
   expect(reply.status).toBe(400)
 })
 
-test('refuses a request with two keys, whichever of them is good', async () => {
+test('refuses two keys, whichever of them is valid', async () => {
   const service = await startService()
   const { ada, revoked } = service.world.keys
   for (const keys of [
@@ -222,12 +207,12 @@ test('refuses a request with two keys, whichever of them is good', async () => {
   }
 })
 
-test('logs what the parser refuses, and what was given up, for what it is', async () => {
+test('logs requests that the parser refuses, and aborted ones', async () => {
   const service = await startService()
   const refused = await checkedResponse(service, 'GET', '/apps', 'GET /apps HTTP/1.1\r\nHost: x\r\nbad header\r\n\r\n')
   expect(refused.body.data.errors).toEqual([{ in: 'header', field: '', message: 'the request is not valid HTTP' }])
   expect(refused.headers).toMatchObject({ connection: 'close', 'x-content-type-options': 'nosniff' })
-  // Pages of other origins may read it, too.
+  // Pages of other origins can read it.
   const other = (await service.get('/healthz')).headers
   for (const name of ['access-control-allow-origin', 'access-control-expose-headers'])
     expect(refused.headers[name], name).toBe(other[name])
@@ -242,19 +227,19 @@ test('logs what the parser refuses, and what was given up, for what it is', asyn
   )
   const socket = connect(service.port, '127.0.0.1')
   socket.write(`${createHead(service, 'Content-Length: 9', 'Expect: 100-continue')}\r\n`)
-  // The request is at work once its body is asked for.
+  // The service is handling the request once it asks for the body.
   expect(String(await once(socket, 'data'))).toMatch(/^HTTP\/1\.1 100 Continue/)
   socket.destroy()
   await expect.poll(() => service.log.at(-1)).toMatch(/POST aborted/)
 })
 
-test('a key is answered though the note of its use cannot be written', async () => {
+test('accepts a key although its use cannot be recorded', async () => {
   const never = (database: Database): Database => ({ ...database, write: () => new Promise(() => {}) })
   const service = await startService({ database: never })
   expect((await service.get('/apps', { key: service.world.keys.ada })).status).toBe(200)
 })
 
-test('a key is known by the whole of it, not by its id alone', async () => {
+test('checks the whole key, not only its id', async () => {
   const service = await startService()
   const { ada } = service.world.keys
   await service.database.write(({ sql }) =>
@@ -279,17 +264,17 @@ test.for<[authorization: string, status: number, isRefusedKey?: boolean]>([
   const headers = { Authorization: authorization.replace('KEY', keys.ada) }
   const answer = await service.get(`/apps/${apps.pending}`, { headers })
   expect(answer.status).toBe(status)
-  // RFC 6750, section 3.1: who sent no key is told of no error.
+  // RFC 6750, section 3.1: without a key, the challenge has no error code.
   expect(String(answer.headers['www-authenticate']).includes('error="invalid_token"')).toBe(isRefusedKey)
 })
 
-test('a condition on reads has no say in writes', async () => {
+test('ignores If-None-Match in writes', async () => {
   const service = await startService()
   const [method, path, options] = validRequests(service.world).createApp
   expect((await service.request(method, path, { ...options, headers: { 'If-None-Match': '*' } })).status).toBe(201)
 })
 
-test('passes over an expectation that it does not know', async () => {
+test('ignores an unknown expectation', async () => {
   const service = await startService()
   const reply = await checkedResponse(
     service,
@@ -311,11 +296,11 @@ test('answers a closed database with 503, on a read with a bad key too', async (
 
 describe('request ids', () => {
   test.for<[what: string, sent: string | undefined, kept: boolean]>([
-    ['keeps a sane one', 'trace-1.a_B', true],
+    ['keeps a valid one', 'trace-1.a_B', true],
     ['keeps one of 128 characters', 'x'.repeat(128), true],
     ['replaces one of 129', 'x'.repeat(129), false],
     ['replaces one with other characters', 'a b', false],
-    ['makes one where none was sent', undefined, false],
+    ['creates one if none was sent', undefined, false],
   ])('%s', async ([, sent, kept]) => {
     const service = await startService()
     const reply = await service.get('/apps', sent === undefined ? {} : { headers: { 'X-Request-Id': sent } })
@@ -326,7 +311,7 @@ describe('request ids', () => {
   })
 })
 
-test('logs a line a request, without a key wherever it stands', async () => {
+test('logs a line per request, without keys wherever they are', async () => {
   const service = await startService()
   const { ada, bob } = service.world.keys
   await service.get(`/apps?search=${ada}`, { key: ada })
@@ -339,7 +324,7 @@ test('logs a line a request, without a key wherever it stands', async () => {
   expect(log).toMatch(/apps_[0-9a-z]{12}_\[redacted\]/)
 })
 
-test('no key that is mistyped, cut or encoded can be read from the log', async () => {
+test('redacts mistyped, truncated and encoded keys in the log', async () => {
   const service = await startService()
   const { key } = generateKey()
   const secret = key.slice('apps_'.length + 12 + 1)
@@ -368,12 +353,12 @@ test('no key that is mistyped, cut or encoded can be read from the log', async (
   const decoded = service.log.map((line) =>
     line.replace(/%([0-9a-f]{2})/gi, (_, code) => String.fromCharCode(Number.parseInt(code, 16))),
   )
-  // So much of it that the rest could be tried out is not there.
+  // The log must not have so much of it that the rest could be guessed.
   const parts = Array.from({ length: secret.length - 20 }, (_, at) => secret.slice(at, at + 20))
   expect(decoded.filter((line) => parts.some((part) => line.includes(part)))).toEqual([])
 })
 
-test('what is no key stands in the log as it was sent', async () => {
+test('logs text that is not a key unchanged', async () => {
   const service = await startService()
   const paths = [
     '/apps?search=apps_store',
@@ -386,7 +371,7 @@ test('what is no key stands in the log as it was sent', async () => {
   expect(logged).toEqual(paths.map((url) => ({ id: '2gCwbdyQlIPU0wTWtqDYnRjrRwV', method: 'GET', url })))
 })
 
-test('sends the headers that keep a browser safe, and none that tells what it is made of', async () => {
+test('sends security headers, and none that names its framework', async () => {
   const service = await startService()
   const { headers } = await service.get('/apps')
   expect(headers).toMatchObject({
@@ -401,14 +386,14 @@ test('sends the headers that keep a browser safe, and none that tells what it is
 test.for<[origin: string, policy: string | undefined]>([
   ['https://apps.test', 'max-age=31536000; includeSubDomains'],
   ['http://apps.test', undefined],
-])('at %s asks for HTTPS from now on: %s', async ([origin, policy]) => {
+])('Strict-Transport-Security at %s: %s', async ([origin, policy]) => {
   const service = await startService({ origin, docsPage: '<html><head></head></html>' })
   for (const path of ['/apps', '/apps/999', '/docs']) {
     expect((await service.get(path)).headers['strict-transport-security'], path).toBe(policy)
   }
 })
 
-test('is not ready, and keeps no connection, while it is shutting down', async () => {
+test('is not ready and closes connections during shutdown', async () => {
   let draining = false
   const service = await startService({ isDraining: () => draining })
   expect((await service.get('/readyz')).status).toBe(200)
@@ -428,7 +413,7 @@ test.for<[host: string, status: number]>([
   expect(reply.status).toBe(status)
 })
 
-test('a key is taken back at once, and its last use is kept', async () => {
+test('a revocation takes effect at once, and the last use of a key is recorded', async () => {
   let writes = 0
   const counting = (database: Database): Database => ({
     ...database,
@@ -442,7 +427,7 @@ test('a key is taken back at once, and its last use is kept', async () => {
   const id = keys.ada.split('_')[1] ?? ''
   const row = () => service.database.read(({ sql }) => sql('api_keys').where({ id }).first())
   expect((await service.get(`/apps/${apps.pending}`, { key: keys.ada })).status).toBe(200)
-  // Written beside the request, which does not wait for it.
+  // The request does not wait for this write.
   await expect.poll(async () => (await row())?.last_used_at).toBeTruthy()
   const first = (await row())?.last_used_at
   expect(Date.now() - Date.parse(String(first))).toBeLessThan(60_000)

@@ -2,14 +2,14 @@ import { isDeepStrictEqual } from 'node:util'
 import { apiCompare, type Diff } from 'api-smart-diff'
 import { type Document, OpenAPIBackend } from 'openapi-backend'
 
-/** What a change of the document asks of its version (https://semver.org), the least first. */
+/** The version bumps that changes can require (https://semver.org), smallest first. */
 export const bumps = ['none', 'patch', 'minor', 'major'] as const
 export type Bump = (typeof bumps)[number]
 export type Change = { bump: Bump; text: string }
 
 /**
- * All that has changed for those who call, the gravest first: major where one of their programs could break, minor for
- * what is new or deprecated, patch for texts and examples. What is not known to be harmless is major.
+ * All changes for callers, most severe first: major if a program could break, minor for additions and deprecations,
+ * patch for texts and examples. A change not known to be harmless is major.
  */
 export async function changesBetween(before: Document, after: Document): Promise<Change[]> {
   const [old, now] = [await comparable(before), await comparable(after)]
@@ -28,8 +28,8 @@ export async function changesBetween(before: Document, after: Document): Promise
 }
 
 /**
- * Without the version, and with references resolved: api-smart-diff takes a component for part of a request wherever it
- * is used. It also infers a type that is left out, so each stands there a second time.
+ * The document without its version and with references resolved, because api-smart-diff treats every component as part
+ * of a request. It also infers missing types, so each schema is duplicated.
  */
 async function comparable(document: Document) {
   const { definition } = await new OpenAPIBackend({ definition: document, quick: true }).init()
@@ -43,7 +43,7 @@ async function comparable(document: Document) {
 
 const repeatedType = 'type, repeated'
 
-/** Generated clients call their types by these names. */
+/** The names of components, which generated clients use for their types. */
 function namesChanged(before: Document, after: Document): Change[] {
   const [old, now] = [before, after].map(({ components }) => new Set(Object.keys(components?.schemas ?? {})))
   if (!old || !now) return []
@@ -60,7 +60,7 @@ function bumpOf({ type, action, path }: Diff): Bump {
   return type === 'non-breaking' && isHarmless(action, names) ? 'minor' : 'major'
 }
 
-/** Names after which anything may stand, a field called description for one. */
+/** Keys whose children have arbitrary names, for example a field called description. */
 const mapNames = ['properties', 'headers', 'paths', 'schemas', 'responses', 'securitySchemes']
 
 const isText = (names: string[]) =>
@@ -73,9 +73,9 @@ const isText = (names: string[]) =>
   )
 
 /**
- * Where api-smart-diff is believed when it finds a change compatible. It is wrong, in one direction or both, of changed
- * types, patterns, formats and defaults, of nulls, of a body that is demanded where none was, of a field that has a
- * default and is demanded now, of fields that closed objects no longer take, and of headers that may be missing now.
+ * Whether to trust api-smart-diff that a change is compatible. It is wrong, in one direction or both, about changed
+ * types, patterns, formats and defaults, nulls, newly required bodies, newly required fields with a default, fields that
+ * closed objects no longer accept, and newly optional headers.
  */
 function isHarmless(action: Diff['action'], names: string[]): boolean {
   const [name = '', parent = '', grandparent = ''] = names.toReversed()
@@ -93,7 +93,7 @@ function isHarmless(action: Diff['action'], names: string[]): boolean {
 
 const methods = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace']
 
-/** One line for what has changed alike in several places, as a schema does that many answers have. */
+/** Merges equal changes in several places into one line, such as those of a shared schema. */
 function together(diffs: Diff[]): Change[] {
   const alike = Map.groupBy(diffs.map(describe), ({ bump, what, how }) => [bump, what, how].join('\n'))
   return [...alike.values()].map((group) => {
@@ -125,7 +125,7 @@ const shown = (value: unknown) => {
   return text.length > 40 ? `${text.slice(0, 39)}…` : text
 }
 
-/** With the parts of every list in one order. */
+/** The document with all lists sorted. */
 function unordered(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
   if (!Array.isArray(value))

@@ -8,7 +8,7 @@ import type { Bump } from './changes.ts'
 
 const root = `${import.meta.dirname}/../..`
 
-/** Any part of the document: what a change reaches into is typed as any, for it may be nonsense. */
+/** A part of the document. Its type is any because changes may make it invalid. */
 // biome-ignore lint/suspicious/noExplicitAny: see above
 type Contract = any
 
@@ -16,7 +16,7 @@ const first = '1.4.2'
 const git = (folder: string, ...args: string[]) =>
   execFileSync('git', ['-c', 'user.name=A', '-c', 'user.email=a@example.org', ...args], { cwd: folder, stdio: 'pipe' })
 
-/** A repository with one commit that holds the document, without a tag. */
+/** A repository with one commit that has the document, without a tag. */
 function repository(): string {
   const folder = temporaryFolder()
   mkdirSync(join(folder, 'generated'))
@@ -35,7 +35,7 @@ const tagged = (name: string) => () => {
 
 const released = tagged(`v${first}`)
 
-/** Without the commit that has the tag. */
+/** A clone without the tagged commit. */
 function shallow(): string {
   const folder = released()
   git(folder, 'commit', '--quiet', '--allow-empty', '--message', 'B')
@@ -77,15 +77,15 @@ const parameter = ({ components }: Contract, name: string) =>
   Object.values<Contract>(components.parameters).find((one) => one.name === name)
 const header = ({ components }: Contract, name: string) => components.headers[name]
 const without = (names: string[], name: string) => names.filter((one) => one !== name)
-/** The schema that has the words of `data.code`. */
+/** The schema with the values of `data.code`. */
 const errors = ({ components }: Contract) =>
   Object.values<Contract>(components.schemas).find(({ properties }) => properties?.code?.enum?.includes('not_found'))
 
 const text = { type: 'string', maxLength: 10 }
-/** A schema in the place of a reference to one, so that it changes in that place alone. */
+/** Replaces a reference by its schema, so that a change affects only this place. */
 const own = (contract: Contract, name: string, change: object) => ({ ...schema(contract, name), ...change })
 
-describe('a change, and what it asks of info.version', () => {
+describe('requires of info.version', () => {
   test.for<[needed: Bump, what: string, change: (contract: Contract) => void]>([
     ['none', 'nothing', () => {}],
     ['patch', 'a description of an operation', (c) => (list(c).description = 'Otherwise.')],
@@ -101,7 +101,7 @@ describe('a change, and what it asks of info.version', () => {
     ['major', 'a path goes', (c) => delete c.paths['/apps/{id}']],
     [
       'minor',
-      'an operation comes',
+      'a new operation',
       (c) => (c.paths['/apps/{id}'].patch = { ...c.paths['/apps/{id}'].put, operationId: 'patchApp' }),
     ],
     ['minor', 'a path comes', (c) => (c.paths['/shelves'] = { get: { ...list(c), operationId: 'listShelves' } })],
@@ -111,7 +111,7 @@ describe('a change, and what it asks of info.version', () => {
     ['minor', 'an optional parameter comes', (c) => list(c).parameters.push({ name: 'a', in: 'query', schema: text })],
     [
       'major',
-      'a required parameter comes',
+      'a new required parameter',
       (c) => list(c).parameters.push({ name: 'a', in: 'query', required: true, schema: text }),
     ],
     ['major', 'a parameter goes', (c) => list(c).parameters.pop()],
@@ -126,7 +126,7 @@ describe('a change, and what it asks of info.version', () => {
     ['minor', 'an optional field of a body comes', (c) => (schema(c, 'NewApp').properties.colour = text)],
     [
       'major',
-      'a required field of a body comes',
+      'a new required field of a body',
       (c) => {
         schema(c, 'NewApp').properties.colour = text
         schema(c, 'NewApp').required.push('colour')
@@ -135,18 +135,18 @@ describe('a change, and what it asks of info.version', () => {
     ['major', 'a field of a body goes, and is refused', (c) => delete schema(c, 'NewApp').properties.version],
     [
       'minor',
-      'a field of a body becomes optional',
+      'a newly optional field of a body',
       (c) => (schema(c, 'NewApp').required = without(schema(c, 'NewApp').required, 'description')),
     ],
     ['major', 'a field of a body becomes required', (c) => schema(c, 'NewApp').required.push('version')],
     [
       'major',
-      'a length in a body shrinks',
+      'a smaller maxLength in a body',
       (c) => (schema(c, 'NewApp').properties.name = own(c, 'NewAppName', { maxLength: 50 })),
     ],
     [
       'minor',
-      'a length in a body grows',
+      'a larger maxLength in a body',
       (c) => (schema(c, 'NewApp').properties.name = own(c, 'NewAppName', { maxLength: 200 })),
     ],
     [
@@ -156,7 +156,7 @@ describe('a change, and what it asks of info.version', () => {
     ],
     [
       'major',
-      'a body is demanded where none was',
+      'a newly required body',
       (c) => (c.paths['/apps/{id}'].delete.requestBody = { ...create(c).requestBody }),
     ],
     [
@@ -168,7 +168,7 @@ describe('a change, and what it asks of info.version', () => {
     ['minor', 'a field of an answer comes', (c) => (schema(c, 'App').properties.colour = text)],
     [
       'minor',
-      'a field of an answer comes, always there',
+      'a new required field of a response',
       (c) => {
         schema(c, 'App').properties.colour = text
         schema(c, 'App').required.push('colour')
@@ -176,7 +176,7 @@ describe('a change, and what it asks of info.version', () => {
     ],
     [
       'major',
-      'a field of an answer goes',
+      'a removed field of a response',
       (c) => {
         delete schema(c, 'App').properties.review_count
         schema(c, 'App').required = without(schema(c, 'App').required, 'review_count')
@@ -186,13 +186,13 @@ describe('a change, and what it asks of info.version', () => {
     ['major', 'a field called description goes', (c) => delete schema(c, 'App').properties.description],
     [
       'major',
-      'a field of an answer may be missing',
+      'a newly optional field of a response',
       (c) => (schema(c, 'App').required = without(schema(c, 'App').required, 'review_count')),
     ],
     ['major', 'the type of a field of an answer', (c) => (schema(c, 'App').properties.review_count = text)],
     [
       'major',
-      'a field of an answer has no type, and a text is another',
+      'a field of a response without a type, and another text',
       (c) => {
         delete schema(c, 'AppName').type
         list(c).description = 'Otherwise.'
@@ -201,13 +201,13 @@ describe('a change, and what it asks of info.version', () => {
     ['major', 'a whole number of an answer may have decimals', (c) => (schema(c, 'Downloads').type = 'number')],
     [
       'major',
-      'a field of an answer may be null',
+      'a newly nullable field of a response',
       (c) => (schema(c, 'App').properties.version = own(c, 'AppVersion', { nullable: true })),
     ],
     ['major', 'the format of a field of an answer', (c) => (schema(c, 'Timestamp').format = 'date')],
     [
       'major',
-      'the pattern of a field of an answer',
+      'the pattern of a field of a response',
       (c) => (schema(c, 'App').properties.slug = { ...text, pattern: '^x$' }),
     ],
     ['major', 'a length in an answer grows', (c) => (schema(c, 'DeveloperName').maxLength = 1000)],
@@ -217,7 +217,7 @@ describe('a change, and what it asks of info.version', () => {
     ['major', 'an error code is another', (c) => (errors(c).properties.code.enum = ['teapot'])],
     [
       'major',
-      'the media type of an answer',
+      'the media type of a response',
       (c) => (read(c).responses[200].content = { 'text/json': read(c).responses[200].content['application/json'] }),
     ],
 
@@ -226,7 +226,7 @@ describe('a change, and what it asks of info.version', () => {
     ['major', 'a request is open', (c) => delete schema(c, 'NewApp').additionalProperties],
     [
       'minor',
-      'a status comes with a code of its own',
+      'a new status with its own code',
       (c) => {
         const { Forbidden, ForbiddenEnvelope, ForbiddenError } = { ...c.components.responses, ...c.components.schemas }
         c.components.schemas.GoneError = { ...ForbiddenError, properties: { code: { type: 'string', enum: ['gone'] } } }
@@ -243,7 +243,7 @@ describe('a change, and what it asks of info.version', () => {
     ['major', 'a status of an operation goes', (c) => delete read(c).responses[404]],
     [
       'major',
-      'success has another status',
+      'another success status',
       (c) => {
         create(c).responses[202] = create(c).responses[201]
         delete create(c).responses[201]
@@ -251,7 +251,7 @@ describe('a change, and what it asks of info.version', () => {
     ],
     [
       'minor',
-      'a header of an answer comes',
+      'a new header of a response',
       (c) => (list(c).responses[200].headers['X-Total'] = { required: true, schema: text }),
     ],
     ['major', 'a header of an answer goes', (c) => delete list(c).responses[200].headers.Link],
@@ -265,7 +265,7 @@ describe('a change, and what it asks of info.version', () => {
     ['major', 'another version of OpenAPI', (c) => (c.openapi = '3.1.1')],
     [
       'major',
-      'the name of a schema, which clients call types by',
+      'the name of a schema, which clients use for types',
       (c) =>
         Object.assign(
           c,
@@ -286,7 +286,7 @@ const describeOtherwise = (contract: Contract) => (list(contract).description = 
 const addField = (contract: Contract) => (schema(contract, 'App').properties.colour = text)
 const removeOperation = (contract: Contract) => delete contract.paths['/apps/{id}'].delete
 
-describe('a version, and whether it is enough', () => {
+describe('a version after a change', () => {
   test.for<[version: string, change: (contract: Contract) => void, code: number, verdict: string]>([
     ['1.4.3', describeOtherwise, 0, 'needed is a patch, made is a patch (1.4.2 → 1.4.3).'],
     ['1.4.2', describeOtherwise, 1, 'info.version must be 1.4.3 or higher.'],
@@ -307,7 +307,7 @@ describe('a version, and whether it is enough', () => {
   })
 })
 
-test('what has changed is listed, the gravest first, and a schema that many answers have once', () => {
+test('lists changes, most severe first, and changes of a shared schema once', () => {
   const folder = released()
   write(folder, '2.0.0', (contract) => {
     describeOtherwise(contract)
@@ -347,17 +347,17 @@ describe('CHANGELOG.md', () => {
 
 describe('the last release', () => {
   test.for<[where: string, checkout: () => string, advice: RegExp]>([
-    ['there is none', repository, /no tag of a release behind this commit/],
-    ['a tag is none', tagged('nightly'), /no tag of a release behind this commit/],
-    ['a shallow clone has no tags', shallow, /git fetch --unshallow --tags/],
-    ['there is no git', unpacked, /no git repository/],
-  ])('%s: it is skipped, and said so', ([, checkout, advice]) => {
+    ['no tag', repository, /no tag of a release behind this commit/],
+    ['a tag that is not a version', tagged('nightly'), /no tag of a release behind this commit/],
+    ['a shallow clone without tags', shallow, /git fetch --unshallow --tags/],
+    ['no git repository', unpacked, /no git repository/],
+  ])('%s: skips the comparison and says why', ([, checkout, advice]) => {
     const run = diff(checkout())
     expect(run).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Skipped: /), stderr: '' })
     expect(run.stdout).toMatch(advice)
   })
 
-  test('is the newest tag of a version', () => {
+  test('is the newest version tag', () => {
     const folder = released()
     write(folder, '2.0.0', removeOperation)
     git(folder, 'commit', '--quiet', '--all', '--message', 'B')
@@ -367,7 +367,7 @@ describe('the last release', () => {
     expect(diff(folder).stdout).toBe('Since v2.0.0: needed is no bump, made is no bump (2.0.0 → 2.0.0).\n')
   })
 
-  test('is called as the version of its document', () => {
+  test('must have the name of its document’s version', () => {
     const folder = repository()
     git(folder, 'tag', 'v1.5.0')
     expect(diff(folder)).toMatchObject({
@@ -376,14 +376,14 @@ describe('the last release', () => {
     })
   })
 
-  test('is known in a clone that was shallow', () => {
+  test('is found in a formerly shallow clone', () => {
     const clone = shallow()
     git(clone, 'fetch', '--quiet', '--unshallow', '--tags')
     expect(diff(clone)).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Since v1\.4\.2/) })
   })
 })
 
-test('this document has the version that it needs', ({ skip }) => {
+test('the document has the required version', ({ skip }) => {
   const { code, stdout, stderr } = diff(root)
   if (stdout.startsWith('Skipped: ')) skip(stdout)
   expect({ code, stderr }, stdout).toEqual({ code: 0, stderr: '' })

@@ -5,14 +5,14 @@ import { diff as bumpBetween, gt, inc } from 'semver'
 import { type Bump, bumps, changesBetween } from './changes.ts'
 
 /**
- * Compares the document, in the folder that it is run in, with that of the last release: the newest tag v* behind HEAD.
- * Fails where info.version was raised by too little for what has changed, or CHANGELOG.md is silent on it. A checkout
- * that has no tags has nothing to compare with: it is skipped, and says so.
+ * Compares the document in the current directory with that of the last release, the newest tag v* before HEAD. Fails if
+ * the bump of info.version is too small for the changes, or if CHANGELOG.md has no section for it. Skips the comparison
+ * in a checkout without tags.
  */
 
 const file = 'generated/openapi.json'
 
-/** Why there is no approval, in a line. */
+/** The reason for a failure, in one line. */
 class Refusal extends Error {}
 
 async function compare() {
@@ -47,7 +47,7 @@ function actualBump(before: string, after: string): Bump {
   return bumps.find((one) => one === bump) ?? 'none'
 }
 
-/** In the form of https://keepachangelog.com/en/1.1.0/, where a version that is yet to come is not dated. */
+/** https://keepachangelog.com/en/1.1.0/; an unreleased version has no date. */
 function assertSection(version: string) {
   const prefix = `## [${version}] - `
   const heading = readFileSync('CHANGELOG.md', 'utf8')
@@ -59,7 +59,7 @@ function assertSection(version: string) {
 
 const lastRelease = () => git('describe', '--tags', '--match', 'v[0-9]*', '--abbrev=0')
 
-/** Why there is no last release to compare with. */
+/** Why there is no release to compare with. */
 function explainMissingRelease(): string {
   if (git('rev-parse', '--git-dir') === undefined) return 'there is no git repository here.'
   const isShallow = git('rev-parse', '--is-shallow-repository') === 'true'
@@ -73,7 +73,7 @@ function fileAt(tag: string): string {
   return text
 }
 
-/** What git prints; undefined where it fails. */
+/** The output of git; undefined if it fails. */
 function git(...args: string[]): string | undefined {
   try {
     return execFileSync('git', args, {

@@ -4,7 +4,7 @@ import { copyWorld } from '../support/database.ts'
 import { commandLine, serve } from '../support/process.ts'
 import { type Connect, connectClient, operations } from './clients/calls.ts'
 
-/** The life of an app, through a client and against a running server whose base address has a path. Calls every operation. */
+/** The life of an app, through a client, on a running server whose base URL has a path. Calls every operation. */
 export async function lifeCycle(connect: Connect) {
   const { keys, categories } = inject('world')
   const address = await copyWorld()
@@ -70,7 +70,7 @@ export async function lifeCycle(connect: Connect) {
     },
   ])
 
-  // Updated on condition that it has not changed.
+  // Updated, if it has not changed.
   const etag = String((await ada.getApp({ path })).headers.get('ETag'))
   const header = { 'If-Match': etag }
   const updated = await ada.updateApp({ path, header, body: { name: 'Planet Map', short_description: '' } })
@@ -97,11 +97,11 @@ export async function lifeCycle(connect: Connect) {
     categories: [{ slug: 'empty' }, { slug: 'games' }, { slug: 'tools' }],
   })
 
-  // A client returns what the server sends for each collection.
+  // The client returns each collection as the server sends it.
   for (const { operationId, path } of operations.filter(
     ({ method, path }) => method === 'GET' && !path.includes('{'),
   )) {
-    // All take no arguments, which only their common type knows.
+    // None needs arguments, but the type of a union of calls requires those of all.
     const { body } = await anyone[operationId as 'listApps']({})
     expect(body).toEqual(await (await fetch(baseUrl + path)).json())
   }

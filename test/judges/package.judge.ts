@@ -8,7 +8,7 @@ import { beforeAll, describe, expect, inject, onTestFinished, test } from 'vites
 import { copyWorld, temporaryFolder } from '../support/database.ts'
 import { commandLine, serve } from '../support/process.ts'
 
-/** clients/typescript as it would be published: packed, unpacked beside a consumer's program, compiled and run. */
+/** clients/typescript as published: packed, installed beside a consumer's program, compiled and run. */
 
 const root = `${import.meta.dirname}/../..`
 const home = `${root}/clients/typescript`
@@ -23,7 +23,7 @@ beforeAll(async () => {
   packed = join(home, `${manifest.name}-${manifest.version}.tgz`)
 })
 
-/** Runs a program that has the package installed; what it prints. */
+/** Runs a program with the package installed, and returns its output. */
 async function consume(source: string): Promise<string> {
   const folder = consumer(await unpacked(), source)
   const { stdout } = await run(process.execPath, [join(folder, 'program.ts')], { cwd: folder })
@@ -47,7 +47,7 @@ function consumer(folder: string, source: string): string {
   return folder
 }
 
-/** The five lines of its README, with a server's address and a key. */
+/** The first example of its README, with a server's address and a key. */
 const firstApp = (baseUrl: string, key: string) =>
   (/## The first app\n\n```ts\n([\s\S]*?)```/.exec(readFileSync(`${home}/README.md`, 'utf8'))?.[1] ?? '')
     .replace('http://localhost:3000', baseUrl)
@@ -59,14 +59,14 @@ async function start() {
   return { baseUrl: `http://127.0.0.1:${port}`, databaseFile, ...inject('world') }
 }
 
-test('makes the first app in the lines of its README', async () => {
+test('runs the first example of its README', async () => {
   const { baseUrl, keys } = await start()
   const program = firstApp(baseUrl, keys.ada)
   expect(program.trim().split('\n').filter(Boolean)).toHaveLength(4)
   expect(await consume(program)).toMatch(/^{ app_id: \d+, slug: 'star-map', status: 'pending' }$/)
 })
 
-test('goes through all pages', async () => {
+test('iterates over all pages', async () => {
   const { baseUrl, keys, databaseFile } = await start()
   const program = `
     import { createClient, dataOf } from 'apps-service-client'
@@ -81,7 +81,7 @@ test('goes through all pages', async () => {
   expect(names.split('\n').toSorted()).toEqual(['Shore 0', 'Shore 1', 'Shore 2', 'Shore 3', 'Shore 4'])
 })
 
-test('throws what the service refused, with its code', async () => {
+test('throws an error response with its code', async () => {
   const { baseUrl } = await start()
   const program = `
     import { AppsError, createClient, dataOf } from 'apps-service-client'
@@ -93,8 +93,8 @@ test('throws what the service refused, with its code', async () => {
   expect(await consume(program)).toBe('404 not_found Not found; check the path and the id. 36')
 })
 
-describe('what is to be sent again', () => {
-  /** Answers each request with the next of these, and then as if there were no apps. */
+describe('retries', () => {
+  /** A server that sends these responses in turn, and then an empty list. */
   async function startAnswering(...answers: [status: number, retryAfter?: string][]) {
     let count = 0
     const server = createServer((_request, response) => {
@@ -113,7 +113,7 @@ describe('what is to be sent again', () => {
 
   test.for<[what: string, answers: [number, string?][], options: string, waits: number, status: number]>([
     [
-      '429, until it is answered otherwise',
+      '429 until another status',
       [
         [429, '7'],
         [429, '7'],
@@ -123,7 +123,7 @@ describe('what is to be sent again', () => {
       200,
     ],
     [
-      '503, as often as it is told',
+      '503 as often as configured',
       [
         [503, '7'],
         [503, '7'],
@@ -133,12 +133,12 @@ describe('what is to be sent again', () => {
       1,
       503,
     ],
-    ['nothing, where it is told so', [[503, '7']], '{ retries: 0 }', 0, 503],
-    ['nothing, where nobody says when', [[503]], '{}', 0, 503],
-    ['no other error', [[500, '7']], '{}', 0, 500],
-  ])('is %s', async ([, answers, options, waits, status]) => {
+    ['nothing with retries: 0', [[503, '7']], '{ retries: 0 }', 0, 503],
+    ['nothing without Retry-After', [[503]], '{}', 0, 503],
+    ['no other errors', [[500, '7']], '{}', 0, 500],
+  ])('%s', async ([, answers, options, waits, status]) => {
     const server = await startAnswering(...answers)
-    // Seven seconds are told, and not waited for.
+    // The program counts waits of seven seconds instead of waiting.
     const printed = await consume(`
       import { createClient } from 'apps-service-client'
       const { setTimeout } = globalThis

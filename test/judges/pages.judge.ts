@@ -1,4 +1,4 @@
-// What evaluate and addInitScript are given runs in the page.
+// Functions passed to evaluate and addInitScript run in the page.
 /// <reference lib="dom" />
 /// <reference lib="dom.iterable" />
 
@@ -13,7 +13,7 @@ import { copyWorld } from '../support/database.ts'
 import { freePort } from '../support/free-port.ts'
 import { serve } from '../support/process.ts'
 
-/** What a reader of /docs sees, in Chromium, held against the document. */
+/** Compares what a reader of /docs sees in Chromium with the document. */
 
 type Schema = { description?: string; enum?: unknown[]; properties?: Record<string, Schema>; items?: Schema }
 type Media = { schema: Schema; example?: unknown; examples?: Record<string, { summary: string; value: unknown }> }
@@ -32,7 +32,7 @@ type Operation = {
   'x-codeSamples': { label: string; source: string }[]
 }
 
-// openapi-backend puts what references name in their places; its types do not know.
+// openapi-backend resolves references, which its types do not reflect.
 const definition = structuredClone(document) as Document
 const api = await new OpenAPIBackend({ definition, quick: true, validate: false }).init()
 const operations = api.getOperations() as unknown as Operation[]
@@ -41,7 +41,7 @@ const isPublic = ({ security = [] }: Operation) => security.some((one) => Object
 
 const headings = [...document.info.description.matchAll(/^## (.+)$/gm)].map(([, heading = '']) => heading)
 
-/** For what the page does by and by; a page that is right is never waited for so long. */
+/** The timeout for asynchronous changes of the page. */
 const patience = { timeout: 20_000 }
 
 const executablePath = process.env.CHROMIUM || '/usr/bin/chromium'
@@ -64,7 +64,7 @@ const views = [
 ]
 
 describe.for(views)('the page, $view, under the prefix "$prefix"', ({ width, prefix }) => {
-  test('shows all of the introduction, and its links lead somewhere', async () => {
+  test('shows the whole introduction with working links', async () => {
     const { page, baseUrl } = await openDocs(width, prefix)
     const main = page.getByRole('main')
     const introduction = document.info.description.replaceAll(documentedUrl, baseUrl)
@@ -89,7 +89,7 @@ describe.for(views)('the page, $view, under the prefix "$prefix"', ({ width, pre
     const section = sectionOf(page, operation.summary)
     await expectInView(section.getByRole('heading', { name: operation.summary }))
 
-    // Nobody is told to bring a key where none is needed.
+    // A key is shown only if the operation needs one.
     expect(await section.getByText('Security', { exact: true }).count()).toBe(isPublic(operation) ? 0 : 1)
     const { method, path, summary, description, parameters, requestBody } = operation
     await expectShown(section, [summary, description, `${method.toUpperCase()} ${path}`])
@@ -122,7 +122,7 @@ describe.for(views)('the page, $view, under the prefix "$prefix"', ({ width, pre
     }
   })
 
-  test('finds what is searched for', async () => {
+  test('has a working search', async () => {
     const { page } = await openDocs(width, prefix)
     await openMenu(page)
     await page.getByText('Search Ctrl+K').click()
@@ -132,14 +132,14 @@ describe.for(views)('the page, $view, under the prefix "$prefix"', ({ width, pre
   })
 })
 
-/** Screens, and not windows as high as any operation. */
+/** The sizes of real screens; other tests use windows as tall as an operation. */
 const screens = [
   { view: 'wide', width: 1440, height: 900 },
   { view: 'narrow', width: 390, height: 844 },
 ]
 
-describe.for(screens)('what a reader sees first, $view', ({ view, width, height }) => {
-  test('is each operation with its method and path, without a click', async () => {
+describe.for(screens)('the first screen, $view', ({ view, width, height }) => {
+  test('shows each operation with its method and path', async () => {
     const { page } = await openDocs(width, '', height)
     for (const { summary, method, path } of operations) {
       const request = `${method.toUpperCase()} ${path}`
@@ -152,7 +152,7 @@ describe.for(screens)('what a reader sees first, $view', ({ view, width, height 
     }
   })
 
-  test('leads to each operation', async () => {
+  test('links to each operation', async () => {
     const { page, baseUrl } = await openDocs(width, '', height)
     for (const { summary } of operations) {
       await page.goto(`${baseUrl}/docs#`)
@@ -161,7 +161,7 @@ describe.for(screens)('what a reader sees first, $view', ({ view, width, height 
     }
   })
 
-  test('is all of the page, for whoever searches in it or prints it', async () => {
+  test('the whole page is rendered, for search in the browser and printing', async () => {
     const { page } = await openDocs(width, '', height)
     const main = page.getByRole('main')
     const fields = operations.flatMap(({ parameters, requestBody, responses }) => [
@@ -178,13 +178,13 @@ describe.for(screens)('what a reader sees first, $view', ({ view, width, height 
     await page.emulateMedia({ media: 'print' })
     await expect(page.getByPlaceholder('Search docs').count()).resolves.toBe(0)
     const pdf = (await page.pdf({ format: 'A4' })).toString('latin1')
-    // The introduction alone is a quarter of it.
+    // The introduction is only a quarter of it.
     expect(pdf.match(/\/Type\s*\/Page\b/g)?.length).toBeGreaterThan(20)
   })
 
-  test('is read by everyone: axe finds nothing serious in our own text', async () => {
+  test('is accessible: axe finds nothing serious in our text', async () => {
     const { page } = await openDocs(width, '', height)
-    // The last that is drawn.
+    // Rendered last.
     await page
       .locator('[data-section-id="/the-app/app"]')
       .getByText('rejection_reason')
@@ -195,7 +195,7 @@ describe.for(screens)('what a reader sees first, $view', ({ view, width, height 
       const { axe } = globalThis as unknown as { axe: Axe }
       const { violations } = await axe.run({
         include: ['[data-component-name="Markdown/Markdown"]'],
-        // What Redoc draws within.
+        // Elements of Redoc.
         exclude: ['[data-testid="schema-definition"]'],
       })
       return violations.filter(({ impact }) => ['serious', 'critical'].includes(impact))
@@ -223,14 +223,14 @@ test('the menu leads to the fields of an app', async () => {
   await expectFields(section, fieldsOf(app))
 })
 
-test('how the operators are reached is told where it is known', async () => {
+test('shows the operators’ contact if it is configured', async () => {
   const { page } = await openDocs(1440, '', 900, { CONTACT_URL: 'https://apps.example.org/keys' })
   const link = page.getByRole('main').getByRole('link', { name: 'the operators of the catalogue' }).first()
   await expectInView(link)
   expect(await link.getAttribute('href')).toBe('https://apps.example.org/keys')
 })
 
-test('the introduction has the code of every error, with its status, and no other', () => {
+test('the introduction lists exactly the error codes, with their statuses', () => {
   const declared = operations.flatMap(({ responses }) =>
     Object.entries(responses).flatMap(([status, { content }]) => {
       const { example, examples } = content?.['application/json'] ?? {}
@@ -245,7 +245,7 @@ test('the introduction has the code of every error, with its status, and no othe
   expect(told.toSorted()).toEqual([...new Set(declared)].toSorted())
 })
 
-test('pages of another origin may read, with a key too, and not write', async () => {
+test('pages of another origin can read, also with a key, and not write', async () => {
   const { port } = await serve(await copyWorld())
   const { keys, apps } = inject('world')
   const page = await browser.newPage()
@@ -268,7 +268,7 @@ test('pages of another origin may read, with a key too, and not write', async ()
   expect(await ask('DELETE', `/apps/${apps.pending}`)).toBeUndefined()
 })
 
-/** The page in a window of its own. When the test ends, it has loaded nothing else and complained of nothing. */
+/** Opens the page in a new window. After the test, it must have loaded nothing from elsewhere and logged no error. */
 async function openDocs(
   width: number,
   prefix: string,
@@ -278,7 +278,7 @@ async function openDocs(
   const port = await freePort()
   const baseUrl = `http://localhost:${port}${prefix}`
   await serve(await copyWorld(), { PORT: String(port), BASE_URL: baseUrl, ...environment })
-  // As a rule so tall that any operation is in it.
+  // By default tall enough for any operation.
   const context = await browser.newContext({ viewport: { width, height } })
   await context.grantPermissions(['clipboard-read', 'clipboard-write'])
   await context.addInitScript(() => {
@@ -303,7 +303,7 @@ async function openDocs(
     expect(complaints).toEqual([])
     const expected = [`${baseUrl}/docs`, expect.stringMatching(/\/docs\/[\w-]{27}\.js$/)]
     expect(requests.slice(0, 2)).toEqual(expected)
-    // The page again, where it was opened again.
+    // The page itself may be loaded again.
     for (const url of requests.slice(2)) expect(expected).toContainEqual(url)
     expect(widest).toBeLessThanOrEqual(width)
   })
@@ -318,7 +318,7 @@ const sectionOf = (page: Page, heading: string) =>
     .filter({ has: page.getByRole('heading', { name: heading }) })
     .last()
 
-/** The menu stands open where there is room for it. */
+/** Opens the menu, which is already open on wide screens. */
 async function openMenu(page: Page) {
   const opener = page.getByRole('button', { name: 'Open navigation menu' })
   if (await opener.isVisible()) await opener.click()
@@ -329,16 +329,16 @@ async function followMenu(page: Page, name: string) {
   await page.getByRole('listitem').getByRole('link', { name }).first().click()
 }
 
-/** Chooses an entry of what a button opens; where there is but one, Redoc shows it without. */
+/** Chooses an entry of a button's menu. Redoc shows a single entry without a button. */
 async function choose(page: Page, button: Locator, name: string) {
   await button.click()
   await page.getByRole('menuitem', { name, exact: true }).click()
 }
 
-/** Without white space and Markdown's marks, which a page and a text break differently. */
+/** A text without white space and Markdown syntax, for comparison with the page. */
 const plain = (text: string) => text.replace(/[\s\u200B`*]/g, '')
 
-/** The texts of some Markdown that a reader sees, line by line and cell by cell. */
+/** The visible texts of Markdown, by line and table cell. */
 const textsOf = (markdown: string) =>
   markdown
     .split('\n')
@@ -357,7 +357,7 @@ async function expectShown(place: Locator, texts: string[]) {
 
 type Field = { name: string; description?: string; enum?: unknown[] }
 
-/** Fields are shown with their whole path on a line of their own. */
+/** The page shows each field with its whole path on one line. */
 async function expectFields(place: Locator, fields: Field[]) {
   await expect
     .poll(async () => {

@@ -14,7 +14,7 @@ import { send, startService } from '../support/service.ts'
 const judges = import.meta.dirname
 const document = `${judges}/../../generated/openapi.json`
 
-/** Scenarios that cannot be judged through Prism 5.16.0, whatever the service does. One that can be is red here. */
+/** Scenarios that Prism 5.16.0 cannot judge. The test fails if it can. */
 type Limit = { reason: string; seen: RegExp; scenarios: string[] }
 
 /** Each read has it. */
@@ -22,7 +22,7 @@ const head = 'answers HEAD with the headers of GET'
 
 const limits: Limit[] = [
   {
-    reason: 'HEAD and OPTIONS are no methods of the document',
+    reason: 'the document does not declare HEAD and OPTIONS',
     seen: /Prism by itself: 40[45]/,
     scenarios: [
       ...Object.entries(tables)
@@ -30,69 +30,69 @@ const limits: Limit[] = [
         .map(([operation]) => `${operation}: ${head}`),
       'paths and methods: answers OPTIONS of the list',
       'paths and methods: answers OPTIONS of an app',
-      'paths and methods: tells browsers that pages may read, not write',
+      'paths and methods: allows pages of other origins to read, not to write',
       'paths and methods: answers OPTIONS of the document',
     ],
   },
   {
-    reason: 'it knows the scheme Bearer in this case alone (RFC 9110, section 11.1: any)',
+    reason: 'it accepts the scheme only as "Bearer" (RFC 9110, section 11.1: case-insensitive)',
     seen: /Prism by itself: 401/,
-    scenarios: ['createApp: takes the scheme in any case'],
+    scenarios: ['createApp: accepts the scheme in any case'],
   },
   {
-    reason: 'it never answers where it cannot parse the body',
+    reason: 'it does not answer if it cannot parse the body',
     seen: /Prism does not answer/,
     scenarios: [
-      'createApp: asks for a key before it looks at the body',
-      'createApp: asks for a key before it minds the size of the body',
-      'createApp: takes a body that ends before it begins for none',
+      'createApp: checks the key before the body',
+      'createApp: checks the key before the size of the body',
+      'createApp: treats an empty chunked body as missing',
       'createApp: refuses bad JSON',
       'createApp: refuses JSON in another charset',
-      'createApp: refuses a charset before it minds the size of the body',
+      'createApp: checks the charset before the size of the body',
       'updateApp: refuses bad JSON',
     ],
   },
   {
     reason: 'it fails at deep nesting',
     seen: /Prism by itself: 500/,
-    scenarios: ['createApp: refuses what is nested without end'],
+    scenarios: ['createApp: refuses a body that is nested too deeply'],
   },
   {
-    reason: 'it sends on what it has parsed, and two fields of one name, or one named __proto__, are lost',
+    reason: 'it forwards what it parsed, which loses repeated names and __proto__',
     seen: /expected 20[01] to be 400/,
-    scenarios: ['listApps: refuses a parameter named __proto__', 'createApp: refuses a field that is there twice'],
+    scenarios: ['listApps: refuses a parameter named __proto__', 'createApp: refuses a repeated field'],
   },
 ]
 
-/** What Prism refuses by itself, without asking the service: no such path or method, or no key. */
+/** Errors for requests that Prism refuses itself: an unknown path or method, or a missing key. */
 const refusals = ['NO_PATH_MATCHED_ERROR', 'NO_METHOD_MATCHED_ERROR', 'UNAUTHORIZED']
 
 const runs = [
   {
-    run: 'every answer is as the document says',
+    run: 'every response matches the document',
     flags: ['--errors', '--validate-request', 'false'],
     refusals,
     limits: [
       ...limits,
       {
-        reason: 'it sends on what it has decoded and parsed, which is another body',
+        reason: 'it forwards what it decoded and parsed, which is another body',
         seen: /expected 'invalid_request' to be 'malformed_json'|reading 'map'/,
         scenarios: [
           'createApp: refuses bytes that are not UTF-8',
           'createApp: refuses a body that is text',
-          'createApp: refuses a field that is there twice, whichever way it is written',
+          'createApp: refuses a repeated field, however it is escaped',
         ],
       },
     ],
   },
   {
-    run: 'every request that is taken is one that the document allows',
+    run: 'every accepted request is one that the document allows',
     flags: ['--errors'],
     refusals: [...refusals, 'UNPROCESSABLE_ENTITY', 'INVALID_CONTENT_TYPE'],
     limits: [
       ...limits,
       {
-        reason: 'it ends at a path that cannot be decoded',
+        reason: 'it crashes on a path that cannot be decoded',
         seen: /Prism does not answer/,
         scenarios: [
           'getApp: refuses a path that cannot be decoded',
@@ -100,7 +100,7 @@ const runs = [
         ],
       },
       {
-        reason: 'no schema can say that white space is removed before lengths are counted',
+        reason: 'a schema cannot express that white space is trimmed before lengths are counted',
         seen: /Prism by itself: 422 .*"maxLength"/,
         scenarios: ['createApp: counts lengths in code points after trimming'],
       },
@@ -128,7 +128,7 @@ describe.for(runs)('$run', ({ run, flags, refusals, limits }) => {
     })
   })
 
-  test('no scenario is left out', () => {
+  test('judges every scenario', () => {
     const counts = Object.entries(judged).map(([what, count]) => `${count} ${what}`)
     console.info(`${run}: ${all.length} scenarios, ${counts.join(', ')}`)
     expect(new Set(all).size).toBe(all.length)
@@ -176,17 +176,17 @@ describe.for(runs)('$run', ({ run, flags, refusals, limits }) => {
   }
 })
 
-/** It listens on a port; only a pipe has another address. */
+/** The address of a server that listens on a port. */
 const addressOf = (server: Server) => server.address() as AddressInfo
 
-/** Prism has one upstream, and each scenario a service of its own: a relay between them leads to that of the moment. */
+/** Prism has one upstream, but each scenario starts its own service: a relay forwards to the current one. */
 function startPrism(flags: string[]) {
   let port = 0
   let reached = false
   const relay = createServer((socket) => {
     reached = true
     pipeline(socket, connect(port, '127.0.0.1'), socket, () => {
-      // Either end may leave; the other then sees it.
+      // Either end may close; pipeline closes the other.
     })
   })
   let running: Promise<{ url: string; stop: () => Promise<void> }> | undefined
@@ -209,7 +209,7 @@ function startPrism(flags: string[]) {
       reached = false
       const answer = await Promise.race([send(url, ...request), setTimeout(patience, undefined)]).catch(() => undefined)
       if (answer) return { answer, reached }
-      // It hangs or has ended: the next request finds a new one.
+      // It hangs or has exited: the next request starts a new one.
       running = undefined
       await stop()
       throw new Error('Prism does not answer')
@@ -228,7 +228,7 @@ function startPrism(flags: string[]) {
         const address = line.match(/listening on (?<url>\S+)/)?.groups?.url
         if (address !== undefined) resolve(address)
       })
-      exited.then(([code]) => reject(new Error(`Prism ended with ${code} before it listened`)))
+      exited.then(([code]) => reject(new Error(`Prism exited with ${code} before it listened`)))
     })
     const stop = async () => {
       child.kill('SIGKILL')

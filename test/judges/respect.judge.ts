@@ -36,7 +36,7 @@ test('every step of the worked example holds against a running server', async ()
   for (const stream of [respect.stdout, respect.stderr]) {
     createInterface({ input: stream }).on('line', (line) => {
       output += `${line}\n`
-      // It has asked once and been told 404: now the operator decides.
+      // The first attempt got a 404; now the operator approves.
       if (line.includes('Retrying step waitForApproval')) {
         approval ??= commandLine(address).run('moderation', 'approve', String(apps.bobsPending + 1))
       }
@@ -45,7 +45,7 @@ test('every step of the worked example holds against a running server', async ()
   const [code] = await exited
   expect(existsSync(report), output).toBe(true)
 
-  // What failed for good; the attempts before the approval are no failures.
+  // Final failures; the attempts before the approval do not count.
   const executed = Object.values((JSON.parse(readFileSync(report, 'utf8')) as Report).files)
     .flatMap(({ executedWorkflows }) => executedWorkflows)
     .map(({ workflowId, executedSteps }) => ({
@@ -61,7 +61,7 @@ test('every step of the worked example holds against a running server', async ()
   expect(await approval).toMatchObject({ code: 0 })
   expect(code, output).toBe(0)
 
-  // A step that is not run is not held against anything.
+  // All steps ran.
   const names = (workflows: { workflowId: string; steps: { stepId: string }[] }[]) =>
     workflows.flatMap(({ workflowId, steps }) => steps.map(({ stepId }) => `${workflowId} ${stepId}`))
   expect(names(executed)).toEqual(names(described))

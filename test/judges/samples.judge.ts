@@ -15,8 +15,8 @@ import { freePort } from '../support/free-port.ts'
 import { type Run, type Served, serve } from '../support/process.ts'
 
 /**
- * The samples that readers of the document see, run as they are copied from the page of a server, which puts its own address
- * in; what a reader puts in is the key.
+ * Runs the document's samples as copied from the docs page of a server, which inserts its own address. The reader inserts
+ * the key.
  */
 
 const root = `${import.meta.dirname}/../..`
@@ -30,7 +30,7 @@ type Scene = { server: Served; baseUrl: string; key: string }
 
 type Expectation = { answer: (scene: Scene) => Promise<unknown>; lines: (scene: Scene) => Promise<string[]> }
 
-/** What the samples print, by curl and by the languages that pick from the data, and what is true afterwards. */
+/** The output of the curl sample and the lines of the others, with checks of their effect. */
 const expectations: Record<string, Expectation> = {
   listApps: {
     answer: async ({ server }) => {
@@ -114,7 +114,7 @@ test.for(samples)('$operationId in $language does what it says', async ({ operat
 
 const loggedRequests = ({ server }: Scene) => server.log.map((line) => JSON.parse(line)).filter(({ res }) => res)
 
-test.for(samples)('$operationId in $language says so where the server refuses', async ({ language, source }) => {
+test.for(samples)('$operationId in $language reports an error response', async ({ language, source }) => {
   const scene = await startScene()
   const { code, stdout, stderr } = await runSample(language, source, { ...scene, baseUrl: `${scene.baseUrl}/nowhere` })
   expect(stdout + stderr).toMatch(/Not found; check the path and the id|404/)
@@ -122,7 +122,7 @@ test.for(samples)('$operationId in $language says so where the server refuses', 
 })
 
 test.for(samples.filter(({ operationId }) => operationId === 'updateApp'))(
-  '$operationId in $language changes nothing where the app changed after it was read',
+  '$operationId in $language changes nothing if the app has changed since it was read',
   async ({ language, source }) => {
     const scene = await startScene()
     const { server, key } = scene
@@ -135,7 +135,7 @@ test.for(samples.filter(({ operationId }) => operationId === 'updateApp'))(
   },
 )
 
-test('the TypeScript samples compile under strict, with no other types than those the introduction makes', async () => {
+test('the TypeScript samples compile under strict with the types from the introduction', async () => {
   const folder = consumerFolder()
   for (const { operationId, language, source } of samples) {
     if (language === 'TypeScript') writeFileSync(join(folder, `${operationId}.ts`), source)
@@ -147,7 +147,7 @@ test('the TypeScript samples compile under strict, with no other types than thos
   expect(code).toBe(0)
 })
 
-test("the introduction's first five minutes can be lived through", async () => {
+test("the commands of the introduction's first five minutes work", async () => {
   const { baseUrl, key } = await startScene()
   const section = document.info.description.match(/^## First five minutes$(.*?)^## /ms)?.[1] ?? ''
   const blocks = [...section.matchAll(/^```sh$(.*?)^```$/gms)].map(([, block = '']) =>
@@ -166,7 +166,7 @@ test("the introduction's first five minutes can be lived through", async () => {
   })
 })
 
-/** A served catalogue in which all that the samples name exists. The document's examples speak of the same app. */
+/** Serves a catalogue with everything that the samples use. The document's examples are about the same app. */
 async function startScene(): Promise<Scene> {
   const address = await emptyDatabaseUrl()
   const database = openDatabase(address)
@@ -195,13 +195,13 @@ async function startScene(): Promise<Scene> {
   expect(imported.rejects).toEqual([])
   await database.close()
 
-  // The address is in Location and Link, so it has to be known before the server listens.
+  // Location and Link have the address, so it must be known before the server listens.
   const port = await freePort()
   const baseUrl = `http://localhost:${port}`
   return { server: await serve(address, { PORT: String(port), BASE_URL: baseUrl }), baseUrl, key }
 }
 
-/** Passes requests on, each once `before` is done. */
+/** A proxy that runs `before` and then forwards the request. */
 async function startProxy(target: string, before: (request: IncomingMessage) => Promise<void>): Promise<string> {
   const proxy = createServer(async (request, response) => {
     await before(request)
@@ -228,7 +228,7 @@ async function runSample(language: Language, source: string, scene: { baseUrl?: 
   return execute(await interpreters[language](), [file])
 }
 
-/** What each language runs in; says what to install where it is missing. */
+/** The interpreter of each language. Throws with advice if it is missing. */
 const interpreters: Record<Language, () => Promise<string>> = {
   TypeScript: async () => process.execPath,
   curl: async () => {
@@ -244,7 +244,7 @@ const interpreters: Record<Language, () => Promise<string>> = {
   },
 }
 
-/** A project as a consumer's: openapi-fetch is installed, openapi.d.ts vendored. */
+/** A consumer's project, with openapi-fetch installed and openapi.d.ts copied. */
 function consumerFolder(): string {
   const folder = temporaryFolder()
   writeFileSync(join(folder, 'package.json'), '{"type": "module"}')
@@ -254,7 +254,7 @@ function consumerFolder(): string {
   return folder
 }
 
-/** Nothing of this environment but PATH reaches the program. A program that is not there ends with 127, as in a shell. */
+/** Runs a program with only PATH from this environment. A missing program exits with 127, as in a shell. */
 function execute(program: string, args: string[], env: Record<string, string> = {}): Promise<Run> {
   return new Promise((resolve) => {
     execFile(program, args, { env: { PATH: process.env.PATH, ...env } }, (error, stdout, stderr) => {

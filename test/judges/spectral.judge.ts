@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 const judges = import.meta.dirname
 const document = `${judges}/../../generated/openapi.json`
 
-test('Spectral finds nothing, by its rules for OpenAPI and those for OWASP', async () => {
+test('Spectral finds nothing with its rules for OpenAPI and OWASP', async () => {
   const findings: string = await promisify(execFile)(`${judges}/node_modules/.bin/spectral`, [
     'lint',
     document,

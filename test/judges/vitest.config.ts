@@ -3,7 +3,7 @@ import base from '../../vitest.config.ts'
 
 const { projects: _, globalSetup = [], ...shared } = base.test ?? {}
 
-/** The judges: foreign clients and tools, and the benchmark, named *.judge.ts so that `make test` does not take them for its own. */
+/** The judges: third-party clients and tools, and the benchmark. `make test` does not run *.judge.ts. */
 export default defineConfig({
   test: {
     ...shared,

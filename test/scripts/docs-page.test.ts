@@ -14,7 +14,7 @@ const parts = {
 }
 const pageOf = (given: object) => Object.values(given).join('\n')
 
-test('the page loads nothing from other servers, draws all operations, and has a place for the document', () => {
+test('the page loads nothing from other servers, renders all operations, and has a place for the document', () => {
   const page = selfContained(pageOf(parts))
   expect(page).not.toMatch(/cdn\.redoc|drawn|"servers"/)
   expect(page).toContain('({expanded:`always`})')
@@ -22,9 +22,9 @@ test('the page loads nothing from other servers, draws all operations, and has a
   expect(page).toContain('e.content===null?null:e.content')
 })
 
-describe('a page of a changed Redoc is refused', () => {
+describe('refuses a changed page of Redoc', () => {
   test.for(Object.keys(parts))('without the %s', (name) => {
-    // The end of the library is found by the beginning of the document.
+    // The beginning of the document marks the end of the library.
     const without = name === 'document' ? 'const __redoc_definition = none' : ''
     expect(() => selfContained(pageOf({ ...parts, [name]: without }))).toThrow(`Cannot find the ${name} in`)
   })

@@ -6,11 +6,11 @@ import { type ImportOptions, type ImportSummary, importCatalogue } from '../../s
 
 export type Imported = ImportSummary & { rejects: { line: number; fields: string[] }[] }
 
-/** Lines as a file holds them; text is taken as it is. */
+/** Lines of a catalogue file; a string is a line as it is. */
 export const textOf = (lines: (object | string)[]): string =>
   lines.map((line) => `${typeof line === 'string' ? line : JSON.stringify(line)}\n`).join('')
 
-/** Imports what a source gives, by an operator of its own. */
+/** Imports a source as an operator. */
 export const importFrom = (database: Database, source: AsyncIterable<Buffer>, options: Partial<ImportOptions> = {}) =>
   importCatalogue(database, source, {
     actor: { operator: 'test' },
@@ -20,7 +20,7 @@ export const importFrom = (database: Database, source: AsyncIterable<Buffer>, op
     ...options,
   })
 
-/** Imports lines as a file that holds them would be. */
+/** Imports lines like a file with them. */
 export async function importLines(database: Database, lines: (object | string)[], onlyNew = false): Promise<Imported> {
   const rejects: Imported['rejects'] = []
   async function* source() {

@@ -7,17 +7,17 @@ export type RequestOptions = {
   headers?: Record<string, string>
   /** Sent as JSON. */
   json?: unknown
-  /** Sent as it is. */
+  /** Sent unchanged. */
   body?: string | Buffer
 }
-/** Envelope fields are typed as any: the checker has held them against the document. */
+/** A body. Its type is any because the checker has validated it against the document. */
 // biome-ignore lint/suspicious/noExplicitAny: see above
 export type Body = any
 export type CheckedResponse = HttpResponse & { body: Body }
 
 const checker = new ResponseChecker()
 
-/** Holds an answer against the document; every answer of every test comes through here. */
+/** Checks a response against the document. Every response of every test passes through here. */
 export function check(answer: HttpResponse): CheckedResponse {
   const path = answer.path.split('?', 1).join()
   const { problems, covers } = checker.check({ ...answer, path })

@@ -1,6 +1,6 @@
 import { onTestFinished, vi } from 'vitest'
 
-/** Until the test ends the clock that nobody sets stands still, but for what the test says. Returns what moves it, by milliseconds. */
+/** Freezes the monotonic clock until the test ends. Returns a function that advances it by milliseconds. */
 export function freezeMonotonicClock(): (milliseconds: number) => void {
   vi.useFakeTimers({ toFake: ['performance'] })
   onTestFinished(() => {
@@ -9,7 +9,7 @@ export function freezeMonotonicClock(): (milliseconds: number) => void {
   return (milliseconds) => vi.advanceTimersByTime(milliseconds)
 }
 
-/** Until the test ends it is the one time; timers run on. Returns it, in milliseconds. */
+/** Freezes the time of day until the test ends; timers still run. Returns it in milliseconds. */
 export function freezeClock(time = Date.now()): number {
   vi.useFakeTimers({ toFake: ['Date'], now: time })
   onTestFinished(() => {

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 
-/** The commands that do something, with what is typed for them behind the names given. */
+/** The commands without subcommands, with their full names. */
 export const leafCommands = (command: Command, names: string[] = []): { name: string; command: Command }[] =>
   command.commands.length === 0
     ? [{ name: names.join(' '), command }]

@@ -7,8 +7,8 @@ import type { AppRow } from '../../src/db/tables.ts'
 import { toSearchDocument } from '../../src/search/document.ts'
 
 /**
- * Holds what is kept beside the apps against them: each category's counter, each app's number and mean of reviews, and all
- * that search knows of each listed app.
+ * Compares derived data with the apps: each category's counter, each app's number and mean of reviews, and the search
+ * index.
  */
 export async function expectConsistent(database: Database) {
   const { kept, counted, rated, reviews } = await database.snapshot(async ({ sql }) => {
@@ -39,9 +39,9 @@ export async function expectConsistent(database: Database) {
   expect(told(indexed), `apps that search knows wrongly: ${wrong.length}`).toEqual(told(due))
 }
 
-const undo = new Error('this was to look alone')
+const undo = new Error('rolls the transaction back')
 
-/** What search knows of each app, and what it knows when the listed ones are indexed again. Nothing of that stays. */
+/** The index of each app, now and after indexing again, which is rolled back. */
 async function indexedAndExpected(database: Database) {
   let indexed = new Map<number, string>()
   let due = new Map<number, string>()
@@ -67,13 +67,13 @@ async function indexedAndExpected(database: Database) {
   return { indexed, due }
 }
 
-/** All that the index holds of each app. */
+/** The index entries of each app. */
 async function indexedTokens(connection: Connection): Promise<Map<number, string>> {
   const rows = await (isSqlite(connection) ? sqliteTokens(connection) : postgresTokens(connection))
   return new Map(rows.map(({ id, tokens }) => [id, tokens]))
 }
 
-/** A test may have a database on either. */
+/** A test can have a database on either engine. */
 const isSqlite = ({ sql }: Connection) => sql.client.driverName === 'sqlite3'
 
 type Indexed = { id: number; tokens: string }
@@ -93,7 +93,7 @@ async function sqliteTokens({ sql }: Connection): Promise<Indexed[]> {
 const postgresTokens = ({ select }: Connection): Promise<Indexed[]> =>
   select("select app_id as id, concat_ws('|', rank, name_words, tokens, sequence) as tokens from app_search", [])
 
-/** What the engine itself can tell of its own soundness; PostgreSQL keeps to what it was told, or ends. */
+/** The engine's own integrity check. PostgreSQL has none. */
 export async function expectSound(database: Database) {
   await database.read(async (connection) => {
     if (!isSqlite(connection)) return
@@ -103,12 +103,12 @@ export async function expectSound(database: Database) {
   })
 }
 
-/** The same of a database that others have open too. */
+/** The same for a database that other processes have open. */
 export async function expectConsistentAt(address: string) {
   const database = openDatabase(address)
   await expectConsistent(database).finally(() => database.close())
 }
 
-/** Names of what a search finds, in the order of their names. */
+/** The names of the apps that a search finds, sorted. */
 export const found = async (database: Database, search: string): Promise<string[]> =>
   (await findApps(database, { page: 1, limit: 100, search })).apps.map(({ name }) => name).toSorted()

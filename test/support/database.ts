@@ -5,29 +5,29 @@ import { Client } from 'pg'
 import { afterAll, inject, onTestFinished } from 'vitest'
 import { addressAt, configuredServer, copyStrategy, newName, startPostgres, worldName } from './postgres.ts'
 
-/** A path of its own for a test's files; removed when the test ends. */
+/** A new directory for a test's files, removed when the test ends. */
 export function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'apps-test-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   return folder
 }
 
-/** The address, as DATABASE_URL has it, of a copy of the world on the engine that the test runs on, for this test alone. */
+/** The DATABASE_URL of a new copy of the world, on the engine of the test run. */
 export const copyWorld = async (): Promise<string> =>
   inject('engine') === 'sqlite' ? `sqlite:${copyWorldFile()}` : newPostgres(({ world }) => world)
 
-/** The same of a database that nothing was done with yet: `migrate` makes it. */
+/** The DATABASE_URL of a new database that is not migrated yet. */
 export const emptyDatabaseUrl = async (): Promise<string> =>
   inject('engine') === 'sqlite' ? `sqlite:${temporaryFolder()}/apps.sqlite` : newPostgres(() => 'template1')
 
-/** The file of a copy of SQLite's world. */
+/** The file of a new copy of the world on SQLite. */
 export function copyWorldFile(): string {
   const file = join(temporaryFolder(), 'apps.sqlite')
   copyFileSync(inject('world').source, file)
   return file
 }
 
-/** The file that an address of SQLite's names. */
+/** The file of a SQLite DATABASE_URL. */
 export const filePath = (address: string) => address.replace(/^sqlite:/, '')
 
 async function newPostgres(templateIn: (factory: DatabaseFactory) => string): Promise<string> {
@@ -39,13 +39,13 @@ async function newPostgres(templateIn: (factory: DatabaseFactory) => string): Pr
   return addressAt(server, name)
 }
 
-/** Where the databases of a file's tests are made. */
+/** The server for the databases of a test file. */
 type DatabaseFactory = {
   server: string
-  /** The name of the world's database there. */
+  /** The name of the world's database on it. */
   world: string
   strategy: string
-  /** One session for all that the tests of a file make and drop. */
+  /** One session that creates and drops the databases of a test file. */
   administrator: Client
   leave: () => Promise<void>
 }
@@ -53,8 +53,8 @@ type DatabaseFactory = {
 let factory: Promise<DatabaseFactory> | undefined
 
 /**
- * Each file of tests has a server of its own, unless one is given: whatever is written anywhere in a server is another version
- * of all its databases, and no answer would be kept while other files are at work.
+ * Each test file has its own server, unless TEST_POSTGRES_URL is set: a write anywhere on a server changes the data
+ * version of all its databases, so other files would invalidate the response cache.
  */
 async function placeOnPostgres(): Promise<DatabaseFactory> {
   const { source } = inject('world')

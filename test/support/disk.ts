@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 
-/** Whether disks can be mounted: root may, but not in every container. */
+/** Whether this process can mount file systems: root can, but not in every container. */
 export const canMount = process.platform === 'linux' && process.getuid?.() === 0 && tryMount()
 
 function tryMount(): boolean {

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 
 export const engines = ['sqlite', 'postgres']
 
-/** What is one engine's own says so in the file's name. */
+/** The pattern of test files for one engine. */
 export const filesOf = (engine: string) => `test/**/*.${engine}.test.ts`
 
 const root = join(import.meta.dirname, '../..')
@@ -13,7 +13,7 @@ const testsImportedBy = (file: string, code: string) =>
     .map(([, name = '']) => join(dirname(file), name))
     .filter((name) => name.startsWith(join(root, 'test/')))
 
-/** Whether code asks for the engine, or for the world that is on it: itself, or what it imports of the tests. */
+/** Whether a file, or a test file that it imports, uses the engine or the world. */
 function asksForEngine(file: string, seen = new Set<string>()): boolean {
   if (seen.has(file)) return false
   seen.add(file)
@@ -23,7 +23,7 @@ function asksForEngine(file: string, seen = new Set<string>()): boolean {
   )
 }
 
-/** The files of tests that do not ask which engine they run on: they do the same on each. */
+/** Test files that do not use an engine, so they run once. */
 export const withoutEngine = globSync('test/**/*.test.ts', { cwd: root, exclude: engines.map(filesOf) }).filter(
   (file) => !asksForEngine(join(root, file)),
 )

@@ -2,8 +2,8 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 
 /**
- * A port that was free a moment ago, for a server whose address has to be known before it listens. Not one of those that the
- * system gives to whoever asks for any (from 32768 on): others ask meanwhile.
+ * A port that was just free, for a server whose address must be known before it listens. It is below the system's range
+ * of ephemeral ports (from 32768), which other processes get meanwhile.
  */
 export async function freePort(): Promise<number> {
   const port = 20_000 + Math.floor(Math.random() * 12_000)

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { asPostgresAccount, type PostgresServer } from './postgres.ts'
 
-/** Where Debian's package puts the program is not in everybody's path. */
+/** Debian installs the program in a directory that is not in every PATH. */
 const env = { ...process.env, PATH: `${process.env.PATH}:/usr/sbin` }
 
 const versioned = spawnSync('pgbouncer', ['--version'], { env, encoding: 'utf8' }).stdout ?? ''
@@ -13,22 +13,22 @@ const minor = Number(/^PgBouncer 1\.(\d+)/.exec(versioned)?.[1])
 
 export const hasPgbouncer = !Number.isNaN(minor)
 
-/** Before 1.21 a statement that was prepared is lost with the transaction: there each client has a connection of its own. */
+/** Before 1.21, transaction mode loses prepared statements, so older versions use session mode. */
 export const poolMode = minor >= 21 ? 'transaction' : 'session'
 
-/** Few, so that those who share them meet; of its own for each client where they do not. */
+/** Few in transaction mode, so that clients share them; enough for each client in session mode. */
 const poolSize = poolMode === 'transaction' ? 3 : 50
 
 export type Pgbouncer = Readonly<{
   /** The database, through the pooler. */
   address: string
-  /** Has it lead to another database of the server from now on. */
+  /** Makes it connect to another database of the server. */
   leadTo: (database: string) => void
   start: () => Promise<void>
   stop: () => Promise<void>
 }>
 
-/** Starts a PgBouncer before a database of a server, in the server's folder, as docs/operating.md has it. */
+/** Starts a PgBouncer for a database, in the server's directory, configured as in docs/operating.md. */
 export async function startPgbouncer({ folder, address }: PostgresServer, database: string): Promise<Pgbouncer> {
   const file = join(folder, 'pgbouncer.ini')
   const users = join(folder, 'users.txt')
@@ -63,12 +63,12 @@ default_pool_size = ${poolSize}
     exited = ended
     const log: string[] = []
     await new Promise<void>((resolve, reject) => {
-      // Read on to the end, or it would wait for room in the pipe.
+      // Keep reading, or it would block on a full pipe.
       createInterface({ input: child.stderr }).on('line', (line) => {
         log.push(line)
         if (line.includes('process up')) resolve()
       })
-      ended.then(() => reject(new Error(`PgBouncer ended:\n${log.join('\n')}`)), reject)
+      ended.then(() => reject(new Error(`PgBouncer exited:\n${log.join('\n')}`)), reject)
     })
   }
 

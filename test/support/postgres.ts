@@ -7,78 +7,77 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { Client, type QueryResultRow } from 'pg'
 
-/** Where Debian's package puts the programs of each version. */
+/** Debian's directory for the programs of each version. */
 const versions = '/usr/lib/postgresql'
 
-/** The newest one; undefined where the package is not installed. */
+/** The newest version; undefined if the package is not installed. */
 const version = (existsSync(versions) ? readdirSync(versions) : [])
   .toSorted((one, other) => Number(other) - Number(one))
   .find((name) => existsSync(join(versions, name, 'bin/initdb')))
 
 export const isInstalled = version !== undefined
 
-/** A server that is there already, on which the tests may make databases. */
+/** An existing server on which the tests can create databases. */
 export const configuredServer = process.env.TEST_POSTGRES_URL || undefined
 
 export const hasPostgres = isInstalled || configuredServer !== undefined
 
-/** PostgreSQL refuses to run as root; its package brings an account. */
+/** PostgreSQL refuses to run as root; its package creates this account. */
 const isRoot = process.getuid?.() === 0
 export const asPostgresAccount = isRoot ? ['--reuid=postgres', '--regid=postgres', '--clear-groups'] : []
 
-/** A program of the package; throws where it is not installed. */
+/** A program of the package; throws if it is not installed. */
 export function program(name: string): string {
   if (version === undefined) throw new Error("PostgreSQL is not installed: on Debian, 'apt-get install postgresql'")
   return join(versions, version, 'bin', name)
 }
 
 export type PostgresServer = Readonly<{
-  /** Where its socket is. */
+  /** The directory of its socket. */
   folder: string
-  /** What another one can begin as, when this one was stopped by SIGINT. */
+  /** Its data directory, which another server can copy once this one was stopped by SIGINT. */
   data: string
-  /** Its database `postgres`, for a role that may make databases and nothing else that is special. */
+  /** Its database `postgres`, for a role that can only create databases. */
   address: string
   start: () => Promise<void>
-  /** As its documentation says of each (https://www.postgresql.org/docs/current/server-shutdown.html). */
+  /** https://www.postgresql.org/docs/current/server-shutdown.html describes the signals. */
   stop: (signal: 'SIGTERM' | 'SIGINT' | 'SIGQUIT') => Promise<void>
-  /** Stops it, and removes all that it held. */
+  /** Stops it and removes its data. */
   remove: () => Promise<void>
 }>
 
 /**
- * Starts a throw-away PostgreSQL from Debian's package, which is reached by a socket alone, and ends with this process,
- * whatever ends that. It is empty, or holds what another one held. What is written need not survive a power cut, so nothing is
- * flushed to the disk; it writes nothing by itself, which would be another version of the data (autovacuum); and left to itself
- * it orders text as a dictionary does, which is not how the service wants it.
+ * Starts a temporary PostgreSQL from Debian's package, empty or with another server's data. It listens only on a socket
+ * and stops with this process. It does not flush to disk, because its data need not survive. Autovacuum is off, because
+ * its writes would change the data version. Its default collation sorts like a dictionary, unlike the service.
  */
 export async function startPostgres(from?: string): Promise<PostgresServer> {
-  // As a dictionary orders: new in 15.
+  // Sorts like a dictionary; new in 15.
   const locale = Number(version) < 15 ? [] : ['--locale-provider=icu', '--icu-locale=en']
   const folder = mkdtempSync(join(tmpdir(), 'apps-pg-'))
   const data = join(folder, 'data')
   if (isRoot) execFileSync('chown', ['postgres:', folder])
   const make = from
     ? ['cp', '--recursive', from, data]
-    : // biome-ignore format: a program, and its arguments
+    : // biome-ignore format: a program and its arguments
       [program('initdb'), '--pgdata', data, '--no-sync', '--auth=trust', '--username=postgres', '--encoding=UTF8',
         '--no-locale', ...locale, '--wal-segsize=1']
   execFileSync('setpriv', [...asPostgresAccount, ...make], { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] })
 
-  // On a busy machine the server takes its time to begin a session.
+  // On a busy machine, starting a session takes long.
   const addressFor = (user: string) =>
     `postgres:///postgres?${new URLSearchParams({ host: folder, user, connect_timeout: '25' })}`
   let stopRunning = async (_signal: NodeJS.Signals) => {}
 
   async function start() {
-    // biome-ignore format: a line
+    // biome-ignore format: one line
     const settings = ['listen_addresses=', 'fsync=off', 'full_page_writes=off', 'autovacuum=off', 'max_connections=300']
     const child = spawn(
       'setpriv',
-      // biome-ignore format: a program, and its arguments
+      // biome-ignore format: a program and its arguments
       [...asPostgresAccount, '--pdeathsig=QUIT', program('postgres'), '-D', data, '-k', folder,
         ...settings.flatMap((setting) => ['-c', setting])],
-      // Ctrl+C is for others to hear first.
+      // Ctrl+C must not stop it before the tests.
       { cwd: folder, stdio: ['ignore', 'ignore', 'pipe'], detached: true },
     )
     const exited = once(child, 'exit')
@@ -88,12 +87,12 @@ export async function startPostgres(from?: string): Promise<PostgresServer> {
     }
     const log: string[] = []
     await new Promise<void>((resolve, reject) => {
-      // Read on to the end, or the server would wait for room in the pipe.
+      // Keep reading, or the server would block on a full pipe.
       createInterface({ input: child.stderr }).on('line', (line) => {
         if (log.push(line) > 100) log.shift()
         if (line.includes('database system is ready to accept connections')) resolve()
       })
-      exited.then(([code]) => reject(new Error(`PostgreSQL ended with ${code}:\n${log.join('\n')}`)), reject)
+      exited.then(([code]) => reject(new Error(`PostgreSQL exited with ${code}:\n${log.join('\n')}`)), reject)
     })
   }
 
@@ -112,13 +111,13 @@ export async function startPostgres(from?: string): Promise<PostgresServer> {
   }
 }
 
-/** The database of the world, where the server is the tests' own. */
+/** The database of the world on the tests' own server. */
 export const worldName = 'world'
 
-/** Where nothing is flushed, files are copied in half the time that it takes by way of the log. Since 15 it is the latter by itself. */
+/** Without flushes, copying files takes half as long as copying through the log, the default since 15. */
 export const copyStrategy = Number(version) < 15 ? '' : 'strategy file_copy'
 
-/** For a database of the tests': others may have some on the same server. */
+/** A unique name for a test database, because a server can be shared. */
 export const newName = () => `apps_test_${randomBytes(8).toString('hex')}`
 
 /** The address of another database of the same server. */
@@ -128,7 +127,7 @@ export function addressAt(address: string, database: string): string {
   return url.href
 }
 
-/** Runs statements, each by itself, on a database that is there. */
+/** Runs statements one by one on an existing database. */
 export async function administer(address: string, ...statements: string[]) {
   for (const statement of statements) await ask(address, statement)
 }
@@ -136,7 +135,7 @@ export async function administer(address: string, ...statements: string[]) {
 /** The rows of one statement. */
 export async function ask<Row extends QueryResultRow>(address: string, statement: string): Promise<Row[]> {
   const client = new Client(address)
-  // What breaks it is told to whoever asks.
+  // The query reports a broken connection.
   client.on('error', () => {})
   await client.connect()
   try {

@@ -12,12 +12,12 @@ import { type CheckedResponse, check, type RequestOptions } from './check.ts'
 
 const main = `${import.meta.dirname}/../../src/apps-service.js`
 
-/** What the machine's environment or the test runner's says must not reach the program: BASE_URL, for one. */
+/** Variables for child processes, without those of the machine or the test runner, such as BASE_URL. */
 const inherited = { PATH: process.env.PATH }
 
 export type Run = { code: number; stdout: string; stderr: string }
 
-/** Runs the command line in a process of its own; `input` is what it finds on standard input. */
+/** Runs the command line as a process, with `input` on standard input. */
 export function run(args: string[], env: Record<string, string> = {}, input = ''): Promise<Run> {
   return new Promise((resolve) => {
     const child = execFile(
@@ -29,16 +29,16 @@ export function run(args: string[], env: Record<string, string> = {}, input = ''
       },
     )
     child.stdin?.on('error', () => {
-      // It ended without reading all.
+      // It exited without reading everything.
     })
     child.stdin?.end(input)
   })
 }
 
-/** Whether `runInTerminal` can be: with the `script` of util-linux. */
+/** Whether `runInTerminal` works here: it needs the `script` of util-linux. */
 export const hasTerminal = spawnSync('script', ['--version'], { encoding: 'utf8' }).stdout?.includes('util-linux')
 
-/** All that a command shows at a terminal of so many columns, with what it tells the terminal to do. */
+/** The output of a command in a terminal of this width, with control sequences. */
 export async function runInTerminal(columns: number, args: string[], env: Record<string, string>): Promise<string> {
   const command = [process.execPath, main, ...args].map((word) => `'${word}'`).join(' ')
   const { stdout } = await promisify(execFile)(
@@ -50,8 +50,8 @@ export async function runInTerminal(columns: number, args: string[], env: Record
 }
 
 /**
- * A command that writes a file in a folder of nothing else, stopped when the file is `begun`; tells how it ended and what
- * it said. On a busy machine it may be done, or as good as that, before it can be stopped: then it begins again.
+ * Sends a signal to a command once the file that it writes, alone in its directory, has `begun`. Returns how the command
+ * exited and its error output. If it finished before the signal, it runs again.
  */
 export async function interrupt(
   command: string,
@@ -77,14 +77,14 @@ export async function interrupt(
   return interrupt(command, file, env, signal, begun)
 }
 
-/** It ended with one line that says why. */
+/** Expects a failure with one line that gives the reason. */
 export function expectRefusal({ code, stdout, stderr }: Run, line: RegExp) {
   expect(stderr).toMatch(line)
   expect(stderr.trimEnd().split('\n')).toHaveLength(1)
   expect([code, stdout]).toEqual([1, ''])
 }
 
-/** The command line on one database. `json` is what a command prints for programs. */
+/** The command line on one database. `json` parses the output with --json. */
 export function commandLine(databaseUrl: string) {
   const env = { DATABASE_URL: databaseUrl }
   return {
@@ -101,13 +101,13 @@ export function commandLine(databaseUrl: string) {
 export type Served = {
   process: ChildProcess
   port: number
-  /** Lines that it printed so far. */
+  /** The lines printed so far. */
   log: string[]
   exited: Promise<unknown[]>
   request: (method: string, path: string, options?: RequestOptions) => Promise<CheckedResponse>
 }
 
-/** The same port, when somebody takes a connection there. */
+/** Resolves to the port once it accepts a connection. */
 async function answering(port: number): Promise<number> {
   const socket = connect(port, '127.0.0.1')
   const isTaken = await once(socket, 'connect').then(
@@ -118,11 +118,11 @@ async function answering(port: number): Promise<number> {
   return isTaken ? port : delay(20).then(() => answering(port))
 }
 
-/** The server in a process of its own; where the environment has a LOG_LEVEL, it has the PORT, too. */
+/** Starts the server as a process. If `env` has a LOG_LEVEL, it must have a PORT. */
 export const serve = (databaseUrl: string, env: Record<string, string> = {}): Promise<Served> =>
   listening('serve', { DATABASE_URL: databaseUrl, ...env })
 
-/** A command that listens, on a free port; killed when the test ends, if it still runs. */
+/** Starts a command that listens on a free port; killed when the test ends. */
 export async function listening(command: string, env: Record<string, string>, folder = '.'): Promise<Served> {
   const child = spawn(process.execPath, [main, command], {
     env: { ...inherited, PORT: '0', ...env },
@@ -135,15 +135,15 @@ export async function listening(command: string, env: Record<string, string>, fo
   })
   const log: string[] = []
   const port = await new Promise<number>((resolve, reject) => {
-    // Read on to the end, or the process would wait for room in the pipe.
+    // Keep reading, or the process would block on a full pipe.
     createInterface({ input: child.stdout }).on('line', (line) => {
       log.push(line)
       const entry = JSON.parse(line)
       if (typeof entry.port === 'number') resolve(entry.port)
     })
-    // What is told to say little does not say where it listens.
+    // With a higher log level, it does not log its port.
     if (env.LOG_LEVEL !== undefined) answering(Number(env.PORT)).then(resolve, reject)
-    child.on('exit', (code) => reject(new Error(`${command} ended with ${code} before it listened`)))
+    child.on('exit', (code) => reject(new Error(`${command} exited with ${code} before it listened`)))
   })
 
   async function request(method: string, path: string, { key, headers = {}, json }: RequestOptions = {}) {

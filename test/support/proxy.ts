@@ -5,8 +5,8 @@ import { onTestFinished } from 'vitest'
 import type { PostgresServer } from './postgres.ts'
 
 /**
- * A TCP proxy before PostgreSQL whose network can hang: nothing passes, and neither end is told. When it has healed, new
- * connections work. Those that hung stay open and silent until the next hang, or the end of the test.
+ * A TCP proxy for PostgreSQL whose network can hang: nothing passes, and both connections stay open. After it heals, new
+ * connections work. Those that hung stay open and silent until the next hang or the end of the test.
  */
 export async function startProxy({ folder }: PostgresServer) {
   const working = new Set<[client: Socket, upstream: Socket]>()
@@ -41,7 +41,7 @@ export async function startProxy({ folder }: PostgresServer) {
 
   return {
     addressOf: (database: string) => `postgres://apps@127.0.0.1:${(server.address() as AddressInfo).port}/${database}`,
-    /** Statements still arrive where only the answers are lost. */
+    /** If only responses are lost, statements still arrive. */
     hang(lost: 'everything' | 'answers' = 'everything') {
       closeSilent()
       isHanging = true

@@ -3,7 +3,7 @@ import type { Connection } from '../../src/db/dialect.ts'
 
 type Statement = { sql: string; bindings: (string | number)[] }
 
-/** What a read returns, and SQLite's plan of each of its statements that chooses apps, rather than being given their ids. */
+/** The result of a read, and SQLite's plans of its statements that select apps other than by id. */
 export async function explainQueries<T>(database: Database, work: (connection: Connection) => Promise<T>) {
   const statements: Statement[] = []
   const note = (statement: Statement) => statements.push(statement)

@@ -4,20 +4,20 @@ import { expect } from 'vitest'
 import { check } from './check.ts'
 import type { Service } from './service.ts'
 
-/** Sends bytes and reads what comes back until the server closes. */
+/** Sends bytes and reads the response until the server closes the connection. */
 export async function sendBytes(service: Service, bytes: string) {
   const socket = connect(service.port, '127.0.0.1')
   const chunks: Buffer[] = []
   socket.on('data', (chunk) => chunks.push(chunk))
   socket.on('error', () => {
-    // A server that refuses may cut a request that is still being sent.
+    // A server that refuses a request may close the connection while it is being sent.
   })
   socket.write(bytes)
   await once(socket, 'close')
   return Buffer.concat(chunks).toString()
 }
 
-/** The same, held against the document as the answer to an operation. */
+/** The same, with the response checked against the document. */
 export async function checkedResponse(service: Service, method: string, path: string, bytes: string) {
   const [head = '', text = ''] = (await sendBytes(service, bytes)).split('\r\n\r\n')
   const [statusLine = '', ...lines] = head.split('\r\n')
@@ -28,13 +28,13 @@ export async function checkedResponse(service: Service, method: string, path: st
   return check({ method, path, status: Number(statusLine.split(' ')[1]), headers: Object.fromEntries(headers), text })
 }
 
-/** A GET that is answered, and half of another on the same connection; `second` sends the rest of it and tells its answer. */
+/** Sends a GET, and half of another on the same connection. `second` sends the rest and returns its response. */
 export async function readTwice(port: number, path: string) {
   const half = `GET ${path} HTTP/1.1\r\nHost: x\r\n`
   const socket = connect(port, '127.0.0.1').setEncoding('utf8')
   const closed = new Promise((resolve) => socket.on('close', resolve))
   socket.on('error', () => {
-    // Cut: then there is no second answer.
+    // Closed without a second response.
   })
   let text = ''
   socket.on('data', (part) => {

@@ -2,10 +2,10 @@ import { expect, inject } from 'vitest'
 import { openEngine } from '../../src/db/database.ts'
 import type { Service } from './service.ts'
 
-/** How much work of each kind there is room for at once. Of any database of the engine: nothing is opened. */
+/** The concurrency of each kind of work on the engine. Opens no connection. */
 export const { concurrency } = openEngine(inject('engine') === 'sqlite' ? 'sqlite:none' : 'postgres://none/none')
 
-/** Work of a kind that takes all its room, and ends when it is let go. */
+/** Occupies the whole bulkhead of a kind of work until released. */
 export async function saturate(begin: (work: () => Promise<void>) => Promise<unknown>, width: number) {
   const { promise: released, resolve: release } = Promise.withResolvers<void>()
   let begun = 0
@@ -22,6 +22,6 @@ export async function saturate(begin: (work: () => Promise<void>) => Promise<unk
   }
 }
 
-/** How much waits for its turn to write. */
+/** The number of queued writes. */
 export const countQueuedWrites = ({ database }: Service) =>
   database.usage().pools.find(({ name }) => name === 'writer')?.waiting

@@ -22,20 +22,20 @@ import type { World } from './world.ts'
 export type Service = {
   world: World
   database: Database
-  /** As DATABASE_URL has it. */
+  /** Its DATABASE_URL. */
   databaseUrl: string
   port: number
-  /** Lines that were logged so far. */
+  /** The lines logged so far. */
   log: string[]
-  /** Lets requests in flight finish, and takes no more. */
+  /** Finishes requests in flight and accepts no more. */
   drain: () => Promise<void>
-  /** How many are open. */
+  /** The number of open connections. */
   connections: () => Promise<number>
   request: (method: string, path: string, options?: RequestOptions) => Promise<CheckedResponse>
   get: (path: string, options?: RequestOptions) => Promise<CheckedResponse>
-  /** Takes an operator's decision where the app's status allows it. */
+  /** Makes an operator's decision, if the app's status allows it. */
   decide: (decision: Decision, id: number) => Promise<void>
-  /** Adds reviews of one to five stars in turn, a second apart from the beginning of 2026. */
+  /** Adds reviews of one to five stars in turn, one per second from the beginning of 2026. */
   addReviews: (id: number, count: number) => Promise<void>
 }
 
@@ -45,21 +45,21 @@ export type ServiceOptions = {
   timeouts?: Partial<Timeouts>
   connectionLimits?: Partial<ConnectionLimits>
   docsPage?: string
-  /** How the operators are reached. */
+  /** The operators' contact. */
   contact?: Config['contact']
   isDraining?: () => boolean
-  /** Bytes that kept answers may take. */
+  /** The size of the response cache, in bytes. */
   cacheSize?: number
   metrics?: Metrics
-  /** Other limits than those that a server has by itself. */
+  /** Limits other than the defaults. */
   limits?: Partial<RateLimitsConfig>
-  /** A database that another serves, too; a copy of the world where it is left out. */
+  /** The database; a new copy of the world by default. */
   databaseUrl?: string
-  /** Wraps what the operations use, to make it fail. */
+  /** Wraps the operations' database, to make it fail. */
   database?: (database: Database) => Database
 }
 
-/** The real app on a real database, listening; it stops when the test ends. */
+/** Starts the real app on a real database. It stops when the test ends. */
 export async function startService(options: ServiceOptions = {}): Promise<Service> {
   const {
     origin = 'http://apps.test',
@@ -139,7 +139,20 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
   }
 }
 
-/** Sends one request to a server, or to the base address of one, and takes the answer as it comes. */
+/** Wraps a service's database so that its operations fail. Reading keys still works. */
+export const failing =
+  (error: Error) =>
+  (database: Database): Database => ({
+    ...database,
+    read: async (work, options) => {
+      const result = await database.read(work, options)
+      if (result && typeof result === 'object' && 'sha256' in result) return result
+      throw error
+    },
+    write: () => Promise.reject(error),
+  })
+
+/** Sends one request to a server or base URL, and returns the response unchanged. */
 export async function send(
   to: Parameters<typeof supertest>[0],
   method: string,
@@ -148,7 +161,7 @@ export async function send(
 ): Promise<HttpResponse> {
   const pending = supertest(to)
     [method.toLowerCase() as 'get'](path)
-    // Unless a test asks for another: superagent would, by itself.
+    // superagent would accept compressed responses by default.
     .set({ 'Accept-Encoding': 'identity', ...headers })
     .buffer(true)
     .parse((response, done) => {

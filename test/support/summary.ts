@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import type { Reporter, TestModule } from 'vitest/node'
 
-/** Writes one line, `N passed, N failed`, for a program that runs the tests. */
+/** Writes one line, `N passed, N failed`, for .ci/run. */
 export default class Summary implements Reporter {
   readonly #file: string
 
@@ -12,7 +12,7 @@ export default class Summary implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], errors: readonly unknown[]) {
     const tests = modules.flatMap((module) => [...module.children.allTests()])
     const count = (state: string) => tests.filter((test) => test.result().state === state).length
-    // What fails outside of tests: in a hook, for one.
+    // Failures outside tests, for example in a hook.
     const suites = modules.flatMap((module) => [module, ...module.children.allSuites()])
     const broken = suites.filter((suite) => suite.errors().length > 0).length + errors.length
     const skipped = count('skipped')

@@ -9,16 +9,16 @@ import { openDatabase } from '../../src/db/database.ts'
 import { moderationStore } from '../../src/moderation/store.ts'
 import { addressAt, administer, configuredServer, hasPostgres, newName, startPostgres, worldName } from './postgres.ts'
 
-/** A small world that every test begins in, each in a copy of its own. */
+/** A small catalogue. Every test starts with its own copy. */
 export type World = {
   /**
-   * What copies are made of, which nobody has open: SQLite's file, or the data of a stopped PostgreSQL; where one is given, the
-   * address of its database there.
+   * The source of the copies, which nobody has open: SQLite's file or the data directory of a stopped PostgreSQL; with
+   * TEST_POSTGRES_URL, the address of the database.
    */
   source: string
   keys: Record<'ada' | 'bob' | 'expired' | 'revoked', string>
   categories: Record<'tools' | 'games' | 'empty', number>
-  /** Ada's apps, one in each state, and one that Bob has. */
+  /** Ada's apps, one in each state, and two of Bob's. */
   apps: Record<'approved' | 'pending' | 'rejected' | 'deleted' | 'bobs' | 'bobsPending', number>
 }
 
@@ -29,7 +29,7 @@ declare module 'vitest' {
   }
 }
 
-/** The projects of vitest.config.ts are named after the engine that their tests run on; where there are none, it is SQLite. */
+/** The projects of vitest.config.ts are named after their engine. Without projects, it is SQLite. */
 export default async function setup(project: TestProject) {
   const engine = project.name === 'postgres' ? 'postgres' : 'sqlite'
   const make = engine === 'sqlite' ? inFile : configuredServer === undefined ? onPostgres : onGiven(configuredServer)
@@ -130,7 +130,7 @@ export async function createWorld(address: string): Promise<Omit<World, 'source'
       apps: { approved, pending, rejected, deleted, bobs: bobsApp, bobsPending },
     }
   })
-  // Closing SQLite's last connection writes the log back into the file; both can be copied while nobody has them open.
+  // Closing SQLite's last connection checkpoints the log into the file, which can then be copied.
   await database.close()
   return world
 }

@@ -1,6 +1,6 @@
 import { openDatabase } from '../../src/db/database.ts'
 
-/** A process of its own that changes an app again and again, and tells of each change when it is acknowledged: `node writer.ts DATABASE_URL ID COUNT`. */
+/** Changes an app repeatedly and prints each acknowledged change: `node writer.ts DATABASE_URL ID COUNT`. */
 
 const [address = '', id, count] = process.argv.slice(2)
 const database = openDatabase(address)

@@ -6,7 +6,7 @@ import * as api from './apps-api.ts'
 type Generated = {
   [Id in OperationId]: ByPosition<Parameters<(typeof api)[Id]>, Expected[Id]> & ByStatus<(typeof api)[Id]>
 }
-/** Query and headers are members of one object. */
+/** Query parameters and headers are in one object. */
 type Expected = {
   [Id in OperationId]: Omit<Contract[Id], 'query' | 'header'> & Named<Contract[Id]>
 }

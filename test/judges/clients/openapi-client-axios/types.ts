@@ -10,7 +10,7 @@ declare const client: Client
 type Arguments<Id extends OperationId> = Parameters<Client[Id]>
 type Data<Id extends OperationId> = Awaited<ReturnType<Client[Id]>>['data']
 
-/** A call gives what the success is; for errors there is a type each, to be named in axios.isAxiosError<…>(error). */
+/** A call returns the success; each error has a type, for axios.isAxiosError<…>(error). */
 type Generated = {
   [Id in OperationId]: Shared<
     {
@@ -22,7 +22,7 @@ type Generated = {
     Expected[Id]
   >
 }
-/** Parameters of all places are members of one object. */
+/** Parameters of all places are in one object. */
 type Expected = {
   [Id in OperationId]: Omit<TwoWay[Id], 'path' | 'query' | 'header' | 'error'> & Parameter<Contract[Id]>
 }
@@ -34,7 +34,7 @@ export const losses: Record<AllLosses<Untupled<Generated>, Expected>, string> = 
   'answers.304': 'No body is an empty object.',
 }
 
-/** An array with a maxItems is a tuple of as many items, each of which may be undefined. */
+/** An array with maxItems is a tuple of that many optional items. */
 declare const page: Data<'listApps'>['data']
 // @ts-expect-error so it is not an array of apps
 export const apps: Components.Schemas.AppSummary[] = page.apps
@@ -54,5 +54,5 @@ client.updateApp({ id: 1, 'If-None-Match': '"x"' }, app)
 client.createApp(null, { name: app.name, category_id: 1 })
 // @ts-expect-error no such field
 client.createApp(null, { ...app, colour: 'red' })
-// A body that is required may be left out all the same.
+// A required body can be omitted.
 client.createApp()

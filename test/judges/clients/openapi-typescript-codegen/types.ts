@@ -7,7 +7,7 @@ type Call<Id> = Grouped<AppsApi, Id>
 type Generated = {
   [Id in OperationId]: { options: NonNullable<Parameters<Call<Id>>[0]>; success: Awaited<ReturnType<Call<Id>>> }
 }
-/** Arguments of all places are members of one object. */
+/** Arguments of all places are in one object. */
 type Expected = {
   [Id in OperationId]: Pick<TwoWay[Id], 'answers' | 'success' | 'error'> & { options: Options<Contract[Id]> }
 }

@@ -23,7 +23,7 @@ type Generated = {
     Contract[Id]
   > & { answers: Answers<Id> }
 }
-/** The codes that each status may have: what is open has an index, and so differs from any type without one. */
+/** The codes of each status. Open types have an index signature, so they differ from the contract's. */
 type Answers<Id extends OperationId> = {
   [Status in keyof Contract[Id]['answers'] & number]: Status extends 200 | 201
     ? { data: keyof Known<ZodiosResponseByAlias<Api, Id>['data']> }
@@ -33,7 +33,7 @@ type Answers<Id extends OperationId> = {
         ? { code: Code }
         : never
 }
-/** Without the index. */
+/** The type without its index signature. */
 type Known<T> = { [Key in keyof T as string extends Key ? never : Key]: T[Key] }
 
 type Expected = {

@@ -14,7 +14,7 @@ export const losses: Record<AllLosses<Generated, TwoWay>, string> = {
   answers: 'Errors are one union; no status has a type of its own.',
 }
 
-/** What --route-types writes, for a caller's `satisfies`. */
+/** The types of --route-types, for callers' `satisfies`. */
 type Headers = { [Id in OperationId]: Shared<{ header: Lookups[Id] }, Contract[Id]> }
 type ExpectedHeaders = { [Id in OperationId]: Pick<Contract[Id], keyof Contract[Id] & 'header'> }
 export const lossesOfHeaders: Record<AllLosses<Headers, ExpectedHeaders>, string> = {}
