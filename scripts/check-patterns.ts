@@ -14,8 +14,8 @@ const exceptions: Record<string, string> = {
     'The input is generated/docs.html, which scripts/docs-page.ts writes.',
   'src/contract/validation.ts /\\p{RGI_Emoji_Tag_Sequence}/gv':
     'Unicode has three such flags, each with seven characters.',
-  'src/http/response-cache.ts compileUrlPattern':
-    'Anchored; each repetition stops at the next slash or question mark. Longer URLs than 1,000 characters are not tested.',
+  'src/http/request.ts urlPattern':
+    'Anchored; each repetition stops at the next slash or question mark. Node limits the request line to 16 KiB.',
   'src/http/mock.ts preferredValue': 'Linear with both names that its type allows. Node limits headers to 16 KiB.',
   'src/contract/field-rules.ts matchesRule': 'The patterns are those of the document, which are checked here.',
   'src/search/terms.ts asciiRuns':
