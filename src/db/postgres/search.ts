@@ -31,13 +31,13 @@ const byRank: Reading = {
   walkCost: 12,
 }
 
-/** What a row of `app_search` must have: SQL, of SQL. */
-const conditionOf = (tokens: string, sequences: string | undefined) =>
+/** What a row of `app_search` must have. `tokens` is SQL; the placeholder of the sequences follows. */
+const conditionOf = ({ sequences }: Match, tokens: string) =>
   sequences === undefined
     ? `tokens @@ ${tokens}`
     : `tokens @@ ${tokens} and (sequence is null or not exists (
-         select from json_array_elements(${sequences}) as parts where not exists (
-           select from json_array_elements_text(parts.value) as part where position(part.value in sequence) > 0
+         select from json_array_elements(?) as alternatives where not exists (
+           select from json_array_elements_text(alternatives.value) as part where position(part.value in sequence) > 0
          )
        ))`
 
@@ -50,34 +50,29 @@ export const searchIndex = (sql: Knex): SearchIndex => {
 
   /** The first `limit` values of a reading among the matches. */
   async function findFirst(match: Match, limit: number, { walk, sort, walkCost }: Reading): Promise<number[]> {
-    const sequences = match.sequences.length > 0 ? '?' : undefined
-    const values = [match.tokens, ...(sequences ? [JSON.stringify(match.sequences)] : [])]
+    const values = match.sequences === undefined ? [match.tokens] : [match.tokens, match.sequences]
     const { matches, all } = await estimate(match)
     const walked = Math.ceil((limit * all) / matches)
     if (walked * walkCost < matches) {
-      const found = await select<{ value: number }>(`${walk(conditionOf('?::tsquery', sequences))} limit ?`, [
-        2 * walked,
-        ...values,
-        limit,
-      ])
+      const statement = `${walk(conditionOf(match, '?::tsquery'))} limit ?`
+      const found = await select<{ value: number }>(statement, [2 * walked, ...values, limit])
       if (found.length === limit) return found.map(({ value }) => value)
     }
     // In a subquery, so that the planner does not read all apps if it expects many matches.
-    const found = await select<{ value: number }>(`${sort(conditionOf('(select ?::tsquery)', sequences))} limit ?`, [
-      ...values,
-      limit,
-    ])
+    const statement = `${sort(conditionOf(match, '(select ?::tsquery)'))} limit ?`
+    const found = await select<{ value: number }>(statement, [...values, limit])
     return found.map(({ value }) => value)
   }
 
   /** How many apps the planner expects to match, and to be there (https://wiki.postgresql.org/wiki/Count_estimate). */
   async function estimate({ tokens }: Match): Promise<{ matches: number; all: number }> {
-    const [explained] = await select<{ 'QUERY PLAN': [{ Plan: { Plans: { 'Plan Rows': number }[] } }] }>(
+    type Scan = { 'Plan Rows': number }
+    const [explained] = await select<{ 'QUERY PLAN': [{ Plan: { Plans: [Scan, Scan] } }] }>(
       'explain (format json) select from app_search where tokens @@ ?::tsquery union all select from app_search',
       [tokens],
     )
-    const [matches, all] = required(explained, 'the plan')['QUERY PLAN'][0].Plan.Plans.map((plan) => plan['Plan Rows'])
-    return { matches: required(matches, 'the estimate'), all: required(all, 'the number of apps') }
+    const [matches, all] = required(explained, 'the plan')['QUERY PLAN'][0].Plan.Plans
+    return { matches: matches['Plan Rows'], all: all['Plan Rows'] }
   }
 
   return {
@@ -105,8 +100,7 @@ export const searchIndex = (sql: Knex): SearchIndex => {
 
     async firstMatches(query, tier, limit) {
       const match = matchOf(query, tier)
-      if (!match) return []
-      return findFirst(match, limit, byRank)
+      return match ? findFirst(match, limit, byRank) : []
     },
 
     async nameWords(ranks) {

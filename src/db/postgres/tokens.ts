@@ -38,10 +38,11 @@ export function rowOf(document: SearchDocument & { id: number; categoryId: numbe
 }
 
 /**
- * What an app must have. `tokens` is a `tsquery` (https://www.postgresql.org/docs/current/datatype-textsearch.html). Each list
- * of `sequences` has parts of `app_search.sequence`, of which the app must have one; apps of ASCII alone have no sequence.
+ * What an app must have. `tokens` is a `tsquery` (https://www.postgresql.org/docs/current/datatype-textsearch.html).
+ * `sequences` is JSON: lists of parts of `app_search.sequence`. An app must have one part of each list, unless it is of ASCII
+ * alone and has no sequence.
  */
-export type Match = Readonly<{ tokens: string; sequences: readonly (readonly string[])[] }>
+export type Match = Readonly<{ tokens: string; sequences: string | undefined }>
 
 /** Undefined if nothing can match. */
 export function matchOf({ terms, keys, categoryId }: SearchQuery, tier: Tier): Match | undefined {
@@ -49,9 +50,10 @@ export function matchOf({ terms, keys, categoryId }: SearchQuery, tier: Tier): M
     tier === 'key' ? [keys.map((key) => wholeToken(keyToken(key)))] : terms.map((term) => phrasesOf(term, tier))
   if (required.length === 0 || required.some((phrases) => phrases.length === 0)) return undefined
   if (categoryId !== undefined) required.push([wholeToken(categoryToken(categoryId))])
+  const sequences = required.filter((phrases) => phrases.some(({ tokens }) => tokens.length > 1)).map(toSequences)
   return {
     tokens: required.map((phrases) => `(${phrases.map(tsquery).join(' | ')})`).join(' & '),
-    sequences: required.filter((phrases) => phrases.some(({ tokens }) => tokens.length > 1)).map(toSequences),
+    sequences: sequences.length === 0 ? undefined : JSON.stringify(sequences),
   }
 }
 
