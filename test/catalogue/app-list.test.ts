@@ -456,7 +456,7 @@ describe('search', () => {
       const named = whole.slice(0, slugsOf('name').length)
       expect(named.toSorted(), search).toEqual(slugsOf('name').toSorted())
       expect(whole.slice(named.length), search).toEqual([...slugsOf('whole'), ...slugsOf('prefix')])
-      for (const limit of [1, 7]) expect(await allPages(service.database, search, limit)).toEqual(whole)
+      expect(await allPages(service.database, search, 19)).toEqual(whole)
     }
   })
 
