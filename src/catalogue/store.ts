@@ -11,7 +11,7 @@ import {
   type ReviewRow,
   searchedColumns,
 } from '../db/tables.ts'
-import { popularity, type SearchDocument, toSearchDocument } from '../search/document.ts'
+import { popularity, type SearchDocument, toSearchDocument } from '../search/terms.ts'
 import { chunk, required } from '../util/helpers.ts'
 import { isListed } from './policy.ts'
 import { addRatings, ratingColumns, ratingsOf } from './ratings.ts'

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { OperatorError } from '../contract/errors.ts'
-import { toSearchDocument } from '../search/document.ts'
+import { toSearchDocument } from '../search/terms.ts'
 import { required } from '../util/helpers.ts'
 import { assertHealthy, assertSchemaCurrent, openEngine, openMigrated } from './database.ts'
 import type { Connection, NewRow } from './dialect.ts'

@@ -1,5 +1,5 @@
 import type { App, AppChanges } from '../contract/contract.ts'
-import type { SearchableColumns } from '../search/document.ts'
+import type { SearchableColumns } from '../search/terms.ts'
 
 /** The rows of each table as the driver returns them; `Generated` columns may be left out of an insert. */
 

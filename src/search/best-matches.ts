@@ -1,6 +1,5 @@
 import { required } from '../util/helpers.ts'
-import { idOfRank, popularityOfRank } from './document.ts'
-import { nameKey, queryTerms, type Term, wordForm } from './terms.ts'
+import { idOfRank, nameKey, popularityOfRank, queryTerms, type Term, wordForm } from './terms.ts'
 import { isCorrectable, similarWords } from './typos.ts'
 
 /** Finds the best matches of a search. Engines only list the first matches of a tier; all else is here, the same for each. */
@@ -24,7 +23,7 @@ export type SearchQuery = Readonly<{
 export type Tier = 'key' | 'name' | 'whole' | 'prefix'
 
 export type MatchFinder = Readonly<{
-  /** The ranks (document.ts) of the first `limit` apps of a tier, the greatest first. An app may be in several tiers. */
+  /** The ranks of the first `limit` apps of a tier, the greatest first. An app may be in several tiers. */
   firstMatches: (query: SearchQuery, tier: Tier, limit: number) => Promise<number[]>
   /** The `nameWords` of the documents with these ranks, in this order. */
   nameWords: (ranks: number[]) => Promise<string[]>

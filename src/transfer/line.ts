@@ -7,7 +7,7 @@ import type { Problem } from '../contract/contract.ts'
 import { categoryNameRule, developerNameRule, reasonRule, reviewerNameRule } from '../contract/field-rules.ts'
 import { duplicateField, objectProblems, textProblems } from '../contract/validation.ts'
 import type { AppStatus, CategoryRow } from '../db/tables.ts'
-import { idLimit, type SearchDocument } from '../search/document.ts'
+import { idLimit, type SearchDocument } from '../search/terms.ts'
 import { required } from '../util/helpers.ts'
 import { isNestedTooDeeply, unwrapReject } from './rejects.ts'
 

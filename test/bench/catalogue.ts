@@ -6,7 +6,7 @@ import { addRatings, ratingColumns, ratingsOf } from '../../src/catalogue/rating
 import type { Database } from '../../src/db/database.ts'
 import type { Connection } from '../../src/db/dialect.ts'
 import type { AppRow, ReviewRow } from '../../src/db/tables.ts'
-import { type SearchDocument, toSearchDocument } from '../../src/search/document.ts'
+import { type SearchDocument, toSearchDocument } from '../../src/search/terms.ts'
 import { randomFrom } from './random.ts'
 
 /** A synthetic catalogue of listed apps with their reviews: for each size the same every time. */

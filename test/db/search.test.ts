@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { type Database, openDatabase } from '../../src/db/database.ts'
 import { type Tier, toQuery } from '../../src/search/best-matches.ts'
-import { idOfRank, toSearchDocument } from '../../src/search/document.ts'
+import { idOfRank, toSearchDocument } from '../../src/search/terms.ts'
 import { emptyDatabaseUrl } from '../support/database.ts'
 
 /** Apps by popularity: the first has the fewest downloads and the least id. */

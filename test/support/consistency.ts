@@ -4,7 +4,7 @@ import { addRatings, ratingColumns, ratingsOf } from '../../src/catalogue/rating
 import { type Database, openDatabase } from '../../src/db/database.ts'
 import type { Connection } from '../../src/db/dialect.ts'
 import type { AppRow } from '../../src/db/tables.ts'
-import { toSearchDocument } from '../../src/search/document.ts'
+import { toSearchDocument } from '../../src/search/terms.ts'
 
 /**
  * Compares derived data with the apps: each category's counter, each app's number and mean of reviews, and the search

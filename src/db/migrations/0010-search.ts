@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { toSearchDocument } from '../../search/document.ts'
+import { toSearchDocument } from '../../search/terms.ts'
 import type { SchemaHelpers } from '../dialect.ts'
 import { listed } from '../tables.ts'
 
