@@ -26,7 +26,7 @@ const exceptions: Record<string, string> = {
 
 /** Counts of steps, so that each machine comes to the same result; the timeout ends an analysis that would take minutes. */
 const limits = {
-  timeout: 60_000,
+  timeout: 240_000,
   attackTimeout: null,
   incubationTimeout: null,
   seedingTimeout: null,
