@@ -352,18 +352,14 @@ export interface components {
             data: components["schemas"]["UnavailableError"];
         };
         /**
-         * @description Name of the app, on one line, with at least one visible character. Leading and trailing white space is removed. Rejected:
-         *     control and bidirectional characters, and invisible characters other than the joiners and variation selectors that emoji
-         *     and some scripts need. Also rejected, though the pattern cannot express it: unpaired surrogates, and invisible characters
-         *     beyond the Basic Multilingual Plane, such as tags outside a flag.
+         * @description Name of the app, on one line, with a visible character. White space around it is removed. Some
+         *     [characters](docs#/section/characters) are refused.
          * @example Tide Clock
          */
         NewAppName: string;
         /**
-         * @description Full description of the app, with at least one visible character. Leading and trailing white space is removed; line
-         *     breaks and tabs within are kept. Rejected: other control characters, and bidirectional embeddings, overrides and
-         *     isolates. Also rejected, though the pattern cannot express it: unpaired surrogates, and invisible characters beyond the
-         *     Basic Multilingual Plane, such as tags outside a flag.
+         * @description Full description of the app, with a visible character. White space around it is removed; line breaks and tabs within are
+         *     kept. Some [characters](docs#/section/characters) are refused.
          * @example High and low water for 4,000 harbours.
          *     Works without a connection.
          */
@@ -375,26 +371,23 @@ export interface components {
          */
         CategoryId: number;
         /**
-         * @description The app in one line; empty means none. Leading and trailing white space is removed. Rejected: control characters, and
-         *     bidirectional embeddings, overrides and isolates. Also rejected, though the pattern cannot express it: unpaired
-         *     surrogates, and invisible characters beyond the Basic Multilingual Plane, such as tags outside a flag.
+         * @description The app in one line; empty means none. White space around it is removed. Some [characters](docs#/section/characters) are
+         *     refused.
          * @example High and low water at a glance
          */
         NewShortDescription: string;
         /**
-         * @description Version of the app, in any scheme, on one line, with at least one visible character; inner spaces are allowed, as in
-         *     `1.5 beta`. Leading and trailing white space is removed. Rejected: control and bidirectional characters, and invisible
-         *     characters other than joiners and variation selectors. Also rejected, though the pattern cannot express it: unpaired
-         *     surrogates, and invisible characters beyond the Basic Multilingual Plane, such as tags outside a flag.
+         * @description Version of the app, in any scheme, on one line; inner spaces are allowed, as in `1.5 beta`. Some
+         *     [characters](docs#/section/characters) are refused, and white space at the beginning or end.
          * @example 2.4.1
          */
         NewAppVersion: string;
         /**
          * @description Package name in reverse-domain form: at least three parts separated by dots, each a letter followed by letters, digits,
-         *     `_` or `-`. Unique regardless of case, and not reused after deletion. Leading and trailing white space is removed.
+         *     `_` or `-`. Unique regardless of case, and not reused after deletion.
          * @example org.example.tideclock
          */
-        PackageName: string;
+        NewPackageName: string;
         /** @description The fields of a new app. */
         NewApp: {
             name: components["schemas"]["NewAppName"];
@@ -403,7 +396,7 @@ export interface components {
             short_description?: components["schemas"]["NewShortDescription"];
             /** @default 1.0.0 */
             version?: components["schemas"]["NewAppVersion"];
-            package_name?: components["schemas"]["PackageName"];
+            package_name?: components["schemas"]["NewPackageName"];
         };
         /** @description The result of creating an app. */
         CreatedApp: {
@@ -555,6 +548,11 @@ export interface components {
          */
         AppVersion: string;
         /**
+         * @description Package name in reverse-domain form. Absent if the app has none.
+         * @example org.example.tideclock
+         */
+        PackageName: string;
+        /**
          * @description `pending`: awaiting approval. `approved`: public. `rejected`: refused or taken down, see `rejection_reason`.
          * @example approved
          * @enum {string}
@@ -675,7 +673,7 @@ export interface components {
             category_id?: components["schemas"]["CategoryId"];
             short_description?: components["schemas"]["NewShortDescription"];
             version?: components["schemas"]["NewAppVersion"];
-            package_name?: components["schemas"]["PackageName"];
+            package_name?: components["schemas"]["NewPackageName"];
         };
         /** @description The app belongs to another developer. */
         ForbiddenError: {

@@ -3,7 +3,7 @@ import type { ErrorObject } from 'ajv'
 import type { Context, OpenAPIBackend, Operation, ParsedRequest } from 'openapi-backend'
 import type { Handlers, OperationId, Problem } from '../contract/contract.ts'
 import { invalidRequest } from '../contract/errors.ts'
-import { firstProblemPerField, requestProblems, textProblems } from '../contract/validation.ts'
+import { firstProblemPerField, requestProblems } from '../contract/validation.ts'
 
 /** A request without its body, in the form that openapi-backend takes. */
 export type RequestHead = {
@@ -100,12 +100,9 @@ export function validateRequest(api: OpenAPIBackend, operation: Operation, reque
   if (Object.keys(parsed.query).length > maxParameters) {
     throw invalidRequest([{ in: 'query', field: '', message: `must have at most ${maxParameters} parameters` }])
   }
-  const extraProblems = [
-    ...findNonDecimals(operation, parsed),
-    ...(parsed.body === undefined ? [] : textProblems(parsed.body)),
-  ]
+  const nonDecimals = findNonDecimals(operation, parsed)
   const validation = api.validateRequest(request, operation)
-  const problems = mergeProblems(operation, extraProblems, validation.errors ?? [])
+  const problems = mergeProblems(operation, nonDecimals, validation.errors ?? [])
   if (problems.length > 0) throw invalidRequest(problems)
   return { validation, request: { ...parsed, ...validation.coerced } }
 }

@@ -1,4 +1,5 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
+import { isRefused } from './characters.ts'
 import type { Operation, Parameter, Schema } from './operations.ts'
 import { type Body, contentOf, maxBodyBytes, type Request } from './raw-http-client.ts'
 
@@ -18,7 +19,11 @@ export type Forbidden = { status: number; code: string; problems?: string[] }
 /** Code points of a name that a problem shows. */
 const mostShown = 200
 
-const ajv = new Ajv({ strict: false, allErrors: true, validateFormats: false })
+const ajv = new Ajv({ strict: false, allErrors: true, validateFormats: false }).addKeyword({
+  keyword: 'x-characters',
+  type: 'string',
+  validate: (rule: string, text: string) => !isRefused(rule, text),
+})
 const validators = new WeakMap<Schema, ValidateFunction>()
 
 /** Where in a JSON value a schema does not hold, as pointers. */
@@ -37,18 +42,16 @@ function pointer({ instancePath, params }: ErrorObject): string {
 /** RFC 6901, section 3. */
 export const segment = (name: string) => name.replaceAll('~', '~0').replaceAll('/', '~1')
 
-/** White space around a text in a body, or in a header, is not part of it. */
-export const read = {
-  body: (value: unknown) => (typeof value === 'string' ? value.trim() : value),
-  header: (text: string) => text.replace(/^[ \t]+|[ \t]+$/g, ''),
-}
+/** White space around a header's text is not part of it. */
+export const readHeader = (text: string) => text.replace(/^[ \t]+|[ \t]+$/g, '')
 
-/** Whether a value holds, without white space around it. */
-export const allows = (schema: Schema, value: unknown) =>
-  broken(schema, value).length === 0 && textFaults(value).length === 0
+/** Texts that are stored without the white space around them. */
+const trimmed = ['name', 'description', 'short_description']
+
+export const allows = (schema: Schema, value: unknown) => broken(schema, value).length === 0
 
 export const allowsText = ({ in: place, schema }: Pick<Parameter, 'in' | 'schema'>, text: string) =>
-  valueFrom(schema, place === 'header' ? read.header(text) : text) !== undefined
+  valueFrom(schema, place === 'header' ? readHeader(text) : text) !== undefined
 
 /** The value that a parameter's text stands for; undefined where the document does not allow it. */
 function valueFrom(schema: Schema, text: string): string | number | undefined {
@@ -105,7 +108,7 @@ const partsOf = (json: string) => json.match(/"(?:\\.|[^"\\])*"?|[{}[\]:,]/gs)?.
 /** Several lines of a header are one list (RFC 9110, section 5.3). */
 function headerOf({ headers }: Request, name: string): string | undefined {
   const values = headers.filter(([own]) => own.toLowerCase() === name.toLowerCase()).map(([, value]) => value)
-  return values.length === 0 ? undefined : read.header(values.join(', '))
+  return values.length === 0 ? undefined : readHeader(values.join(', '))
 }
 
 /** The most specific range that JSON is in decides (RFC 9110, section 12.5.1). */
@@ -158,9 +161,9 @@ function readAll(operation: Operation, texts: Record<string, string>, search: st
 
   if (operation.body) {
     const body = valueIn(request)
-    const places = body === undefined ? [''] : [...broken(operation.body, body), ...textFaults(body)]
+    const places = body === undefined ? [''] : broken(operation.body, body)
     problems.push(...places.map((place) => `body ${shown(place)}`))
-    input.body = body
+    input.body = stored(body)
   }
   if (problems.length === 0) return { operation, input }
   return { status: 400, code: 'invalid_request', problems: outermost(problems) }
@@ -175,30 +178,20 @@ function decoded(text: string): string {
   }
 }
 
-/** The JSON value of a body, white space around the texts of an object removed. */
+/** The JSON value of a body. */
 function valueIn(request: Request): unknown {
   const content = contentOf(request)
-  if (!content?.length) return undefined
-  const value: unknown = JSON.parse(content.toString())
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
-  return Object.fromEntries(Object.entries(value).map(([name, field]) => [name, read.body(field)]))
+  return content?.length ? JSON.parse(content.toString()) : undefined
 }
 
-/** Where a text is refused for what its field's description tells and no pattern. What is nested without end is refused for that. */
-function textFaults(value: unknown, depth = 0): string[] {
-  if (typeof value === 'string') return isWhole(value) ? [] : ['']
-  if (typeof value !== 'object' || value === null || depth > 100) return []
-  return Object.entries(value).flatMap(([name, part]) =>
-    textFaults(part, depth + 1).map((place) => `/${segment(name)}${place}`),
-  )
+function stored(body: unknown): unknown {
+  if (typeof body !== 'object' || body === null) return body
+  const entries = Object.entries(body).map(([name, value]) => [
+    name,
+    typeof value === 'string' && trimmed.includes(name) ? value.trim() : value,
+  ])
+  return Object.fromEntries(entries)
 }
-
-/** No half surrogate pairs; beyond 16 bits nothing invisible but in flags, and variation selectors where they select. */
-const isWhole = (text: string) =>
-  text.isWellFormed() &&
-  !/[\p{Default_Ignorable_Code_Point}&&[\u{10000}-\u{10FFFF}]]/v.test(
-    text.replace(/\p{RGI_Emoji_Tag_Sequence}|\p{Ideographic}[\u{E0100}-\u{E01EF}]/gv, ''),
-  )
 
 /** A place of the body within another that is wrong need not be named. */
 const outermost = (problems: string[]) =>

@@ -22,17 +22,17 @@ export const units = [
     '\ufe0f',
     '\u{e0001}',
     '\u{e0100}',
+    '\u3000',
     '葛\u{e0100}',
   ],
   '🏴\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}',
 ]
 
 /**
- * What a text is asked to be besides its schema: a header or an address cannot hold all that a JSON string can, and
- * white space around that is put there when the request is written.
+ * What a text is asked to be besides its schema: a header or an address cannot hold all that a JSON string can.
  */
 export const sendable: Record<Parameter['in'] | 'body', RegExp> = {
-  body: /^(?!\s).*(?<!\s)$/s,
+  body: /^/,
   query: /^\P{Cs}*$/u,
   path: /^\P{Cs}+$/u,
   header: /^[\x20-\x7e\xa0-\xff]*$/,

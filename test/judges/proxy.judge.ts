@@ -99,11 +99,6 @@ const runs = [
           'getApp: names problems of parameters beside a path that cannot be decoded',
         ],
       },
-      {
-        reason: 'no schema can say that white space is removed before lengths are counted',
-        seen: /Prism by itself: 422 .*"maxLength"/,
-        scenarios: ['createApp: counts lengths in code points after trimming'],
-      },
     ],
   },
 ]
