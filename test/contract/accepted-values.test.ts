@@ -5,7 +5,7 @@ import { startService } from '../support/service.ts'
 import { isRefused, listedCharacters } from './characters.ts'
 import { operations, runProperty, timeout, total } from './fuzz.ts'
 import { validRequests } from './valid-requests.ts'
-import { units } from './values.ts'
+import { jsonOf, units } from './values.ts'
 
 /** The service takes exactly the texts that the schema admits, except those with characters that the document lists. */
 
@@ -44,5 +44,35 @@ describe.for(fields)('$operationId $name', ({ operationId, name, schema, admits 
     await runProperty(fc.asyncProperty(text, send), Math.ceil(total / 50), task)
     for (const count of Object.values({ ...counts, ...(rule === '' && { listed: 1 }) }))
       expect(count).toBeGreaterThan(0)
+  })
+})
+
+const { body: newAppSchema } = operations.find(({ operationId }) => operationId === 'createApp') ?? {}
+
+describe('whole bodies of createApp', () => {
+  if (!newAppSchema) throw new Error('createApp takes no body')
+  const { valid, nearly } = jsonOf(newAppSchema)
+  const admits = ajv.compile(newAppSchema)
+  const runs = Math.ceil(total / 25)
+
+  test('a valid one is never a 400', { timeout }, async ({ task }) => {
+    const { request, world } = await startService({ limits: { writeLimit: 0 } })
+    const property = fc.asyncProperty(valid, async (json) => {
+      expect(admits(json)).toBe(true)
+      expect([201, 409, 422]).toContain((await request('POST', '/apps', { key: world.keys.ada, json })).status)
+    })
+    await runProperty(property, runs, task)
+  })
+
+  test('an invalid one is never taken', { timeout }, async ({ task }) => {
+    const { request, world } = await startService({ limits: { writeLimit: 0 } })
+    const property = fc.asyncProperty(fc.oneof(...nearly), async ({ value }) => {
+      // What the schema admits has a character that the document lists.
+      const json = JSON.stringify(value)
+      const headers = { 'Content-Type': 'application/json' }
+      const { status } = await request('POST', '/apps', { key: world.keys.ada, headers, body: json })
+      expect(status, json.slice(0, 200)).toBe(400)
+    })
+    await runProperty(property, runs, task)
   })
 })
