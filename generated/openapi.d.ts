@@ -60,6 +60,11 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /**
+         * @description An order of the list; see the parameter `sort`.
+         * @enum {string}
+         */
+        SortOrder: "latest" | "popular" | "rating";
         /** @description One line for people. Programs should read `success` and `data`. */
         Message: string;
         /**
@@ -148,13 +153,17 @@ export interface components {
         AppListEnvelope: {
             /**
              * @description Always true: the request succeeded.
-             * @example true
              * @enum {boolean}
              */
             success: true;
             message: components["schemas"]["Message"];
             data: components["schemas"]["AppList"];
         };
+        /**
+         * @description Always `invalid_request`.
+         * @enum {string}
+         */
+        InvalidParametersCode: "invalid_request";
         /**
          * @description The part of the request that has the problem.
          * @enum {string}
@@ -172,179 +181,165 @@ export interface components {
         Problems: components["schemas"]["Problem"][];
         /** @description Parameters do not match this document; see `errors`. */
         InvalidParametersError: {
-            /**
-             * @description Always `invalid_request`.
-             * @example invalid_request
-             * @enum {string}
-             */
-            code: "invalid_request";
+            code: components["schemas"]["InvalidParametersCode"];
             errors: components["schemas"]["Problems"];
         };
         /** @description Response body for an invalid request, if the operation takes no body. */
         InvalidParametersEnvelope: {
             /**
              * @description Always false: the request failed.
-             * @example false
              * @enum {boolean}
              */
             success: false;
             message: components["schemas"]["Message"];
             data: components["schemas"]["InvalidParametersError"];
         };
+        /**
+         * @description Always `unauthorized`.
+         * @enum {string}
+         */
+        UnauthorizedCode: "unauthorized";
         /** @description The key is missing or not accepted; `WWW-Authenticate` says which. */
         UnauthorizedError: {
-            /**
-             * @description Always `unauthorized`.
-             * @example unauthorized
-             * @enum {string}
-             */
-            code: "unauthorized";
+            code: components["schemas"]["UnauthorizedCode"];
         };
         /** @description Response body for the error `unauthorized`. */
         UnauthorizedEnvelope: {
             /**
              * @description Always false: the request failed.
-             * @example false
              * @enum {boolean}
              */
             success: false;
             message: components["schemas"]["Message"];
             data: components["schemas"]["UnauthorizedError"];
         };
+        /**
+         * @description Always `method_not_allowed`.
+         * @enum {string}
+         */
+        MethodNotAllowedCode: "method_not_allowed";
         /** @description The path does not support the method; `Allow` lists those it supports. */
         MethodNotAllowedError: {
-            /**
-             * @description Always `method_not_allowed`.
-             * @example method_not_allowed
-             * @enum {string}
-             */
-            code: "method_not_allowed";
+            code: components["schemas"]["MethodNotAllowedCode"];
         };
         /** @description Response body for the error `method_not_allowed`. */
         MethodNotAllowedEnvelope: {
             /**
              * @description Always false: the request failed.
-             * @example false
              * @enum {boolean}
              */
             success: false;
             message: components["schemas"]["Message"];
             data: components["schemas"]["MethodNotAllowedError"];
         };
+        /**
+         * @description Always `not_acceptable`.
+         * @enum {string}
+         */
+        NotAcceptableCode: "not_acceptable";
         /** @description The response would be JSON, which `Accept` excludes. */
         NotAcceptableError: {
-            /**
-             * @description Always `not_acceptable`.
-             * @example not_acceptable
-             * @enum {string}
-             */
-            code: "not_acceptable";
+            code: components["schemas"]["NotAcceptableCode"];
         };
         /** @description Response body for the error `not_acceptable`. */
         NotAcceptableEnvelope: {
             /**
              * @description Always false: the request failed.
-             * @example false
              * @enum {boolean}
              */
             success: false;
             message: components["schemas"]["Message"];
             data: components["schemas"]["NotAcceptableError"];
         };
+        /**
+         * @description Always `request_timeout`.
+         * @enum {string}
+         */
+        RequestTimeoutCode: "request_timeout";
         /** @description The request took too long to arrive. */
         RequestTimeoutError: {
-            /**
-             * @description Always `request_timeout`.
-             * @example request_timeout
-             * @enum {string}
-             */
-            code: "request_timeout";
+            code: components["schemas"]["RequestTimeoutCode"];
         };
         /** @description Response body for the error `request_timeout`. */
         RequestTimeoutEnvelope: {
             /**
              * @description Always false: the request failed.
-             * @example false
              * @enum {boolean}
              */
             success: false;
             message: components["schemas"]["Message"];
             data: components["schemas"]["RequestTimeoutError"];
         };
+        /**
+         * @description Always `rate_limited`.
+         * @enum {string}
+         */
+        RateLimitedCode: "rate_limited";
         /** @description A rate limit is exceeded; `Retry-After` says how long to wait. */
         RateLimitedError: {
-            /**
-             * @description Always `rate_limited`.
-             * @example rate_limited
-             * @enum {string}
-             */
-            code: "rate_limited";
+            code: components["schemas"]["RateLimitedCode"];
         };
         /** @description Response body for the error `rate_limited`. */
         RateLimitedEnvelope: {
             /**
              * @description Always false: the request failed.
-             * @example false
              * @enum {boolean}
              */
             success: false;
             message: components["schemas"]["Message"];
             data: components["schemas"]["RateLimitedError"];
         };
+        /**
+         * @description Always `headers_too_large`.
+         * @enum {string}
+         */
+        HeadersTooLargeCode: "headers_too_large";
         /** @description The request line and headers are too large. */
         HeadersTooLargeError: {
-            /**
-             * @description Always `headers_too_large`.
-             * @example headers_too_large
-             * @enum {string}
-             */
-            code: "headers_too_large";
+            code: components["schemas"]["HeadersTooLargeCode"];
         };
         /** @description Response body for the error `headers_too_large`. */
         HeadersTooLargeEnvelope: {
             /**
              * @description Always false: the request failed.
-             * @example false
              * @enum {boolean}
              */
             success: false;
             message: components["schemas"]["Message"];
             data: components["schemas"]["HeadersTooLargeError"];
         };
+        /**
+         * @description Always `internal_error`.
+         * @enum {string}
+         */
+        InternalErrorCode: "internal_error";
         /** @description An internal error. */
         InternalErrorError: {
-            /**
-             * @description Always `internal_error`.
-             * @example internal_error
-             * @enum {string}
-             */
-            code: "internal_error";
+            code: components["schemas"]["InternalErrorCode"];
         };
         /** @description Response body for the error `internal_error`. */
         InternalErrorEnvelope: {
             /**
              * @description Always false: the request failed.
-             * @example false
              * @enum {boolean}
              */
             success: false;
             message: components["schemas"]["Message"];
             data: components["schemas"]["InternalErrorError"];
         };
+        /**
+         * @description Always `unavailable`.
+         * @enum {string}
+         */
+        UnavailableCode: "unavailable";
         /** @description The service is temporarily unavailable; `Retry-After` says how long to wait. */
         UnavailableError: {
-            /**
-             * @description Always `unavailable`.
-             * @example unavailable
-             * @enum {string}
-             */
-            code: "unavailable";
+            code: components["schemas"]["UnavailableCode"];
         };
         /** @description Response body for the error `unavailable`. */
         UnavailableEnvelope: {
             /**
              * @description Always false: the request failed.
-             * @example false
              * @enum {boolean}
              */
             success: false;
@@ -352,18 +347,14 @@ export interface components {
             data: components["schemas"]["UnavailableError"];
         };
         /**
-         * @description Name of the app, on one line, with at least one visible character. Leading and trailing white space is removed. Rejected:
-         *     control and bidirectional characters, and invisible characters other than the joiners and variation selectors that emoji
-         *     and some scripts need. Also rejected, though the pattern cannot express it: unpaired surrogates, and invisible characters
-         *     beyond the Basic Multilingual Plane, such as tags outside a flag.
+         * @description Name of the app, on one line, with a visible character. White space around it is removed. Some
+         *     [characters](docs#/section/characters) are refused.
          * @example Tide Clock
          */
         NewAppName: string;
         /**
-         * @description Full description of the app, with at least one visible character. Leading and trailing white space is removed; line
-         *     breaks and tabs within are kept. Rejected: other control characters, and bidirectional embeddings, overrides and
-         *     isolates. Also rejected, though the pattern cannot express it: unpaired surrogates, and invisible characters beyond the
-         *     Basic Multilingual Plane, such as tags outside a flag.
+         * @description Full description of the app, with a visible character. White space around it is removed; line breaks and tabs within are
+         *     kept. Some [characters](docs#/section/characters) are refused.
          * @example High and low water for 4,000 harbours.
          *     Works without a connection.
          */
@@ -375,26 +366,23 @@ export interface components {
          */
         CategoryId: number;
         /**
-         * @description The app in one line; empty means none. Leading and trailing white space is removed. Rejected: control characters, and
-         *     bidirectional embeddings, overrides and isolates. Also rejected, though the pattern cannot express it: unpaired
-         *     surrogates, and invisible characters beyond the Basic Multilingual Plane, such as tags outside a flag.
+         * @description The app in one line; empty means none. White space around it is removed. Some [characters](docs#/section/characters) are
+         *     refused.
          * @example High and low water at a glance
          */
         NewShortDescription: string;
         /**
-         * @description Version of the app, in any scheme, on one line, with at least one visible character; inner spaces are allowed, as in
-         *     `1.5 beta`. Leading and trailing white space is removed. Rejected: control and bidirectional characters, and invisible
-         *     characters other than joiners and variation selectors. Also rejected, though the pattern cannot express it: unpaired
-         *     surrogates, and invisible characters beyond the Basic Multilingual Plane, such as tags outside a flag.
+         * @description Version of the app, in any scheme, on one line; inner spaces are allowed, as in `1.5 beta`. Some
+         *     [characters](docs#/section/characters) are refused, and white space at the beginning or end.
          * @example 2.4.1
          */
         NewAppVersion: string;
         /**
          * @description Package name in reverse-domain form: at least three parts separated by dots, each a letter followed by letters, digits,
-         *     `_` or `-`. Unique regardless of case, and not reused after deletion. Leading and trailing white space is removed.
+         *     `_` or `-`. Unique regardless of case, and not reused after deletion.
          * @example org.example.tideclock
          */
-        PackageName: string;
+        NewPackageName: string;
         /** @description The fields of a new app. */
         NewApp: {
             name: components["schemas"]["NewAppName"];
@@ -403,113 +391,114 @@ export interface components {
             short_description?: components["schemas"]["NewShortDescription"];
             /** @default 1.0.0 */
             version?: components["schemas"]["NewAppVersion"];
-            package_name?: components["schemas"]["PackageName"];
+            package_name?: components["schemas"]["NewPackageName"];
         };
+        /**
+         * @description Always `pending`.
+         * @enum {string}
+         */
+        CreatedAppStatus: "pending";
         /** @description The result of creating an app. */
         CreatedApp: {
             app_id: components["schemas"]["AppId"];
             slug: components["schemas"]["AppSlug"];
-            /**
-             * @description Always `pending`.
-             * @example pending
-             * @enum {string}
-             */
-            status: "pending";
+            status: components["schemas"]["CreatedAppStatus"];
         };
         /** @description Response body for a new app. */
         CreatedAppEnvelope: {
             /**
              * @description Always true: the request succeeded.
-             * @example true
              * @enum {boolean}
              */
             success: true;
             message: components["schemas"]["Message"];
             data: components["schemas"]["CreatedApp"];
         };
+        /**
+         * @description `invalid_request`: a parameter or the body does not match this document; see `errors`. `malformed_json`: the body
+         *     cannot be parsed as JSON, or repeats a field.
+         * @example invalid_request
+         * @enum {string}
+         */
+        InvalidRequestCode: "invalid_request" | "malformed_json";
         /** @description Parameters or the body do not match this document. */
         InvalidRequestError: {
-            /**
-             * @description `invalid_request`: a parameter or the body does not match this document; see `errors`. `malformed_json`: the body
-             *     cannot be parsed as JSON, or repeats a field.
-             * @example invalid_request
-             * @enum {string}
-             */
-            code: "invalid_request" | "malformed_json";
+            code: components["schemas"]["InvalidRequestCode"];
             errors?: components["schemas"]["Problems"];
         };
         /** @description Response body for an invalid request, if the operation takes a body. */
         InvalidRequestEnvelope: {
             /**
              * @description Always false: the request failed.
-             * @example false
              * @enum {boolean}
              */
             success: false;
             message: components["schemas"]["Message"];
             data: components["schemas"]["InvalidRequestError"];
         };
+        /**
+         * @description Always `package_name_taken`.
+         * @enum {string}
+         */
+        PackageNameTakenCode: "package_name_taken";
         /** @description Another app uses the package name. */
         PackageNameTakenError: {
-            /**
-             * @description Always `package_name_taken`.
-             * @example package_name_taken
-             * @enum {string}
-             */
-            code: "package_name_taken";
+            code: components["schemas"]["PackageNameTakenCode"];
             errors: components["schemas"]["Problems"];
         };
         /** @description Response body for the error `package_name_taken`. */
         PackageNameTakenEnvelope: {
             /**
              * @description Always false: the request failed.
-             * @example false
              * @enum {boolean}
              */
             success: false;
             message: components["schemas"]["Message"];
             data: components["schemas"]["PackageNameTakenError"];
         };
+        /**
+         * @description Always `payload_too_large`.
+         * @enum {string}
+         */
+        PayloadTooLargeCode: "payload_too_large";
         /** @description The body is too large. */
         PayloadTooLargeError: {
-            /**
-             * @description Always `payload_too_large`.
-             * @example payload_too_large
-             * @enum {string}
-             */
-            code: "payload_too_large";
+            code: components["schemas"]["PayloadTooLargeCode"];
         };
         /** @description Response body for the error `payload_too_large`. */
         PayloadTooLargeEnvelope: {
             /**
              * @description Always false: the request failed.
-             * @example false
              * @enum {boolean}
              */
             success: false;
             message: components["schemas"]["Message"];
             data: components["schemas"]["PayloadTooLargeError"];
         };
+        /**
+         * @description Always `unsupported_media_type`.
+         * @enum {string}
+         */
+        UnsupportedMediaTypeCode: "unsupported_media_type";
         /** @description The body is not declared as JSON in UTF-8, or its `Content-Encoding` is not supported. */
         UnsupportedMediaTypeError: {
-            /**
-             * @description Always `unsupported_media_type`.
-             * @example unsupported_media_type
-             * @enum {string}
-             */
-            code: "unsupported_media_type";
+            code: components["schemas"]["UnsupportedMediaTypeCode"];
         };
         /** @description Response body for the error `unsupported_media_type`. */
         UnsupportedMediaTypeEnvelope: {
             /**
              * @description Always false: the request failed.
-             * @example false
              * @enum {boolean}
              */
             success: false;
             message: components["schemas"]["Message"];
             data: components["schemas"]["UnsupportedMediaTypeError"];
         };
+        /**
+         * @description Always `unknown_category`.
+         * @enum {string}
+         */
+        UnknownCategoryCode: "unknown_category";
         /**
          * @description URL-style name of a category, as used in the list's `category` parameter.
          * @example travel
@@ -523,12 +512,7 @@ export interface components {
         };
         /** @description The category does not exist; `categories` lists those that do. */
         UnknownCategoryError: {
-            /**
-             * @description Always `unknown_category`.
-             * @example unknown_category
-             * @enum {string}
-             */
-            code: "unknown_category";
+            code: components["schemas"]["UnknownCategoryCode"];
             errors: components["schemas"]["Problems"];
             /** @description All categories, sorted by name. */
             categories: components["schemas"]["Category"][];
@@ -537,7 +521,6 @@ export interface components {
         UnknownCategoryEnvelope: {
             /**
              * @description Always false: the request failed.
-             * @example false
              * @enum {boolean}
              */
             success: false;
@@ -554,6 +537,11 @@ export interface components {
          * @example 2.4.1
          */
         AppVersion: string;
+        /**
+         * @description Package name in reverse-domain form. Absent if the app has none.
+         * @example org.example.tideclock
+         */
+        PackageName: string;
         /**
          * @description `pending`: awaiting approval. `approved`: public. `rejected`: refused or taken down, see `rejection_reason`.
          * @example approved
@@ -641,27 +629,25 @@ export interface components {
         AppEnvelope: {
             /**
              * @description Always true: the request succeeded.
-             * @example true
              * @enum {boolean}
              */
             success: true;
             message: components["schemas"]["Message"];
             data: components["schemas"]["AppData"];
         };
+        /**
+         * @description Always `not_found`.
+         * @enum {string}
+         */
+        NotFoundCode: "not_found";
         /** @description The path or app does not exist, or is not visible to you. */
         NotFoundError: {
-            /**
-             * @description Always `not_found`.
-             * @example not_found
-             * @enum {string}
-             */
-            code: "not_found";
+            code: components["schemas"]["NotFoundCode"];
         };
         /** @description Response body for the error `not_found`. */
         NotFoundEnvelope: {
             /**
              * @description Always false: the request failed.
-             * @example false
              * @enum {boolean}
              */
             success: false;
@@ -675,42 +661,40 @@ export interface components {
             category_id?: components["schemas"]["CategoryId"];
             short_description?: components["schemas"]["NewShortDescription"];
             version?: components["schemas"]["NewAppVersion"];
-            package_name?: components["schemas"]["PackageName"];
+            package_name?: components["schemas"]["NewPackageName"];
         };
+        /**
+         * @description Always `forbidden`.
+         * @enum {string}
+         */
+        ForbiddenCode: "forbidden";
         /** @description The app belongs to another developer. */
         ForbiddenError: {
-            /**
-             * @description Always `forbidden`.
-             * @example forbidden
-             * @enum {string}
-             */
-            code: "forbidden";
+            code: components["schemas"]["ForbiddenCode"];
         };
         /** @description Response body for the error `forbidden`. */
         ForbiddenEnvelope: {
             /**
              * @description Always false: the request failed.
-             * @example false
              * @enum {boolean}
              */
             success: false;
             message: components["schemas"]["Message"];
             data: components["schemas"]["ForbiddenError"];
         };
+        /**
+         * @description Always `precondition_failed`.
+         * @enum {string}
+         */
+        PreconditionFailedCode: "precondition_failed";
         /** @description The app has changed since you read it, or `If-Match` has no valid ETag. */
         PreconditionFailedError: {
-            /**
-             * @description Always `precondition_failed`.
-             * @example precondition_failed
-             * @enum {string}
-             */
-            code: "precondition_failed";
+            code: components["schemas"]["PreconditionFailedCode"];
         };
         /** @description Response body for the error `precondition_failed`. */
         PreconditionFailedEnvelope: {
             /**
              * @description Always false: the request failed.
-             * @example false
              * @enum {boolean}
              */
             success: false;
@@ -725,7 +709,6 @@ export interface components {
         DeletedAppEnvelope: {
             /**
              * @description Always true: the request succeeded.
-             * @example true
              * @enum {boolean}
              */
             success: true;
@@ -1264,7 +1247,7 @@ export interface components {
          *     that are equal to six decimals are sorted by `rating_count`, most first. Apps without ratings come last.
          * @example popular
          */
-        Sort: "latest" | "popular" | "rating";
+        Sort: components["schemas"]["SortOrder"];
         /**
          * @description One or more ETags, or `*`. If one of them matches, the response is a `304` without a body.
          * @example "8Zt9pYw0q3vQkM1cX5rB7nLd2Hs"

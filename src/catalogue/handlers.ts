@@ -52,9 +52,9 @@ export const appHandlers = (database: Database, baseUrl: string): Handlers => ({
           total_downloads: 0,
           package_name: body.package_name ?? null,
           version: body.version,
-          name: body.name,
-          short_description: body.short_description || null,
-          description: body.description,
+          name: body.name.trim(),
+          short_description: body.short_description?.trim() || null,
+          description: body.description.trim(),
         }
         return appStore(connection).insert(app, caller)
       },
@@ -137,11 +137,14 @@ const omitNulls = <T extends object>(fields: Every<T>): T =>
   // Only optional fields can be null, so the rest is a T.
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null)) as T
 
-function rowChanges(app: AppWithReviews, { short_description, ...named }: AppChanges): AppRowChanges {
+function rowChanges(app: AppWithReviews, body: AppChanges): AppRowChanges {
+  const { name, description, short_description, ...others } = body
   const status = statusAfterUpdate(app.status)
   const changes = {
-    ...named,
-    ...(short_description !== undefined && { short_description: short_description || null }),
+    ...others,
+    ...(name !== undefined && { name: name.trim() }),
+    ...(description !== undefined && { description: description.trim() }),
+    ...(short_description !== undefined && { short_description: short_description.trim() || null }),
     status,
     rejection_reason: status === 'rejected' ? app.rejection_reason : null,
   }

@@ -1,6 +1,6 @@
 import document from '../../generated/openapi.json' with { type: 'json' }
 import { OperatorError } from './errors.ts'
-import { invalidTextReason } from './validation.ts'
+import { characterProblem } from './validation.ts'
 
 /**
  * The document's rules, applied to texts that operators write: lengths as in responses, characters as in requests. Surrounding
@@ -11,17 +11,26 @@ const { App, AppSlug, CategoryName, CategorySlug, DeveloperName, Review, Unknown
   document.components.schemas
 const { NewAppDescription, NewAppName } = document.components.schemas
 
-type TextRule = { minLength: number; maxLength: number; pattern: string; 'x-pattern-message': string }
+type Rule = { minLength: number; maxLength: number; pattern: string; 'x-pattern-message': string }
+type TextRule = Rule & { 'x-characters': string }
 
-const patternOf = ({ pattern, 'x-pattern-message': message }: Omit<TextRule, 'minLength' | 'maxLength'>) => ({
-  pattern,
-  'x-pattern-message': message,
+const charactersOf = (schema: TextRule) => ({
+  pattern: schema.pattern,
+  'x-pattern-message': schema['x-pattern-message'],
+  'x-characters': schema['x-characters'],
 })
-export const developerNameRule = { ...DeveloperName, ...patternOf(NewAppName) }
-export const categoryNameRule = { ...CategoryName, ...patternOf(NewAppName) }
-export const reviewerNameRule = { ...Review.properties.reviewer_name, ...patternOf(NewAppName) }
+export const developerNameRule = { ...DeveloperName, ...charactersOf(NewAppName) }
+export const categoryNameRule = { ...CategoryName, ...charactersOf(NewAppName) }
+export const reviewerNameRule = { ...Review.properties.reviewer_name, ...charactersOf(NewAppName) }
 /** The reason that the owner of a rejected app sees. */
-export const reasonRule = { ...App.properties.rejection_reason, ...patternOf(NewAppDescription) }
+export const reasonRule = { ...App.properties.rejection_reason, ...charactersOf(NewAppDescription) }
+
+const slug = {
+  pattern: /^[a-z0-9]+(-[a-z0-9]+)*$/.source,
+  'x-pattern-message': 'must be lower-case letters and digits with single hyphens between',
+}
+export const appSlugRule = { ...AppSlug, ...slug }
+export const categorySlugRule = { ...CategorySlug, ...slug }
 
 /** Throws an OperatorError that says what the text should have been. */
 export const parseDeveloperName = (text: string) => parseText(text, developerNameRule, 'a developer name')
@@ -33,8 +42,8 @@ export const parseKeyName = (text: string) => parseText(text, developerNameRule,
 
 /** Surrounding white space is not removed from slugs. */
 export function assertSlug(slug: string) {
-  if (matchesRule(CategorySlug, slug)) return
-  throw new OperatorError(`the slug ${CategorySlug['x-pattern-message']}, not ${JSON.stringify(slug)}`)
+  if (matchesRule(categorySlugRule, slug)) return
+  throw new OperatorError(`the slug ${categorySlugRule['x-pattern-message']}, not ${JSON.stringify(slug)}`)
 }
 
 export const maxAppSlugLength = AppSlug.maxLength
@@ -44,14 +53,14 @@ export const maxCategories = UnknownCategoryError.properties.categories.maxItems
 
 function parseText(text: string, rule: TextRule, what: string): string {
   const trimmed = text.trim()
-  if (matchesRule(rule, trimmed)) return trimmed
-  const { minLength, maxLength } = rule
-  throw new OperatorError(`${what} has ${minLength} to ${maxLength} characters, and ${rule['x-pattern-message']}`)
+  const { minLength, maxLength, 'x-pattern-message': message, 'x-characters': characters } = rule
+  const problem = matchesRule(rule, trimmed) ? characterProblem(characters, trimmed) : message
+  if (problem === undefined) return trimmed
+  throw new OperatorError(`${what} has ${minLength} to ${maxLength} characters, and ${problem}`)
 }
 
 /** Lengths count code points, as JSON Schema does. */
-function matchesRule({ minLength, maxLength, pattern }: Omit<TextRule, 'x-pattern-message'>, text: string): boolean {
+function matchesRule({ minLength, maxLength, pattern }: Rule, text: string): boolean {
   const length = [...text].length
-  const isMatch = new RegExp(pattern, 'u').test(text)
-  return length >= minLength && length <= maxLength && isMatch && invalidTextReason(text) === undefined
+  return length >= minLength && length <= maxLength && new RegExp(pattern, 'u').test(text)
 }

@@ -1,4 +1,4 @@
-import type { ErrorObject } from 'ajv'
+import type { Ajv, ErrorObject, SchemaValidateFunction } from 'ajv'
 import type { Problem } from './contract.ts'
 
 /** The problems that ajv found in a request (with `verbose`), one per field, in words for the client's developer. */
@@ -44,47 +44,61 @@ function problemOf(error: ErrorObject, locate: Locate): Problem {
   return { in: place, field: truncateField(field), message: messageOf(error, place) }
 }
 
-/** Problems of texts that no pattern can express. */
-export function textProblems(value: unknown): Problem[] {
-  const problems: Problem[] = []
-  // The path to the current value. It is joined only for problems, which are rare.
-  const names: string[] = []
-  const look = (value: unknown) => {
-    if (typeof value === 'string') {
-      const message = invalidTextReason(value)
-      if (message === undefined) return
-      const field = names.reduce((field, name) => truncateField(`${field}/${escapePointer(name)}`), '')
-      problems.push({ in: 'body', field, message })
-    }
-    // No schema is so deep, and hostile nesting must not overflow the stack.
-    if (typeof value !== 'object' || value === null || names.length > 8) return
-    for (const name of Object.keys(value)) {
-      names.push(name)
-      look((value as Record<string, unknown>)[name])
-      names.pop()
-    }
+/**
+ * Adds the keyword `x-characters`, which names a set of rules below: what a text may not have, beyond what patterns can exclude
+ * in every language. The document's introduction lists it.
+ */
+export function addCharacterRules(ajv: Ajv): Ajv {
+  const validate: SchemaValidateFunction = (rule: string, text: string) => {
+    const message = characterProblem(rule, text)
+    if (message !== undefined) validate.errors = [{ keyword: 'x-characters', message, params: {} }]
+    return message === undefined
   }
-  look(value)
-  return problems
+  return ajv.addKeyword({ keyword: 'x-characters', type: 'string', schemaType: 'string', validate })
 }
 
-/** Why a text is not allowed. A pattern would need code points beyond 16 bits, which clients' engines read differently. */
-export function invalidTextReason(text: string): string | undefined {
-  if (!text.isWellFormed()) return 'must be well-formed Unicode'
-  if (invisibleCharacters.test(text) && invisibleCharacters.test(text.replace(flagEmoji, ' ')))
-    return 'must have no invisible characters'
+/** Why a text is refused by the rules of that name; undefined if it is not. */
+export function characterProblem(name: string, text: string): string | undefined {
+  const rules = characterRules[name]
+  if (!rules) throw new Error(`x-characters has the unknown value ${name}`)
+  const refused = findRefused(rules, text)?.[0].codePointAt(0)
+  if (refused !== undefined)
+    return `must not have the character U+${refused.toString(16).toUpperCase().padStart(4, '0')}`
+  if (rules.needsVisible && !visible.test(text)) return 'must have a visible character'
+  if (rules.needsTrimmed && text !== text.trim()) return 'must not begin or end with white space'
   return undefined
 }
 
-/**
- * Shorthand and musical format controls, tags, and other characters of plane 14 that are never shown (Default_Ignorable_Code_Point in
- * https://www.unicode.org/Public/UCD/latest/ucd/DerivedCoreProperties.txt); a variation selector only if it selects nothing.
- */
-const invisibleCharacters =
-  /[\u{1BCA0}-\u{1BCA3}\u{1D173}-\u{1D17A}\u{E0000}-\u{E00FF}\u{E01F0}-\u{E0FFF}]|(?<!\p{Ideographic})[\u{E0100}-\u{E01EF}]/u
+function findRefused({ refused }: CharacterRules, text: string): RegExpExecArray | null | undefined {
+  const find = (part: string) => refusedAnywhere.exec(part) ?? refused?.exec(part)
+  // Removing the sequences is slow, and few texts have characters that occur in them.
+  return find(text) && find(text.replace(visibleSequences, ''))
+}
 
-/** Flags of regions are spelled with tags (https://www.unicode.org/reports/tr51/, section 2.9). */
-const flagEmoji = /\p{RGI_Emoji_Tag_Sequence}/gv
+/**
+ * Control characters except tabs and line breaks, unpaired surrogates, and ignorable characters beyond 16 bits: format
+ * controls, tags and variation selectors (Default_Ignorable_Code_Point in
+ * https://www.unicode.org/Public/UCD/latest/ucd/DerivedCoreProperties.txt).
+ */
+const refusedAnywhere = /[^\P{Cc}\t\n\r]|[\p{Cs}\u{1BCA0}-\u{1BCA3}\u{1D173}-\u{1D17A}\u{E0000}-\u{E0FFF}]/u
+
+const refusedInNames =
+  /(?![\p{Join_Control}\p{Variation_Selector}])[\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\u2028\u2029\uFFF9-\uFFFB]/u
+
+type CharacterRules = { refused?: RegExp; needsVisible?: true; needsTrimmed?: true }
+const characterRules: Record<string, CharacterRules> = {
+  text: {},
+  line: { refused: /[\u2028-\u202E\u2066-\u2069]/u },
+  prose: { refused: /[\u202A-\u202E\u2066-\u2069]/u, needsVisible: true },
+  name: { refused: refusedInNames, needsVisible: true },
+  version: { refused: refusedInNames, needsVisible: true, needsTrimmed: true },
+}
+
+/** Flags of regions, spelled with tags (https://www.unicode.org/reports/tr51/, section 2.9), and variants of ideographs. */
+const visibleSequences = /\p{RGI_Emoji_Tag_Sequence}|\p{Ideographic}[\u{E0100}-\u{E01EF}]/gv
+
+/** U+2800 is the Braille pattern without a dot. */
+const visible = /[^\s\u2800\p{Cc}\p{Default_Ignorable_Code_Point}\uFFF9-\uFFFB]/u
 
 /** RFC 6901, section 3. */
 const escapePointer = (name: string) => name.replaceAll('~', '~0').replaceAll('/', '~1')

@@ -4,6 +4,7 @@ import { type Context, type Document, OpenAPIBackend, type Operation } from 'ope
 import type { Caller } from '../contract/contract.ts'
 import { notFound, ServiceError } from '../contract/errors.ts'
 import type { ResponseBody } from '../contract/response.ts'
+import { addCharacterRules } from '../contract/validation.ts'
 import { required } from '../util/helpers.ts'
 import { readBody } from './body.ts'
 import { methodNotAllowed, sendOptions } from './error-response.ts'
@@ -46,7 +47,7 @@ export async function loadApi(document: Document): Promise<OpenAPIBackend> {
     coerceTypes: true,
     ignoreTrailingSlashes: false,
     ajvOpts: { allErrors: true, useDefaults: true, verbose: true, validateSchema: false },
-    customizeAjv: (ajv) => addFormats.default(ajv),
+    customizeAjv: (ajv) => addCharacterRules(addFormats.default(ajv)),
   })
   await api.init()
   api.validator.preCompileRequestValidators()

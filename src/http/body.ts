@@ -44,8 +44,8 @@ const parse = promisify(
 )
 
 /**
- * Returns the JSON value of a request's body, with the text fields of an object trimmed; undefined if there is no body. Throws
- * `unsupported_media_type`, `payload_too_large` and `malformed_json`.
+ * Returns the JSON value of a request's body; undefined if there is no body. Throws `unsupported_media_type`,
+ * `payload_too_large` and `malformed_json`.
  */
 export async function readBody(request: Request, response: Response): Promise<unknown> {
   const { 'content-length': length, 'transfer-encoding': encoding, 'content-type': type, expect } = request.headers
@@ -57,7 +57,7 @@ export async function readBody(request: Request, response: Response): Promise<un
   await Promise.race([parse(request, response), rejectOversized(request, response)]).catch((error: unknown) => {
     throw translateError(error)
   })
-  return emptyBodies.has(request) ? undefined : trimFields(request.body)
+  return emptyBodies.has(request) ? undefined : request.body
 }
 
 /** body-parser checks the charset only after the body's size. */
@@ -78,13 +78,6 @@ function rejectOversized(request: Request, response: Response): Promise<never> {
 function tooLarge(response: Response): ServiceError {
   response.set('Connection', 'close')
   return payloadTooLarge()
-}
-
-function trimFields(body: unknown): unknown {
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) return body
-  return Object.fromEntries(
-    Object.entries(body).map(([name, value]) => [name, typeof value === 'string' ? value.trim() : value]),
-  )
 }
 
 /** body-parser's errors have a `type` (https://github.com/expressjs/body-parser#errors), zlib's none. */

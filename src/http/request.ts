@@ -3,7 +3,7 @@ import type { ErrorObject } from 'ajv'
 import type { Context, OpenAPIBackend, Operation, ParsedRequest } from 'openapi-backend'
 import type { Handlers, OperationId, Problem } from '../contract/contract.ts'
 import { invalidRequest } from '../contract/errors.ts'
-import { firstProblemPerField, requestProblems, textProblems } from '../contract/validation.ts'
+import { firstProblemPerField, requestProblems } from '../contract/validation.ts'
 import { required } from '../util/helpers.ts'
 
 /** A request without its body, in the form that openapi-backend takes. */
@@ -123,10 +123,7 @@ export function validateRequest(api: OpenAPIBackend, operation: Operation, reque
   if (Object.keys(parsed.query).length > maxParameters) {
     throw invalidRequest([{ in: 'query', field: '', message: `must have at most ${maxParameters} parameters` }])
   }
-  const extraProblems = [
-    ...findNonDecimals(operation, parsed),
-    ...(parsed.body === undefined ? [] : textProblems(parsed.body)),
-  ]
+  const nonDecimals = findNonDecimals(operation, parsed)
   const { params: path, query, headers: header, cookies: cookie, requestBody } = parsed
   const operationId = required(operation.operationId, 'the operationId')
   const validators = required(
@@ -138,7 +135,7 @@ export function validateRequest(api: OpenAPIBackend, operation: Operation, reque
     validate({ path, query, header, cookie, ...(requestBody !== undefined && { requestBody }) })
     return validate.errors ?? []
   })
-  const problems = mergeProblems(operation, extraProblems, errors)
+  const problems = mergeProblems(operation, nonDecimals, errors)
   if (problems.length > 0) throw invalidRequest(problems)
   return { validation: { valid: true }, request: parsed }
 }

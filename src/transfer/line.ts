@@ -4,8 +4,15 @@ import document from '../../generated/openapi.json' with { type: 'json' }
 import type { UnreviewedChanges } from '../catalogue/policy.ts'
 import type { NewReviewRow } from '../catalogue/store.ts'
 import type { Problem } from '../contract/contract.ts'
-import { categoryNameRule, developerNameRule, reasonRule, reviewerNameRule } from '../contract/field-rules.ts'
-import { duplicateField, objectProblems, textProblems } from '../contract/validation.ts'
+import {
+  appSlugRule,
+  categoryNameRule,
+  categorySlugRule,
+  developerNameRule,
+  reasonRule,
+  reviewerNameRule,
+} from '../contract/field-rules.ts'
+import { addCharacterRules, duplicateField, objectProblems } from '../contract/validation.ts'
 import type { AppStatus, CategoryRow } from '../db/tables.ts'
 import { idLimit, type SearchDocument } from '../search/terms.ts'
 import { required } from '../util/helpers.ts'
@@ -62,12 +69,15 @@ export type ImportLine = {
 /** The API's default for a new app without a version. */
 export const defaultVersion = document.components.schemas.NewApp.properties.version.default
 
-const { CategorySlug, Review, ...schemas } = document.components.schemas
-const { pattern: _, ...Timestamp } = {
+const { Review, ...schemas } = document.components.schemas
+const Timestamp = {
   ...schemas.Timestamp,
   maxLength: 40,
   'x-format-message': 'must be a time such as 2026-03-04T09:12:45Z or 2026-03-04T10:12:45+01:00',
 }
+
+/** Reviews come from elsewhere, and earlier values may be older than the rules for new ones. */
+const storedText = { 'x-characters': 'text' }
 
 /**
  * JSON Schema (draft 7) of a line, made of the schemas of the API document. Times may have any zone and precision; they are
@@ -93,23 +103,23 @@ export const lineSchema = {
     description: schemas.NewAppDescription,
     version: { ...schemas.NewAppVersion, default: defaultVersion },
     package_name: {
-      ...nullable(schemas.PackageName),
+      ...nullable(schemas.NewPackageName),
       description:
         'An existing app is recognized by its id, slug and created_at together, whoever owns it; or else by its package_name; or else by its slug, if the developer is the same; or else, without package_name and slug, by its developer_name and exact name, if it has no package name.',
     },
     slug: {
-      ...schemas.AppSlug,
+      ...appSlugRule,
       description: "Made from the name if it is left out. If another developer's app has it, the app gets another one.",
     },
     category: {
       description: 'Slug of a category. An object with slug and name adds the category if it does not exist.',
       type: ['string', 'object'],
-      ...pick(CategorySlug, 'minLength', 'maxLength', 'pattern', 'x-pattern-message'),
+      ...pick(categorySlugRule, 'minLength', 'maxLength', 'pattern', 'x-pattern-message'),
       additionalProperties: false,
       required: ['slug', 'name'],
       properties: {
         id: schemas.CategoryId,
-        slug: CategorySlug,
+        slug: categorySlugRule,
         name: categoryNameRule,
         created_at: {
           ...Timestamp,
@@ -159,12 +169,12 @@ export const lineSchema = {
       type: ['object', 'null'],
       additionalProperties: false,
       properties: {
-        name: schemas.AppName,
-        short_description: nullable(schemas.ShortDescription),
-        description: schemas.AppDescription,
-        version: schemas.AppVersion,
-        package_name: nullable(schemas.PackageName),
-        category: CategorySlug,
+        name: { ...schemas.AppName, ...storedText },
+        short_description: nullable({ ...schemas.ShortDescription, ...storedText }),
+        description: { ...schemas.AppDescription, ...storedText },
+        version: { ...schemas.AppVersion, ...storedText },
+        package_name: nullable(schemas.NewPackageName),
+        category: categorySlugRule,
       } satisfies Record<keyof LineChanges, object>,
     },
     reviews: {
@@ -176,6 +186,7 @@ export const lineSchema = {
         properties: {
           ...Review.properties,
           reviewer_name: reviewerNameRule,
+          comment: { ...Review.properties.comment, ...storedText },
           id: { ...Review.properties.id, description: 'Used if no review of the database has it.' },
           created_at: Timestamp,
         },
@@ -196,11 +207,12 @@ export function readLine(text: string): Line | CategoryLine | Problem[] {
   const unwrapped = unwrapReject(parsed)
   if (isNestedTooDeeply(unwrapped)) return [problem('', 'is nested too deeply')]
   const line = trimTexts(unwrapped)
-  validate ??= addFormats.default(new Ajv({ allErrors: true, verbose: true, strict: false })).compile(lineSchema)
+  validate ??= addCharacterRules(
+    addFormats.default(new Ajv({ allErrors: true, verbose: true, strict: false })),
+  ).compile(lineSchema)
   if (!validate(line)) return objectProblems(required(validate.errors, 'the errors of a line'))
   const { category } = line
   const problems = [
-    ...textProblems(line),
     ...(typeof category === 'string' ? [] : convertToUtc(category, '/category')),
     ...(isCategoryLine(line) ? [] : appProblems(line)),
   ]

@@ -81,14 +81,14 @@ test('an app from creation to deletion', async () => {
   expect(audit[1]).toMatchObject({ operator: 'test', key_id: null })
 })
 
-test('stores text as sent, trimmed', async () => {
+test('stores texts as sent, with only the name and descriptions trimmed', async () => {
   const service = await startService()
   const { keys } = service.world
   const json = {
     name: '  Zwölf\u00a0Uhr 🎲 ',
     description: '\n a\r\n\tb "<script>" \\ \u200f \n',
     short_description: ' x ',
-    version: ' 1.0-β 2 ',
+    version: '1.0-β 2',
     category_id: 1,
   }
   const created = await service.request('POST', '/apps', { key: keys.ada, json })

@@ -97,7 +97,7 @@ test.for<[slug: string, to: { name: string; slug?: string }, message: string]>([
   ['tools', { name: 'Tools', slug: 'games' }, 'there is already a category with the slug games'],
   ['tools', { name: ' Tools ' }, 'the category tools is named so already'],
   ['tools', { name: '' }, refusal],
-  ['tools', { name: '\u3164' }, refusal],
+  ['tools', { name: '\u3164' }, 'a category name has 1 to 100 characters, and must not have the character U+3164'],
   [
     'tools',
     { name: 'Tools', slug: 'Bad Slug' },

@@ -505,7 +505,7 @@ describe('a decision', () => {
     for (const reason of ['', ' \n ', '\u200b', 'x'.repeat(1001), 'No.\u001b[2J']) {
       const { code, stdout, stderr } = await cli.run('moderation', 'reject', '2', '6', '99', '--reason', reason)
       expect([code, stdout]).toEqual([2, ''])
-      expect(stderr).toMatch(/^error: a reason has 1 to 1000 characters, and must have a visible character, [^\n]+\n$/)
+      expect(stderr).toMatch(/^error: a reason has 1 to 1000 characters, and must have a visible character[^\n]*\n$/)
     }
     expect((await cli.json('moderation', 'queue')).pagination.total).toBe(2)
   })

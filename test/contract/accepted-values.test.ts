@@ -2,60 +2,77 @@ import { Ajv } from 'ajv'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { startService } from '../support/service.ts'
+import { isRefused, listedCharacters } from './characters.ts'
 import { operations, runProperty, timeout, total } from './fuzz.ts'
-import type { Schema } from './operations.ts'
 import { validRequests } from './valid-requests.ts'
-import { units } from './values.ts'
+import { jsonOf, units } from './values.ts'
 
-/**
- * The service accepts every value that a field's schema allows, except those that no pattern can exclude. The field's
- * description must name these.
- */
+/** The service accepts exactly the texts that the schema allows, except those with characters that the document lists. */
 
-/** Values that a schema allows and the service rejects, by the words that descriptions use for them. */
-const exceptions = [
-  { name: 'unpaired surrogates', isIn: (text: string) => !text.isWellFormed() },
-  {
-    name: 'invisible characters beyond the Basic Multilingual Plane',
-    isIn: (text: string) => /[\p{Default_Ignorable_Code_Point}&&[\u{10000}-\u{10FFFF}]]/v.test(text),
-  },
-]
-
-type Field = Schema & { description: string }
 const ajv = new Ajv({ strict: false, validateFormats: false })
 const fields = operations.flatMap(({ operationId, body }) =>
   Object.entries(body?.properties ?? {}).flatMap(([name, schema]) =>
-    schema.type === 'string'
-      ? [{ operationId, name, schema: schema as Field, admits: ajv.compile<string>(schema) }]
-      : [],
+    schema.type === 'string' ? [{ operationId, name, schema, admits: ajv.compile<string>(schema) }] : [],
   ),
 )
 
 describe.for(fields)('$operationId $name', ({ operationId, name, schema, admits }) => {
-  const { pattern = '', example } = schema
-  const spoken = schema.description.replaceAll(/\s+/g, ' ')
-  const named = exceptions.filter((exception) => spoken.includes(exception.name))
+  const { pattern = '', maxLength = 0, 'x-characters': rule = '' } = schema
+  const example = String(schema.example)
 
-  test('says in its description that white space is trimmed', () => {
-    expect(spoken).toContain('Leading and trailing white space is removed')
-  })
-
-  test('accepts what its schema allows, except what its description names', { timeout }, async ({ task }) => {
+  test('accepts exactly what the document allows', { timeout }, async ({ task }) => {
     const { request, world } = await startService({ limits: { writeLimit: 0 } })
     const [method, path, options] = validRequests(world)[operationId as 'createApp' | 'updateApp']
-    const counts = new Map<string, number>()
+    const counts = { taken: 0, listed: 0, 'against the schema': 0 }
     const send = async (value: string) => {
-      if (!admits(value)) return
+      const reason = admits(value) ? (isRefused(rule, value) ? 'listed' : 'taken') : 'against the schema'
+      counts[reason]++
       const json = { ...(options?.json as object), [name]: value }
       const { status, text } = await request(method, path, { ...options, json })
-      if (status !== 400) return
-      const found = named.find(({ isIn }) => isIn(value))
-      expect(found, `${JSON.stringify(value)}\n${text}`).toBeDefined()
-      if (found) counts.set(found.name, (counts.get(found.name) ?? 0) + 1)
+      expect(status === 400, `${JSON.stringify(value).slice(0, 200)} is ${reason}\n${text}`).toBe(reason !== 'taken')
     }
-    for (const unit of units) await send(`${example}`.slice(0, 4) + unit + `${example}`.slice(4))
-    await runProperty(fc.asyncProperty(fc.stringMatching(new RegExp(pattern, 'u')), send), Math.ceil(total / 50), task)
-    // A description must not name an exception that does not exist.
-    for (const exception of named) expect(counts.get(exception.name), exception.name).toBeGreaterThan(0)
+    for (const unit of [...units, ...listedCharacters, '\u3000'])
+      for (const text of [`a${unit}b`, `${unit}${example}`, `${example}${unit}`, unit]) await send(text)
+    for (const length of [maxLength - 1, maxLength])
+      for (const space of ['\u00a0', ' ']) await send(example[0]?.repeat(length) + space)
+    await send('')
+    const text = fc.oneof(
+      fc.stringMatching(new RegExp(pattern, 'u')),
+      fc.string({ unit: 'binary' }),
+      fc.string({ unit: fc.constantFrom(...units, ...listedCharacters, ...example) }),
+    )
+    await runProperty(fc.asyncProperty(text, send), Math.ceil(total / 50), task)
+    for (const count of Object.values({ ...counts, ...(rule === '' && { listed: 1 }) }))
+      expect(count).toBeGreaterThan(0)
+  })
+})
+
+const { body: newAppSchema } = operations.find(({ operationId }) => operationId === 'createApp') ?? {}
+
+describe('whole bodies of createApp', () => {
+  if (!newAppSchema) throw new Error('createApp takes no body')
+  const { valid, nearly } = jsonOf(newAppSchema)
+  const admits = ajv.compile(newAppSchema)
+  const runs = Math.ceil(total / 25)
+
+  test('a valid one is never a 400', { timeout }, async ({ task }) => {
+    const { request, world } = await startService({ limits: { writeLimit: 0 } })
+    const property = fc.asyncProperty(valid, async (json) => {
+      expect(admits(json)).toBe(true)
+      expect([201, 409, 422]).toContain((await request('POST', '/apps', { key: world.keys.ada, json })).status)
+    })
+    await runProperty(property, runs, task)
+  })
+
+  test('an invalid one is never taken', { timeout }, async ({ task }) => {
+    const { request, world } = await startService({ limits: { writeLimit: 0 } })
+    const property = fc.asyncProperty(fc.oneof(...nearly), async ({ value }) => {
+      // What the schema admits has a character that the document lists.
+      const json = JSON.stringify(value)
+      const headers = { 'Content-Type': 'application/json' }
+      const { status } = await request('POST', '/apps', { key: world.keys.ada, headers, body: json })
+      expect(status, json.slice(0, 200)).toBe(400)
+    })
+    await runProperty(property, runs, task)
   })
 })

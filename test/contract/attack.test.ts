@@ -6,7 +6,7 @@ import type { CheckedResponse } from '../support/check.ts'
 import { type Service, startService } from '../support/service.ts'
 import { isRerun, operations, runProperty, timeout, total } from './fuzz.ts'
 import { Model, type ModelApp } from './model.ts'
-import { type Forbidden, judge, misnamed, read } from './oracle.ts'
+import { type Forbidden, judge, misnamed, readHeader } from './oracle.ts'
 import { type Request, send } from './raw-http-client.ts'
 import { attacksOn } from './requests.ts'
 
@@ -133,7 +133,7 @@ function holdRefusal(verdict: Forbidden, reply: CheckedResponse) {
 
 /** The caller's request id is returned if it is valid. */
 function holdRequestId({ headers }: Request, reply: CheckedResponse) {
-  const ids = headers.filter(([name]) => name === 'X-Request-Id').map(([, value]) => read.header(value))
+  const ids = headers.filter(([name]) => name === 'X-Request-Id').map(([, value]) => readHeader(value))
   const [id = ''] = ids
   if (ids.length === 1 && /^[A-Za-z0-9._-]{1,128}$/.test(id)) expect(reply.headers['x-request-id']).toBe(id)
   else expect(ids).not.toContain(reply.headers['x-request-id'])

@@ -33,6 +33,21 @@ const needless = new Set([
   ...['x-permitted-cross-domain-policies', 'x-xss-protection'],
 ])
 
+/** The forms of headers. The document describes them in words, since patterns of answers are in the way of generated clients. */
+const entry = (parameters: string) => new RegExp(`^"[a-z-]+"${parameters}(, "[a-z-]+"${parameters})*$`)
+const forms: Record<string, RegExp> = {
+  Allow: /^[A-Z]+(, [A-Z]+)*$/,
+  ETag: /^"[A-Za-z0-9_-]{27}(-br|-gzip)?"$/,
+  Link: /^<[^<>]+>; rel="first"(, <[^<>]+>; rel="(prev|next|last)"){0,3}$/,
+  RateLimit: entry(';r=\\d+;t=\\d+'),
+  'RateLimit-Policy': entry(';q=\\d+;w=\\d+'),
+  'WWW-Authenticate': /^Bearer realm="apps"(, error="invalid_token", error_description="[^"\\]+")?$/,
+  'X-Request-Id': /^[A-Za-z0-9._-]{1,128}$/,
+}
+
+/** Times have milliseconds and are in UTC. */
+const timestamp = /^\d{4}-(0\d|1[0-2])-[0-3]\dT[0-2]\d:[0-5]\d:[0-5]\d\.\d{3}Z$/
+
 /**
  * Compares responses with the document: undeclared statuses, content types and headers, missing or wrong headers, and
  * bodies that do not match their schema. Unknown paths and methods must get the documented errors.
@@ -44,7 +59,7 @@ export class ResponseChecker {
 
   constructor(contract: Contract = document) {
     this.#contract = closed(contract)
-    this.#ajv = addFormats.default(new Ajv({ strict: false, allErrors: true }))
+    this.#ajv = addFormats.default(new Ajv({ strict: false, allErrors: true })).addFormat('date-time', timestamp)
     this.#ajv.addSchema({ $id: 'contract', ...this.#contract })
   }
 
@@ -105,6 +120,7 @@ export class ResponseChecker {
       }
       const value = this.#resolve<Schema>(header.schema).type === 'integer' ? Number(text) : text
       problems.push(...this.#validate(header.schema, value).map((problem) => `the header ${name} ${problem}`))
+      if (forms[name] && !forms[name].test(String(value))) problems.push(`the header ${name} has another form`)
     }
     const own = new Set(Object.keys(headers).map((name) => name.toLowerCase()))
     const foreign = Object.keys(answer.headers).filter((name) => !own.has(name) && !needless.has(name))

@@ -103,7 +103,7 @@ const rows: Row[] = [
   ],
   [
     'a code with two statuses',
-    replace('schemas/ForbiddenError.yaml', 'enum: [forbidden]', 'enum: [forbidden, unauthorized]'),
+    replace('schemas/ForbiddenCode.yaml', 'enum: [forbidden]', 'enum: [forbidden, unauthorized]'),
     'conventions/envelope',
     'Give each status codes of its own: unauthorized is of 401, too',
   ],

@@ -73,13 +73,15 @@ function envelope() {
         const place = at.child(['content', 'application/json', 'schema'])
         const [schema, location] = follow(body.schema ?? {}, place, context)
         const resolved = (node: Schema) => follow(node, location, context)[0]
+        const [data, dataAt] = follow(schema.properties?.data ?? {}, location, context)
+        const codes = follow(data.properties?.code ?? {}, dataAt, context)[0].enum ?? []
         const problems = [
-          ...envelopeProblems(schema, status, resolved),
+          ...envelopeProblems(schema, status, codes, resolved),
           ...(isSuccess(status)
             ? []
             : errorProblems(nameOf(response), body.schema ?? {}, schema.properties?.data ?? {})),
         ]
-        for (const code of isSuccess(status) ? [] : codesOf(schema, resolved)) {
+        for (const code of isSuccess(status) ? [] : codes) {
           const other = statuses.get(code) ?? status
           statuses.set(code, other)
           if (other !== status) problems.push(`Give each status codes of its own: ${code} is of ${other}, too`)
@@ -99,7 +101,12 @@ const isSuccess = (status: string) => /^[123]/.test(status)
 
 const parts = ['data', 'message', 'success']
 
-function envelopeProblems(schema: Schema, status: string, resolved: (node: Schema) => Schema): string[] {
+function envelopeProblems(
+  schema: Schema,
+  status: string,
+  codes: unknown[],
+  resolved: (node: Schema) => Schema,
+): string[] {
   const { type, required = [], properties = {} } = schema
   if (type !== 'object' || !hasExactly(parts, required) || !hasExactly(parts, Object.keys(properties))) {
     return [`Write the envelope flat: ${parts.toReversed().join(', ')}, all required`]
@@ -107,7 +114,6 @@ function envelopeProblems(schema: Schema, status: string, resolved: (node: Schem
   const { success = {}, message = {}, data = {} } = properties
   const value = isSuccess(status)
   const { type: kind, enum: values = [] } = resolved(success)
-  const codes = resolved(data).required?.includes('code') ? codesOf(schema, resolved) : []
   const demands: [isMet: boolean, advice: string][] = [
     [
       kind === 'boolean' && values.length === 1 && values[0] === value,
@@ -118,7 +124,10 @@ function envelopeProblems(schema: Schema, status: string, resolved: (node: Schem
       data.$ref !== undefined && resolved(data).type === 'object',
       'Let data be the $ref of an object schema with a file of its own',
     ],
-    [value || codes.length > 0, 'Require data.code of an error, with an enum of the codes that it can carry'],
+    [
+      value || (codes.length > 0 && resolved(data).required?.includes('code') === true),
+      'Require data.code of an error, with an enum of the codes that it can carry',
+    ],
   ]
   return demands.filter(([isMet]) => !isMet).map(([, advice]) => advice)
 }
@@ -133,9 +142,6 @@ function errorProblems(name: string, envelope: Reference, data: Reference): stri
     return []
   return [`Give the error ${name} an envelope of its own, schemas/${name}Envelope.yaml, with data in ${name}Error.yaml`]
 }
-
-const codesOf = ({ properties = {} }: Schema, resolved: (node: Schema) => Schema): unknown[] =>
-  resolved(resolved(properties.data ?? {}).properties?.code ?? {}).enum ?? []
 
 const hasExactly = (wanted: string[], found: string[]) => found.toSorted().join() === wanted.join()
 

@@ -15,10 +15,13 @@ test.for<[what: string, from: (text: string) => string]>([
   expect(from('A')).toBe('A')
   expect(from(' Harbour  Software\n')).toBe('Harbour  Software')
   expect(from(` ${'𠮷'.repeat(100)} `)).toBe('𠮷'.repeat(100))
-  for (const text of ['', ' \n', 'x'.repeat(101), 'A\nB', 'A\tB', 'A\u0085B', 'A\u2028B', 'A\u2029B', 'A\ud83d']) {
+  for (const text of ['', ' \n', 'x'.repeat(101), 'A\nB', 'A\tB']) {
     expect(() => from(text), JSON.stringify(text)).toThrow(
       `${what} has 1 to 100 characters, and must be on one line, with a visible`,
     )
+  }
+  for (const text of ['A\u0085B', 'A\u2028B', 'A\u2029B', 'A\ud83d']) {
+    expect(() => from(text), JSON.stringify(text)).toThrow('has 1 to 100 characters, and must not have the character')
   }
 })
 

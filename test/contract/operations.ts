@@ -17,6 +17,7 @@ export type Schema = {
   maxItems?: number
   default?: unknown
   example?: unknown
+  'x-characters'?: string
 }
 export type Parameter = {
   name: string

@@ -1,4 +1,5 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
+import { isRefused } from './characters.ts'
 import type { Operation, Parameter, Schema } from './operations.ts'
 import { type Body, contentOf, maxBodyBytes, type Request } from './raw-http-client.ts'
 
@@ -18,7 +19,11 @@ export type Forbidden = { status: number; code: string; problems?: string[] }
 /** The code points of a name that a problem shows. */
 const mostShown = 200
 
-const ajv = new Ajv({ strict: false, allErrors: true, validateFormats: false })
+const ajv = new Ajv({ strict: false, allErrors: true, validateFormats: false }).addKeyword({
+  keyword: 'x-characters',
+  type: 'string',
+  validate: (rule: string, text: string) => !isRefused(rule, text),
+})
 const validators = new WeakMap<Schema, ValidateFunction>()
 
 /** JSON pointers to the places of a value that violate a schema. */
@@ -37,18 +42,16 @@ function pointer({ instancePath, params }: ErrorObject): string {
 /** RFC 6901, section 3. */
 export const segment = (name: string) => name.replaceAll('~', '~0').replaceAll('/', '~1')
 
-/** Texts in bodies and headers are trimmed. */
-export const read = {
-  body: (value: unknown) => (typeof value === 'string' ? value.trim() : value),
-  header: (text: string) => text.replace(/^[ \t]+|[ \t]+$/g, ''),
-}
+/** Removes the white space around a header's value (RFC 9110, section 5.5). */
+export const readHeader = (text: string) => text.replace(/^[ \t]+|[ \t]+$/g, '')
 
-/** Whether a trimmed value is valid. */
-export const allows = (schema: Schema, value: unknown) =>
-  broken(schema, value).length === 0 && textFaults(value).length === 0
+/** Fields that are stored without surrounding white space. */
+const trimmed = ['name', 'description', 'short_description']
+
+export const allows = (schema: Schema, value: unknown) => broken(schema, value).length === 0
 
 export const allowsText = ({ in: place, schema }: Pick<Parameter, 'in' | 'schema'>, text: string) =>
-  valueFrom(schema, place === 'header' ? read.header(text) : text) !== undefined
+  valueFrom(schema, place === 'header' ? readHeader(text) : text) !== undefined
 
 /** The value of a parameter's text; undefined if the document does not allow it. */
 function valueFrom(schema: Schema, text: string): string | number | undefined {
@@ -106,7 +109,7 @@ const partsOf = (json: string) => json.match(/"(?:\\.|[^"\\])*"?|[{}[\]:,]/gs)?.
 /** Repeated headers form one list (RFC 9110, section 5.3). */
 function headerOf({ headers }: Request, name: string): string | undefined {
   const values = headers.filter(([own]) => own.toLowerCase() === name.toLowerCase()).map(([, value]) => value)
-  return values.length === 0 ? undefined : read.header(values.join(', '))
+  return values.length === 0 ? undefined : readHeader(values.join(', '))
 }
 
 /** The most specific range that matches JSON applies (RFC 9110, section 12.5.1). */
@@ -159,9 +162,9 @@ function readAll(operation: Operation, texts: Record<string, string>, search: st
 
   if (operation.body) {
     const body = valueIn(request)
-    const places = body === undefined ? [''] : [...broken(operation.body, body), ...textFaults(body)]
+    const places = body === undefined ? [''] : broken(operation.body, body)
     problems.push(...places.map((place) => `body ${shown(place)}`))
-    input.body = body
+    input.body = stored(body)
   }
   if (problems.length === 0) return { operation, input }
   return { status: 400, code: 'invalid_request', problems: outermost(problems) }
@@ -176,30 +179,20 @@ function decoded(text: string): string {
   }
 }
 
-/** The JSON value of a body, with the texts of an object trimmed. */
+/** The JSON value of a body. */
 function valueIn(request: Request): unknown {
   const content = contentOf(request)
-  if (!content?.length) return undefined
-  const value: unknown = JSON.parse(content.toString())
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
-  return Object.fromEntries(Object.entries(value).map(([name, field]) => [name, read.body(field)]))
+  return content?.length ? JSON.parse(content.toString()) : undefined
 }
 
-/** Places of texts that are rejected for what no pattern can express. Too deeply nested values are rejected anyway. */
-function textFaults(value: unknown, depth = 0): string[] {
-  if (typeof value === 'string') return isWhole(value) ? [] : ['']
-  if (typeof value !== 'object' || value === null || depth > 100) return []
-  return Object.entries(value).flatMap(([name, part]) =>
-    textFaults(part, depth + 1).map((place) => `/${segment(name)}${place}`),
-  )
+function stored(body: unknown): unknown {
+  if (typeof body !== 'object' || body === null) return body
+  const entries = Object.entries(body).map(([name, value]) => [
+    name,
+    typeof value === 'string' && trimmed.includes(name) ? value.trim() : value,
+  ])
+  return Object.fromEntries(entries)
 }
-
-/** No lone surrogates. Above U+FFFF nothing invisible, except in flags and as variation selectors of ideographs. */
-const isWhole = (text: string) =>
-  text.isWellFormed() &&
-  !/[\p{Default_Ignorable_Code_Point}&&[\u{10000}-\u{10FFFF}]]/v.test(
-    text.replace(/\p{RGI_Emoji_Tag_Sequence}|\p{Ideographic}[\u{E0100}-\u{E01EF}]/gv, ''),
-  )
 
 /** Drops places inside another wrong place, which need not be named. */
 const outermost = (problems: string[]) =>

@@ -60,25 +60,11 @@ function requestOf({ path: template }: Operation, { path, query, body, ...rest }
     { weight: 1, arbitrary: fc.constant<Spelling>('padded') },
   )
   const encoded = fc.constantFrom(encodeText, encodeText, encodeText, encodeAll)
-  const space = fc.constantFrom('', '', ' ', '\n\t', '\u3000', '\ufeff')
-  return fc.record({ spelling, encoded, space }).map(({ spelling, encoded, space }) => {
+  return fc.record({ spelling, encoded }).map(({ spelling, encoded }) => {
     const filled = template.replaceAll(/\{([^}]+)\}/g, (_, name) => encoded(path[name] ?? ''))
     const search = query.map((pair) => pair.map(encoded).join('=')).join('&')
-    return printAsCurl({
-      ...rest,
-      target: search ? `${filled}?${search}` : filled,
-      spelling,
-      ...(body && { body: padded(body, space) }),
-    })
+    return printAsCurl({ ...rest, target: search ? `${filled}?${search}` : filled, spelling, ...(body && { body }) })
   })
-}
-
-/** Adds white space that the service trims. */
-function padded(body: Body, space: string): Body {
-  if (!('fields' in body)) return body
-  return {
-    fields: body.fields.map(([name, value]) => [name, typeof value === 'string' ? space + value + space : value]),
-  }
 }
 
 const encodeText = (text: string) => encodeURIComponent(text.toWellFormed())

@@ -563,13 +563,13 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       data: expect.objectContaining({ slug: 'app' }),
     },
     {
-      name: 'counts lengths in code points after trimming',
+      name: 'counts lengths in code points',
       request: [
         'POST',
         '/apps',
         {
           key: keys.ada,
-          json: { ...newApp, name: `  ${'🎲'.repeat(100)}\n`, description: ` ${'字'.repeat(20_000)} ` },
+          json: { ...newApp, name: '🎲'.repeat(100), description: `${'字'.repeat(19_999)} ` },
         },
       ],
       answers: 201,
@@ -831,9 +831,27 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       problems: ['body /short_description'],
     },
     {
-      name: 'keeps inner spaces of a version and trims it',
-      request: createWith(keys, { version: ' Varies with device ' }),
+      name: 'accepts a version with inner spaces',
+      request: createWith(keys, { version: 'Varies with device' }),
       answers: 201,
+    },
+    {
+      name: 'refuses a no-break space at the end of a version',
+      request: createWith(keys, { version: '1.0\u00a0' }),
+      answers: 400,
+      problems: ['body /version'],
+    },
+    {
+      name: 'refuses spaces around a package name',
+      request: createWith(keys, { package_name: ' a.b.c ' }),
+      answers: 400,
+      problems: ['body /package_name'],
+    },
+    {
+      name: 'counts white space around a name before removing it',
+      request: createWith(keys, { name: ` ${'a'.repeat(100)}` }),
+      answers: 400,
+      problems: ['body /name'],
     },
     {
       name: 'refuses a version with a line break',
@@ -858,8 +876,7 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
           {
             in: 'body',
             field: '/name',
-            message:
-              'must be on one line, with a visible character and without control, bidirectional or invisible characters',
+            message: 'must not have the character U+202E',
           },
         ],
       },
@@ -882,11 +899,10 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       answers: 400,
       data: {
         code: 'invalid_request',
-        errors: ['/name', '/description'].map((field) => ({
-          in: 'body',
-          field,
-          message: 'must have no invisible characters',
-        })),
+        errors: [
+          { in: 'body', field: '/name', message: 'must not have the character U+E0041' },
+          { in: 'body', field: '/description', message: 'must not have the character U+E0062' },
+        ],
       },
     },
     {

@@ -1,76 +1,80 @@
 import { describe, expect, test } from 'vitest'
 import document from '../../generated/openapi.json' with { type: 'json' }
-import { categoryNameRule, developerNameRule, reasonRule, reviewerNameRule } from '../../src/contract/field-rules.ts'
-import { invalidTextReason } from '../../src/contract/validation.ts'
+import { characterProblem } from '../../src/contract/validation.ts'
+import { characterRules, isRefused } from './characters.ts'
 
-/** Compares the published patterns, which list characters, with their Unicode properties. */
+/** Compares the characters that the service refuses with the document's list and with their Unicode properties. */
 
-const { NewAppName, NewAppVersion, NewAppDescription, NewShortDescription } = document.components.schemas
-
-const basic = Array.from({ length: 0x10000 }, (_, code) => String.fromCodePoint(code)).filter((one) =>
-  one.isWellFormed(),
+/** The others are ideographs, private or unassigned. */
+const planes = [0, 1, 14]
+const all = planes.flatMap((plane) =>
+  Array.from({ length: 0x10000 }, (_, code) => String.fromCodePoint(plane * 0x10000 + code)),
 )
-const beyond = Array.from({ length: 0x100000 }, (_, code) => String.fromCodePoint(0x10000 + code))
+const printable = all.filter((one) => !/[^\P{Cc}\x80-\x9f]/u.test(one))
+const shown = (ones: string[]) => ones.map((one) => one.codePointAt(0)?.toString(16))
 
-const control = /[\p{Cc}\u2028\u2029]/u
-const controlOrBreak = /[^\P{Cc}\t\n\r]/u
+const beyond16Bits = /[\p{Default_Ignorable_Code_Point}&&[\u{10000}-\u{10FFFF}]]/v
+const anywhere = (one: string) => /[\p{Cc}\p{Cs}\u202A-\u202E\u2066-\u2069]/u.test(one) || beyond16Bits.test(one)
 /** Joiners and variation selectors, which change how other characters look. */
 const needed = /[\p{Join_Control}\p{Variation_Selector}]/u
 /** Default ignorable characters and annotation anchors. */
 const invisible = /[\p{Default_Ignorable_Code_Point}\uFFF9-\uFFFB]/u
-const turning = /[\u202A-\u202E\u2066-\u2069]/u
+const inNames = (one: string) =>
+  anywhere(one) || /[\p{Bidi_Control}\u2028\u2029]/u.test(one) || (invisible.test(one) && !needed.test(one))
+
 /** The blank Braille pattern is not white space. */
-const blank = /[\s\u2800]/u
+const isSeen = (one: string) => !anywhere(one) && ![invisible, needed, /[\s\u2800]/u].some((unseen) => unseen.test(one))
 
-const isRefusedIn = {
-  name: (one: string) =>
-    control.test(one) || /\p{Bidi_Control}/u.test(one) || (invisible.test(one) && !needed.test(one)),
-  prose: (one: string) => controlOrBreak.test(one) || turning.test(one),
-  line: (one: string) => control.test(one) || turning.test(one),
+const unicode: Record<string, (one: string) => boolean> = {
+  name: inNames,
+  version: inNames,
+  prose: anywhere,
+  line: (one) => anywhere(one) || /[\u2028\u2029]/u.test(one),
 }
-const isSeen = (one: string) =>
-  ![control, /\p{Bidi_Control}/u, invisible, needed, blank].some((unseen) => unseen.test(one))
 
-type Kind = keyof typeof isRefusedIn
+test('the rules of all fields are compared', () => {
+  expect(characterRules.toSorted()).toEqual(Object.keys(unicode).toSorted())
+})
 
-describe.for<[name: string, rule: { pattern: string }, kind: Kind]>([
-  ['NewAppName', NewAppName, 'name'],
-  ['NewAppVersion', NewAppVersion, 'name'],
-  ['a developer', developerNameRule, 'name'],
-  ['a category', categoryNameRule, 'name'],
-  ['a reviewer', reviewerNameRule, 'name'],
-  ['NewAppDescription', NewAppDescription, 'prose'],
-  ['a reason', reasonRule, 'prose'],
-  ['NewShortDescription', NewShortDescription, 'line'],
-])('the pattern of %s', ([, { pattern }, kind]) => {
-  const matches = new RegExp(pattern, 'u')
-  const shown = (ones: string[]) => ones.map((one) => one.codePointAt(0)?.toString(16))
-
-  test('refuses exactly the forbidden characters', () => {
-    const refused = basic.filter((one) => !matches.test(`a${one}b`))
-    expect(shown(refused)).toEqual(shown(basic.filter(isRefusedIn[kind])))
+describe.for(Object.entries(unicode))('x-characters: %s', ([rule, isUnseen]) => {
+  test('refuses what the document lists, which is what Unicode says is not seen', () => {
+    const refused = printable.filter((one) => characterProblem(rule, `a${one}b`) !== undefined)
+    expect(shown(refused)).toEqual(shown(printable.filter((one) => isRefused(rule, `a${one}b`))))
+    expect(shown(refused)).toEqual(shown(printable.filter(isUnseen)))
   })
 
-  test('requires a visible character, unless the text may be empty', () => {
-    const mayBeUnseen = kind === 'line'
-    const alone = basic.filter((one) => matches.test(one) && matches.test(` ${one}\u00a0`))
-    const allowed = basic.filter((one) => !isRefusedIn[kind](one) && (mayBeUnseen || isSeen(one)))
-    expect(shown(alone)).toEqual(shown(allowed))
-    expect(['', ' ', '\u3000\u2800'].map((text) => matches.test(text))).toEqual(Array(3).fill(mayBeUnseen))
-  })
-
-  test('works in every regex engine: no named classes, no look-around, nothing above U+FFFF', () => {
-    expect(pattern).toMatch(/^\^([[\]^*$-]|\\u[0-9A-F]{4})+\$$/)
+  test('needs a character that can be seen, unless the text may be empty', () => {
+    const refused = printable.filter((one) => characterProblem(rule, one) !== undefined)
+    expect(shown(refused)).toEqual(shown(printable.filter((one) => isRefused(rule, one))))
+    expect(shown(refused)).toEqual(shown(printable.filter((one) => (rule === 'line' ? isUnseen(one) : !isSeen(one)))))
   })
 })
 
-test('above U+FFFF, invisible characters are accepted only as part of visible ones', () => {
-  const refused = beyond.filter((one) => one.isWellFormed() && invalidTextReason(`a${one}b`) !== undefined)
-  expect(refused).toEqual(beyond.filter((one) => /\p{Default_Ignorable_Code_Point}/u.test(one)))
+test('an invisible character may be part of one that is seen', () => {
   const flag = '🏴\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}'
-  expect([flag, `${flag}${flag}`, '葛\u{e0100}城', '👩‍👩‍👧', '🇵🇱', '1️⃣'].map(invalidTextReason)).toEqual(
-    Array(6).fill(undefined),
-  )
+  const whole = [flag, `${flag}${flag}`, '葛\u{e0100}城', '👩‍👩‍👧', '🇵🇱', '1️⃣']
   const broken = [`${flag}\u{e0041}`, flag.slice(0, -2), flag.slice(2), '葛\u{e0100}\u{e0101}', `葛${flag}\u{e0100}`]
-  expect(broken.map(invalidTextReason)).toEqual(Array(5).fill('must have no invisible characters'))
+  for (const rule of characterRules) {
+    expect(whole.filter((text) => characterProblem(rule, text) !== undefined || isRefused(rule, text))).toEqual([])
+    expect(broken.filter((text) => characterProblem(rule, text) === undefined || !isRefused(rule, text))).toEqual([])
+  }
 })
+
+test('only requests have patterns, and those are read alike by every language', () => {
+  const patterns = Object.entries(document.components.schemas).flatMap(([name, schema]) => patternsIn(schema, name))
+  const others = Object.entries({ ...document.components, schemas: {}, paths: document.paths }).flatMap(
+    ([name, part]) => patternsIn(part, name),
+  )
+  const requests = ['NewAppName', 'NewAppDescription', 'NewAppVersion', 'NewPackageName', 'NewShortDescription']
+  expect([...patterns, ...others].map(({ place }) => place).toSorted()).toEqual(requests.toSorted())
+  // Literals, classes, groups and counts in ASCII; no classes by name, no look-around, no backreferences.
+  for (const { pattern } of patterns)
+    expect(pattern).toMatch(/^\^([A-Za-z0-9 _[\]^*+(){},-]|\\x[0-7][0-9A-F]|\\[tnr.])+\$$/)
+})
+
+function patternsIn(node: unknown, place: string): { place: string; pattern: string }[] {
+  if (typeof node !== 'object' || node === null) return []
+  return Object.entries(node).flatMap(([key, value]) =>
+    key === 'pattern' ? [{ place, pattern: String(value) }] : patternsIn(value, place),
+  )
+}

@@ -22,17 +22,15 @@ export const units = [
     '\ufe0f',
     '\u{e0001}',
     '\u{e0100}',
+    '\u3000',
     '葛\u{e0100}',
   ],
   '🏴\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}',
 ]
 
-/**
- * What each place of a request can hold: headers and URLs hold less than a JSON string. White space around values is
- * added when the request is written.
- */
+/** What each place of a request can hold: headers and URLs hold less than a JSON string. */
 export const sendable: Record<Parameter['in'] | 'body', RegExp> = {
-  body: /^(?!\s).*(?<!\s)$/s,
+  body: /^/,
   query: /^\P{Cs}*$/u,
   path: /^\P{Cs}+$/u,
   header: /^[\x20-\x7e\xa0-\xff]*$/,

@@ -77,9 +77,8 @@ const parameter = ({ components }: Contract, name: string) =>
   Object.values<Contract>(components.parameters).find((one) => one.name === name)
 const header = ({ components }: Contract, name: string) => components.headers[name]
 const without = (names: string[], name: string) => names.filter((one) => one !== name)
-/** The schema with the values of `data.code`. */
-const errors = ({ components }: Contract) =>
-  Object.values<Contract>(components.schemas).find(({ properties }) => properties?.code?.enum?.includes('not_found'))
+/** The schema of a status's `data.code`. */
+const code = ({ components }: Contract) => components.schemas.NotFoundCode
 
 const text = { type: 'string', maxLength: 10 }
 /** Replaces a reference by its schema, so that a change affects only this place. */
@@ -120,8 +119,8 @@ describe('requires of info.version', () => {
     ['major', 'a default', (c) => (parameter(c, 'limit').schema.default = 10)],
     ['major', 'a maximum of a parameter shrinks', (c) => (parameter(c, 'limit').schema.maximum = 50)],
     ['minor', 'a maximum of a parameter grows', (c) => (parameter(c, 'limit').schema.maximum = 200)],
-    ['minor', 'a parameter takes one more value', (c) => parameter(c, 'sort').schema.enum.push('name')],
-    ['major', 'a parameter takes one value less', (c) => parameter(c, 'sort').schema.enum.shift()],
+    ['minor', 'a parameter takes one more value', (c) => schema(c, 'SortOrder').enum.push('name')],
+    ['major', 'a parameter takes one value less', (c) => schema(c, 'SortOrder').enum.shift()],
 
     ['minor', 'an optional field of a body comes', (c) => (schema(c, 'NewApp').properties.colour = text)],
     [
@@ -213,8 +212,8 @@ describe('requires of info.version', () => {
     ['major', 'a length in an answer grows', (c) => (schema(c, 'DeveloperName').maxLength = 1000)],
     ['minor', 'a length in an answer shrinks', (c) => (schema(c, 'DeveloperName').maxLength = 10)],
     ['major', 'a status of an app comes', (c) => schema(c, 'AppStatus').enum.push('frozen')],
-    ['major', 'a status gets another error code', (c) => errors(c).properties.code.enum.unshift('teapot')],
-    ['major', 'an error code is another', (c) => (errors(c).properties.code.enum = ['teapot'])],
+    ['major', 'a status gets another error code', (c) => code(c).enum.unshift('teapot')],
+    ['major', 'an error code is another', (c) => (code(c).enum = ['teapot'])],
     [
       'major',
       'the media type of a response',
@@ -313,7 +312,7 @@ test('lists changes, most severe first, and changes of a shared schema once', ()
     describeOtherwise(contract)
     addField(contract)
     removeOperation(contract)
-    errors(contract).properties.code.enum.push('teapot')
+    code(contract).enum.push('teapot')
     parameter(contract, 'limit').schema.maximum = 200
   })
   expect(diff(folder).stdout.split('\n')).toEqual([

@@ -94,11 +94,15 @@ test('throws an error response with its code', async () => {
 })
 
 describe('retries', () => {
-  /** A server that sends these responses in turn, and then an empty list. */
-  async function startAnswering(...answers: [status: number, retryAfter?: string][]) {
+  type Reply = [status: number, retryAfter?: string] | 'lost' | 'never'
+  /** A server that sends these responses in turn, or none, and then an empty list. */
+  async function startAnswering(...answers: Reply[]) {
     let count = 0
-    const server = createServer((_request, response) => {
-      const [status, retryAfter] = answers[count++] ?? [200]
+    const server = createServer((request, response) => {
+      const answer = answers[count++] ?? [200]
+      if (answer === 'never') return
+      if (answer === 'lost') return void request.socket.destroy()
+      const [status, retryAfter] = answer
       response.writeHead(status, {
         'Content-Type': 'application/json',
         ...(retryAfter && { 'Retry-After': retryAfter }),
@@ -106,12 +110,15 @@ describe('retries', () => {
       const data = { apps: [], pagination: { current_page: 1, total_pages: 0, per_page: 20 }, code: 'unavailable' }
       response.end(JSON.stringify({ success: status === 200, message: 'So.', data }))
     }).listen(0, '127.0.0.1')
-    onTestFinished(() => void server.close())
+    onTestFinished(() => {
+      server.close()
+      server.closeAllConnections()
+    })
     await new Promise((resolve) => server.once('listening', resolve))
     return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, requests: () => count }
   }
 
-  test.for<[what: string, answers: [number, string?][], options: string, waits: number, status: number]>([
+  test.for<[what: string, answers: Reply[], options: string, waits: number, status: number]>([
     [
       '429 until another status',
       [
@@ -136,18 +143,40 @@ describe('retries', () => {
     ['nothing with retries: 0', [[503, '7']], '{ retries: 0 }', 0, 503],
     ['nothing without Retry-After', [[503]], '{}', 0, 503],
     ['no other errors', [[500, '7']], '{}', 0, 500],
+    ['503 after at most a minute', [[503, '3600']], '{}', 1, 200],
+    ['a GET after a lost connection', ['lost', 'lost'], '{}', 2, 200],
+    ['a GET after a timeout', ['never'], '{ timeout: 100 }', 1, 200],
   ])('%s', async ([, answers, options, waits, status]) => {
     const server = await startAnswering(...answers)
-    // The program counts waits of seven seconds instead of waiting.
+    // The program counts waits instead of waiting.
     const printed = await consume(`
       import { createClient } from 'apps-service-client'
       const { setTimeout } = globalThis
       let waits = 0
       globalThis.setTimeout = (work, time, ...more) =>
-        time === 7000 ? setTimeout(work, 0, waits++) : setTimeout(work, time, ...more)
+        [1000, 7000, 60_000].includes(time) ? setTimeout(work, 0, waits++) : setTimeout(work, time, ...more)
       const { response } = await createClient('${server.url}', undefined, ${options}).GET('/apps')
       console.log(response.status, waits)`)
     expect([printed, server.requests()]).toEqual([`${status} ${waits}`, waits + 1])
+  })
+
+  test('not a write after a lost connection, which throws a ConnectionError', async () => {
+    const server = await startAnswering('lost')
+    const printed = await consume(`
+      import { ConnectionError, createClient } from 'apps-service-client'
+      const path = { params: { path: { id: 1 } } }
+      await createClient('${server.url}', 'key').DELETE('/apps/{id}', path).catch((error) =>
+        console.log(error instanceof ConnectionError, error.message.replace(/.*: /, '')))`)
+    expect([printed, server.requests()]).toEqual(['true the connection was lost', 1])
+  })
+
+  test('not an aborted request, which throws the reason', async () => {
+    const server = await startAnswering('never')
+    const printed = await consume(`
+      import { createClient } from 'apps-service-client'
+      const apps = createClient('${server.url}').allApps({}, { signal: AbortSignal.abort(new Error('enough')) })
+      await apps.next().catch((error) => console.log(error.message))`)
+    expect([printed, server.requests()]).toEqual(['enough', 0])
   })
 })
 
@@ -166,8 +195,14 @@ test('compiles under strict, and a switch over the codes of an operation is exha
       }
     }`
   const program = `
-    import { createClient } from 'apps-service-client'
+    import { AppsError, createClient } from 'apps-service-client'
     const api = createClient('http://localhost')
+    export function fields(error: unknown): string[] {
+      if (!(error instanceof AppsError)) return []
+      // @ts-expect-error data is not any
+      error.data.colour
+      return error.data.code === 'package_name_taken' ? error.data.errors.map(({ field }) => field) : []
+    }
     ${advice('whole', codes)}
     // @ts-expect-error a code is left out
     ${advice('leftOut', codes.slice(1)).trim()}`

@@ -99,11 +99,6 @@ const runs = [
           'getApp: names problems of parameters beside a path that cannot be decoded',
         ],
       },
-      {
-        reason: 'a schema cannot express that white space is trimmed before lengths are counted',
-        seen: /Prism by itself: 422 .*"maxLength"/,
-        scenarios: ['createApp: counts lengths in code points after trimming'],
-      },
     ],
   },
 ]

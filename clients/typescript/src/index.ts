@@ -8,26 +8,34 @@ export type AppSummary = Schemas['AppSummary']
 export type NewApp = Schemas['NewApp']
 export type ListQuery = NonNullable<operations['listApps']['parameters']['query']>
 
+/** The data of any error, by its `code`. */
+export type ErrorData = Extract<Schemas[keyof Schemas], { code: string }>
+
 type Envelope = { success: boolean; message: string; data: object }
-type Failure = { success: false; message: string; data: { code: string } }
+type Failure = { success: false; message: string; data: ErrorData }
 type Result<Data, Error> =
   | { data: Data; error?: never; response: Response }
   | { data?: never; error: Error; response: Response }
 
 /** An error response: its message, its status, and its data with `data.code`. */
-export class AppsError<Data extends { code: string } = { code: string }> extends Error {
+export class AppsError extends Error {
   override readonly name = 'AppsError'
   readonly status: number
-  readonly data: Data
+  readonly data: ErrorData
   /** For reports to the operators. */
   readonly requestId: string | null
 
-  constructor(message: string, data: Data, { status, headers }: Response) {
+  constructor(message: string, data: ErrorData, { status, headers }: Response) {
     super(message)
     this.status = status
     this.data = data
     this.requestId = headers.get('X-Request-Id')
   }
+}
+
+/** No complete response arrived. A write may have been performed. */
+export class ConnectionError extends Error {
+  override readonly name = 'ConnectionError'
 }
 
 /** Returns the data of a response; throws an AppsError if it is an error. */
@@ -43,24 +51,31 @@ export function dataOf<Success extends Envelope, Error extends Failure>(
 
 export type AppsClient = Client<paths> & {
   /** All apps of a list; each page is requested when the iteration reaches it. */
-  allApps: (query?: Omit<ListQuery, 'page'>) => AsyncGenerator<AppSummary, void>
+  allApps: (query?: Omit<ListQuery, 'page'>, options?: { signal?: AbortSignal }) => AsyncGenerator<AppSummary, void>
 }
 
 export type Options = {
-  /** How often a request is repeated after a 429 or 503. Default: 3. */
+  /** How often a request is repeated after a 429 or 503, and a GET after a lost connection. Default: 3. */
   retries?: number
+  /** Milliseconds until a response must be complete. Default: 30,000. */
+  timeout?: number
 }
 
 /** Creates a client of the service at a base URL. Without a key it can only read. */
-export function createClient(baseUrl: string, key?: string, { retries = 3 }: Options = {}): AppsClient {
+export function createClient(
+  baseUrl: string,
+  key?: string,
+  { retries = 3, timeout = 30_000 }: Options = {},
+): AppsClient {
   const client = createFetchClient<paths>({
     baseUrl,
     headers: key === undefined ? {} : { Authorization: `Bearer ${key}` },
-    fetch: (request) => fetchWithRetries(request, retries),
+    fetch: (request) => fetchWithRetries(request, retries, timeout),
   })
-  async function* allApps(query: Omit<ListQuery, 'page'> = {}) {
+  async function* allApps(query: Omit<ListQuery, 'page'> = {}, options: { signal?: AbortSignal } = {}) {
     for (let page = 1, pages = 1; page <= pages; page++) {
-      const { apps, pagination } = dataOf(await client.GET('/apps', { params: { query: { ...query, page } } }))
+      const params = { query: { ...query, page } }
+      const { apps, pagination } = dataOf(await client.GET('/apps', { params, ...options }))
       pages = pagination.total_pages
       yield* apps
     }
@@ -68,15 +83,39 @@ export function createClient(baseUrl: string, key?: string, { retries = 3 }: Opt
   return { ...client, allApps }
 }
 
-/** Repeats requests that got a 429 or 503: the service did nothing yet, and `Retry-After` says how long to wait. */
-async function fetchWithRetries(request: Request, retries: number): Promise<Response> {
+/** Repeats requests that had no effect: those that got a 429 or 503 with `Retry-After`, and reads that got no response. */
+async function fetchWithRetries(request: Request, retries: number, timeout: number): Promise<Response> {
   for (let left = retries; ; left--) {
-    const response = await fetch(request.clone())
-    const seconds = Number(response.headers.get('Retry-After'))
-    if (![429, 503].includes(response.status) || !(seconds > 0) || left === 0) return response
-    await response.body?.cancel()
-    await wait(seconds * 1000, request.signal)
+    const result = await fetchOnce(request.clone(), timeout)
+    const seconds = secondsToWait(request, result)
+    if (left > 0 && seconds > 0) await wait(seconds * 1000, request.signal)
+    else if (result instanceof ConnectionError) throw result
+    else return result
   }
+}
+
+/** Reads the whole response, so that a connection that is lost meanwhile is noticed here. */
+async function fetchOnce(request: Request, timeout: number): Promise<Response | ConnectionError> {
+  const deadline = AbortSignal.timeout(timeout)
+  try {
+    const response = await fetch(request, { signal: AbortSignal.any([request.signal, deadline]) })
+    const body = await response.arrayBuffer()
+    return new Response(body.byteLength > 0 ? body : null, response)
+  } catch (cause) {
+    if (request.signal.aborted) throw cause
+    const reason = deadline.aborted ? `no response within ${timeout} ms` : 'the connection was lost'
+    return new ConnectionError(`${request.method} ${request.url}: ${reason}`, { cause })
+  }
+}
+
+/** A server that names a longer time is not waited for longer. */
+const maxSeconds = 60
+
+/** 0 if the request must not be repeated. */
+function secondsToWait({ method }: Request, result: Response | ConnectionError): number {
+  if (result instanceof ConnectionError) return method === 'GET' ? 1 : 0
+  if (![429, 503].includes(result.status)) return 0
+  return Math.min(Number(result.headers.get('Retry-After')) || 0, maxSeconds)
 }
 
 function wait(milliseconds: number, signal: AbortSignal): Promise<void> {
