@@ -347,14 +347,14 @@ export interface components {
             data: components["schemas"]["UnavailableError"];
         };
         /**
-         * @description Name of the app, on one line, with a visible character. White space around it is removed. Some
-         *     [characters](docs#/section/characters) are refused.
+         * @description Name of the app, on one line, with a visible character. White space around it is removed. Some characters, listed in the introduction,
+         *     are refused.
          * @example Tide Clock
          */
         NewAppName: string;
         /**
          * @description Full description of the app, with a visible character. White space around it is removed; line breaks and tabs within are
-         *     kept. Some [characters](docs#/section/characters) are refused.
+         *     kept. Some characters, listed in the introduction, are refused.
          * @example High and low water for 4,000 harbours.
          *     Works without a connection.
          */
@@ -366,14 +366,14 @@ export interface components {
          */
         CategoryId: number;
         /**
-         * @description The app in one line; empty means none. White space around it is removed. Some [characters](docs#/section/characters) are
+         * @description The app in one line; empty means none. White space around it is removed. Some characters, listed in the introduction, are
          *     refused.
          * @example High and low water at a glance
          */
         NewShortDescription: string;
         /**
-         * @description Version of the app, in any scheme, on one line; inner spaces are allowed, as in `1.5 beta`. Some
-         *     [characters](docs#/section/characters) are refused, and white space at the beginning or end.
+         * @description Version of the app, in any scheme, on one line; inner spaces are allowed, as in `1.5 beta`. Some characters, listed in the introduction,
+         *     are refused, and white space at the beginning or end.
          * @example 2.4.1
          */
         NewAppVersion: string;
