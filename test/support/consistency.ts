@@ -4,7 +4,7 @@ import { addRatings, ratingColumns, ratingsOf } from '../../src/catalogue/rating
 import { type Database, openDatabase } from '../../src/db/database.ts'
 import type { Connection } from '../../src/db/dialect.ts'
 import type { AppRow } from '../../src/db/tables.ts'
-import { toSearchDocument } from '../../src/search/terms.ts'
+import { idLimit, toSearchDocument } from '../../src/search/terms.ts'
 
 /**
  * Compares derived data with the apps: each category's counter, each app's number and mean of reviews, and the search
@@ -83,8 +83,8 @@ async function sqliteTokens({ sql }: Connection): Promise<Indexed[]> {
   await sql.raw("create virtual table temp.indexed_tokens using fts5vocab('main', 'app_search', 'instance')")
   const rows: Indexed[] = await sql.raw(
     `select apps.app_id as id,
-       doc || ' ' || apps.name_words || ' ' || group_concat(offset || ' ' || term, ', ' order by offset) as tokens
-     from temp.indexed_tokens left join app_search_apps as apps on apps.rank = doc group by doc`,
+       doc || ' ' || apps.rank || ' ' || apps.name_words || ' ' || group_concat(offset || ' ' || term, ', ' order by offset) as tokens
+     from temp.indexed_tokens left join app_search_apps as apps on apps.app_id = doc % ${idLimit} group by doc`,
   )
   await sql.raw('drop table temp.indexed_tokens')
   return rows
