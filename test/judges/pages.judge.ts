@@ -329,10 +329,19 @@ async function followMenu(page: Page, name: string) {
   await page.getByRole('listitem').getByRole('link', { name }).first().click()
 }
 
-/** Chooses an entry of a button's menu. Redoc shows a single entry without a button. */
+/**
+ * Chooses an entry of a button's menu. The menu opens below the button, even below the edge of the window, where nothing
+ * can be clicked; and both move while Redoc renders the rest of the page. So each attempt scrolls first.
+ */
 async function choose(page: Page, button: Locator, name: string) {
-  await button.click()
-  await page.getByRole('menuitem', { name, exact: true }).click()
+  const item = page.getByRole('menuitem', { name, exact: true })
+  const attempt = async () => {
+    await button.evaluate((element) => element.scrollIntoView({ block: 'center' }))
+    if (!(await item.isVisible())) await button.click({ timeout: 5000 })
+    await item.click({ timeout: 5000 })
+    return true
+  }
+  await expect.poll(attempt, { timeout: 60_000 }).toBe(true)
 }
 
 /** A text without white space and Markdown syntax, for comparison with the page. */
