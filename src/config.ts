@@ -1,5 +1,5 @@
 import proxyaddr from 'proxy-addr'
-import { directUrlFormats, isDatabaseUrl, isDirectUrl, urlFormats } from './db/database.ts'
+import { isDatabaseUrl, urlFormats } from './db/database.ts'
 import { defaultPoolSize, type ServerOptions } from './db/dialect.ts'
 import { required } from './util/helpers.ts'
 
@@ -47,7 +47,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     const value = parse(text)
     if (value !== undefined) return value
     // A database URL may hold a password.
-    const shown = /^DATABASE_.*URL$/.test(name) ? '' : `, not ${JSON.stringify(text)}`
+    const shown = name === 'DATABASE_URL' ? '' : `, not ${JSON.stringify(text)}`
     problems.push(`${name} must be ${expected}${shown}`)
     return required(parse(fallback), `a valid default of ${name}`)
   }
@@ -60,12 +60,6 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     )
 
   const port = readVariable('PORT', '3000', parsePort, 'a whole number from 0 to 65535')
-  const databaseUrl = readVariable(
-    'DATABASE_URL',
-    'sqlite:data/apps.sqlite',
-    (text) => (isDatabaseUrl(text) ? text : undefined),
-    urlFormats,
-  )
   const config: Config = {
     host: readVariable('HOST', '127.0.0.1', (text) => (/\s/.test(text) ? undefined : text), 'a host name or address'),
     port,
@@ -75,22 +69,18 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
       parseBaseUrl,
       'an http or https URL without query and fragment, and with a path of letters, digits, ".", "_", "~" and "-"',
     ),
-    databaseUrl,
+    databaseUrl: readVariable(
+      'DATABASE_URL',
+      'sqlite:data/apps.sqlite',
+      (text) => (isDatabaseUrl(text) ? text : undefined),
+      urlFormats,
+    ),
     databaseOptions: {
       pool: readVariable(
         'DATABASE_POOL',
         String(defaultPoolSize),
         (text) => (/^\d{1,4}$/.test(text) && Number(text) >= 4 ? Number(text) : undefined),
         'a whole number of connections from 4 to 9999',
-      ),
-      ...readVariable(
-        'DATABASE_DIRECT_URL',
-        '',
-        (text) => {
-          if (text.trim() === '') return {}
-          return isDirectUrl(text, databaseUrl) ? { direct: text } : undefined
-        },
-        `${directUrlFormats}, and DATABASE_URL such an address, too`,
       ),
     },
     logLevel: readVariable(

@@ -40,16 +40,9 @@ test.for<[what: string, environment: NodeJS.ProcessEnv, config: Partial<Config>]
     { databaseUrl: 'sqlite:/var/lib/apps.sqlite' },
   ],
   [
-    'a database behind a pooler',
-    {
-      DATABASE_URL: 'postgres://apps@bouncer/apps',
-      DATABASE_DIRECT_URL: 'postgresql://apps@db/apps',
-      DATABASE_POOL: '40',
-    },
-    {
-      databaseUrl: 'postgres://apps@bouncer/apps',
-      databaseOptions: { pool: 40, direct: 'postgresql://apps@db/apps' },
-    },
+    'a database on a server',
+    { DATABASE_URL: 'postgres://apps@db/apps', DATABASE_POOL: '40' },
+    { databaseUrl: 'postgres://apps@db/apps', databaseOptions: { pool: 40 } },
   ],
   ['a port for metrics', { METRICS_PORT: '9464' }, { metricsPort: 9464 }],
   [
@@ -98,14 +91,6 @@ test.for<[environment: NodeJS.ProcessEnv, complaint: RegExp]>([
   [{ DATABASE_URL: 'mysql://x/y' }, /DATABASE_URL must be sqlite:PATH/],
   [{ DATABASE_URL: 'postgres://x/y?sslmode=maybe' }, /postgres:\/\/USER/],
   [{ DATABASE_POOL: '3' }, /DATABASE_POOL must be a whole number of connections from 4/],
-  [
-    { DATABASE_DIRECT_URL: 'postgres://x/y' },
-    /DATABASE_DIRECT_URL must be postgres:\/\/USER\S+, and DATABASE_URL such an address, too$/,
-  ],
-  [{ DATABASE_DIRECT_URL: 'sqlite:a.sqlite' }, /DATABASE_DIRECT_URL must be postgres:/],
-  [{ DATABASE_URL: 'postgres://x/y', DATABASE_DIRECT_URL: 'sqlite:a.sqlite' }, /DATABASE_DIRECT_URL/],
-  [{ DATABASE_URL: 'postgres://x/y', DATABASE_DIRECT_URL: 'postgres://x' }, /DATABASE_DIRECT_URL/],
-  [{ DATABASE_URL: 'mysql://x/y', DATABASE_DIRECT_URL: 'z' }, /DATABASE_URL must.*; DATABASE_DIRECT_URL must/],
   [{ DATABASE_URL: 'sqlite:' }, /DATABASE_URL/],
   [{ DATABASE_URL: 'sqlite::memory:' }, /DATABASE_URL/],
   [{ LOG_LEVEL: 'INFO' }, /LOG_LEVEL/],
@@ -130,8 +115,8 @@ test.for<[environment: NodeJS.ProcessEnv, complaint: RegExp]>([
 })
 
 test('an error about an address does not quote it, because it can contain a password', () => {
-  const environment = { DATABASE_URL: 'postgres://a:hush@x', DATABASE_DIRECT_URL: 'postgres://a:hush@y' }
-  expect(() => readConfig(environment)).toThrow(/DATABASE_URL must.*DATABASE_DIRECT_URL must/)
+  const environment = { DATABASE_URL: 'postgres://a:hush@x' }
+  expect(() => readConfig(environment)).toThrow(/DATABASE_URL must/)
   expect(() => readConfig(environment)).not.toThrow(/hush/)
 })
 

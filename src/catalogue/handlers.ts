@@ -5,7 +5,7 @@ import type { Database } from '../db/database.ts'
 import type { Connection } from '../db/dialect.ts'
 import { findApps } from './app-list.ts'
 import { categoryStore } from './categories.ts'
-import { assertOwner, mergeUnreviewed, statusAfterUpdate } from './policy.ts'
+import { assertOwner, isListed, mergeUnreviewed, statusAfterUpdate } from './policy.ts'
 import { type AppRowChanges, type AppStore, type AppWithReviews, appStore, hasChanges } from './store.ts'
 
 /** The five operations. `baseUrl` is the public address that `Location` and `Link` begin with. */
@@ -58,7 +58,7 @@ export const appHandlers = (database: Database, baseUrl: string): Handlers => ({
         }
         return appStore(connection).insert(app, caller)
       },
-      { signal },
+      { signal, changesPublicData: () => false },
     )
     const data = { app_id: created.id, slug: created.slug, status: 'pending' as const }
     return {
@@ -77,11 +77,12 @@ export const appHandlers = (database: Database, baseUrl: string): Handlers => ({
         await apps.save('app update', app, rowChanges(app, body), caller)
         const updated = await apps.find(path.id)
         if (!updated) throw notFound()
-        return appDetail(updated)
+        return updated
       },
-      { signal },
+      // An owner's update changes no app from listed to unlisted, or back.
+      { signal, changesPublicData: isListed },
     )
-    const updated = success('App updated.', { app })
+    const updated = success('App updated.', { app: appDetail(app) })
     return { status: 200, headers: { ETag: etagOf(updated.json) }, body: updated }
   },
 
@@ -91,8 +92,9 @@ export const appHandlers = (database: Database, baseUrl: string): Handlers => ({
         const apps = appStore(connection)
         const app = await lockOwnApp(apps, path.id, caller, header['If-Match'])
         await apps.save('app delete', app, { deleted_at: new Date().toISOString() }, caller)
+        return app
       },
-      { signal },
+      { signal, changesPublicData: isListed },
     )
     return { status: 200, headers: {}, body: success('App deleted.', { app_id: path.id }) }
   },

@@ -60,7 +60,9 @@ const restore = () =>
     examples: ['app restore 42'],
     json: '{id, slug, status}.',
     run: (database, id: number) =>
-      database.write((connection) => moderationStore(connection).restore(id, currentOperator())),
+      database.write((connection) => moderationStore(connection).restore(id, currentOperator()), {
+        changesPublicData: ({ status }) => status === 'approved',
+      }),
     print: ({ id, slug, status }) => print(`App ${id} (${slug}) is back; it is ${status}.`),
   })
 

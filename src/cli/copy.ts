@@ -24,11 +24,11 @@ Other users of the machine can see a password in an argument: put it into
     examples: ['copy --to postgres://apps@db.example/apps'],
     json: '{to, rows, seconds}; rows is the number of rows of each table.',
     async run({ to }: { to: string }) {
-      const { databaseUrl, databaseOptions } = readConfig(process.env)
+      const { databaseUrl } = readConfig(process.env)
       if (!isDatabaseUrl(to)) throw new OperatorError(`--to must be ${urlFormats}`)
       const begin = performance.now()
       const { update, stop } = showCount('rows')
-      const { name, counts } = await copyDatabase(databaseOptions.direct ?? databaseUrl, to, update).finally(stop)
+      const { name, counts } = await copyDatabase(databaseUrl, to, update).finally(stop)
       return { to: name, rows: counts, seconds: elapsedSeconds(begin) }
     },
     print({ to, rows: { apps, reviews, audit }, seconds }) {

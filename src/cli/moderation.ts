@@ -267,8 +267,9 @@ on, and the exit code is 1.`,
     examples: examples.map((example) => `moderation ${example}`),
     json: 'an array in the order of the ids: {id, slug, status}, or {id, error}.',
     async work(database, id, { json, ...options }: DecisionOptions & { json?: true }) {
-      const result = await database.write((connection) =>
-        moderationStore(connection).decide(decision, id, currentOperator(), options),
+      const { wasListed, ...result } = await database.write(
+        (connection) => moderationStore(connection).decide(decision, id, currentOperator(), options),
+        { changesPublicData: ({ wasListed, status }) => wasListed || status === 'approved' },
       )
       if (!json) print(`App ${id} (${result.slug}) is ${result.status} now.`)
       return result

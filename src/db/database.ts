@@ -1,26 +1,18 @@
 import type { Knex } from 'knex'
 import { OperatorError, ServiceError } from '../contract/errors.ts'
 import { measure } from '../util/helpers.ts'
+import { readVersion, renewVersion } from './catalogue-version.ts'
 import type { Connection, Dialect, Engine, ServerOptions } from './dialect.ts'
 import { migrate, readSchemaAge, runSeeds, type SchemaAge, schemaErrors } from './migrations.ts'
 import { postgres } from './postgres/dialect.ts'
 import { sqlite } from './sqlite/dialect.ts'
 
-/** Engines whose databases are on a server, which a pooler may stand before. */
-const serverDialects: readonly Dialect[] = [postgres]
-const dialects: readonly Dialect[] = [sqlite, ...serverDialects]
+const dialects: readonly Dialect[] = [sqlite, postgres]
 
-const formatsOf = (some: readonly Dialect[]) => some.map(({ urlFormat }) => urlFormat).join(', or ')
-
-/** How DATABASE_URL and DATABASE_DIRECT_URL can name a database, in words. */
-export const urlFormats = formatsOf(dialects)
-export const directUrlFormats = formatsOf(serverDialects)
+/** How DATABASE_URL can name a database, in words. */
+export const urlFormats = dialects.map(({ urlFormat }) => urlFormat).join(', or ')
 
 export const isDatabaseUrl = (text: string) => dialects.some(({ openerOf }) => openerOf(text))
-
-/** Whether one URL may lead past a pooler to the database that the other names. */
-export const isDirectUrl = (text: string, of: string) =>
-  serverDialects.some(({ openerOf }) => openerOf(text) && openerOf(of))
 
 export type WorkOptions = Readonly<{
   /** May take long: searches, and pages far behind the first. Fewer of these run at once. */
@@ -28,6 +20,11 @@ export type WorkOptions = Readonly<{
   /** Aborted when the caller has gone: work that is still queued then never starts. */
   signal?: AbortSignal | undefined
 }>
+
+export type WriteOptions<T> = Pick<WorkOptions, 'signal'> & {
+  /** Whether a result means that public data may have changed. By default it always does, and cached responses are stale. */
+  changesPublicData?: (result: T) => boolean
+}
 
 /** Methods throw `unavailable` if the database cannot be reached or is overloaded. */
 export type Database = Readonly<{
@@ -39,7 +36,7 @@ export type Database = Readonly<{
    * Runs work in a transaction that survives a crash once this resolves. The work may run several times, so it must have no
    * effects outside its connection. It locks the rows that it reads in order to change them.
    */
-  write: <T>(work: (connection: Connection) => Promise<T>, options?: Pick<WorkOptions, 'signal'>) => Promise<T>
+  write: <T>(work: (connection: Connection) => Promise<T>, options?: WriteOptions<T>) => Promise<T>
   /** Brings the schema up to date; returns the names of the migrations it ran. */
   migrate: () => Promise<string[]>
   /** How the schema compares with this program's. Rejects if the database cannot be read. */
@@ -50,7 +47,7 @@ export type Database = Readonly<{
   seed: (directory: string) => Promise<void>
   /** A time before which all writes are visible to every reader. Other machines' clocks may differ. */
   committedBefore: () => Promise<Date>
-  /** A text that changes with every commit of any process and never comes again. */
+  /** A text that changes with every commit that may have changed public data, by any process, and never comes again. */
   dataVersion: () => Promise<string>
   /** Writes a snapshot into a new file and verifies it. If it throws, the caller removes the file. */
   copyTo: (file: string) => Promise<{ apps: number }>
@@ -99,11 +96,12 @@ const maxAttempts = 10
 const snapshotMode: Knex.TransactionConfig = { isolationLevel: 'repeatable read', readOnly: true }
 
 export function databaseFor(engine: Engine): Database {
-  const { name, reader, writer, connectionOf } = engine
+  const { name, reader, writer, monitor, connectionOf } = engine
   const cheap = new Bulkhead({ ...queueLimits.cheap, concurrency: engine.concurrency.cheap })
   const expensive = new Bulkhead({ ...queueLimits.expensive, concurrency: engine.concurrency.expensive })
   const writing = new Bulkhead({ ...queueLimits.write, concurrency: engine.concurrency.write })
   const readConnection = connectionOf(reader)
+  const monitorConnection = connectionOf(monitor)
   let writes = 0
 
   const runRead = <T>(work: () => Promise<T>, { isExpensive = false, signal }: WorkOptions = {}) =>
@@ -125,10 +123,17 @@ export function databaseFor(engine: Engine): Database {
     throw reason ? new OperatorError(`the database ${name} cannot be migrated: ${reason}`) : error
   }
 
-  async function transaction<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
+  async function transaction<T>(
+    work: (connection: Connection) => Promise<T>,
+    changesPublicData: (result: T) => boolean,
+  ): Promise<T> {
     for (let attempts = 1; ; attempts++) {
       try {
-        const result = await writer.transaction((sql) => work(connectionOf(sql)))
+        const result = await writer.transaction(async (sql) => {
+          const result = await work(connectionOf(sql))
+          if (changesPublicData(result)) await renewVersion(sql)
+          return result
+        })
         writes++
         return result
       } catch (error) {
@@ -137,17 +142,20 @@ export function databaseFor(engine: Engine): Database {
     }
   }
 
+  const write: Database['write'] = (work, { signal, changesPublicData = () => true } = {}) =>
+    writing.run(() => transaction(work, changesPublicData), signal).catch(rethrowUnavailable)
+
   return {
     read: (work, options) => runRead(() => work(readConnection), options),
     snapshot: (work, options) =>
       runRead(() => reader.transaction((sql) => work(connectionOf(sql)), snapshotMode), options),
-    write: (work, { signal } = {}) => writing.run(() => transaction(work), signal).catch(rethrowUnavailable),
+    write,
     migrate: () => migrate(engine).catch(rethrowMigrationError),
     schemaAge: () => cheap.run(() => readSchemaAge(reader)),
     checkHealth: engine.checkHealth,
-    seed: (directory) => runSeeds(engine, directory),
+    seed: (directory) => runSeeds(write, directory),
     committedBefore: () => engine.committedBefore().catch(rethrowUnavailable),
-    dataVersion: () => engine.dataVersion().catch(rethrowUnavailable),
+    dataVersion: () => readVersion(monitorConnection).catch(rethrowUnavailable),
     copyTo: (file) => engine.copyTo(file, inspectCopy).catch(rethrowCopyError),
     dryRun: (work) => engine.dryRun((copy) => work(databaseFor(copy))).catch(rethrowCopyError),
     usage: () => ({

@@ -21,8 +21,6 @@ export type Dialect = Readonly<{
 export type ServerOptions = {
   /** The most connections at a time. */
   pool?: number
-  /** The URL that leads past a pooler. */
-  direct?: string | undefined
   /** Milliseconds that a statement of a write may take. The default is enough to build an index. */
   writeTimeout?: number
 }
@@ -40,6 +38,8 @@ export type Engine = Readonly<{
   reader: Knex
   /** A committed transaction survives a crash. */
   writer: Knex
+  /** Like the reader, for health checks and the data's version, which must not wait behind other statements. */
+  monitor: Knex
   /** How many operations of each kind run at once. */
   concurrency: Readonly<{ cheap: number; expensive: number; write: number }>
   /** What stores use, for the reader, the writer, or a transaction of one. */
@@ -50,8 +50,6 @@ export type Engine = Readonly<{
   classifyError: (error: unknown) => ErrorClass
   /** A time before which all writes are visible to every reader. Its clock agrees with this process's. */
   committedBefore: () => Promise<Date>
-  /** A text that changes with every commit of any process and never comes again. */
-  dataVersion: () => Promise<string>
   /** Writes a snapshot into a new file, verifies it and runs `inspect` on it. Throws OperatorErrors. */
   copyTo: <T>(file: string, inspect: (copy: Knex) => Promise<T>) => Promise<T>
   /** Runs the work on a copy of the database that nobody else sees and that is discarded. Throws OperatorErrors. */

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { Knex } from 'knex'
 import { OperatorError } from '../contract/errors.ts'
 import { required } from '../util/helpers.ts'
+import { renewVersion } from './catalogue-version.ts'
 import { type Connection, type Engine, notMigrated, type SchemaHelpers } from './dialect.ts'
 
 export type SchemaAge = 'older' | 'current' | 'newer'
@@ -33,7 +34,8 @@ export const migrate = (engine: Engine): Promise<string[]> =>
   engine.migrate(async (sql, schema) => {
     if ((await readSchemaAge(sql)) === 'newer') throw new OperatorError(schemaErrors.newer)
     await releaseMigrationsLock(sql)
-    const [, names] = await sql.migrate.latest({ migrationSource: migrationSource(schema) })
+    const [, names]: [number, string[]] = await sql.migrate.latest({ migrationSource: migrationSource(schema) })
+    if (names.length > 0) await renewVersion(sql)
     return names
   })
 
@@ -63,9 +65,9 @@ export async function readSchemaAge(sql: Knex): Promise<SchemaAge> {
 }
 
 /** Runs the seeds of a directory in the order of their names, each in a transaction. */
-export async function runSeeds(engine: Engine, directory: string) {
+export async function runSeeds(write: (work: Seed['seed']) => Promise<void>, directory: string) {
   for (const name of (await readdir(directory)).filter((file) => file.endsWith('.ts')).toSorted()) {
     const { seed }: Seed = await import(join(directory, name))
-    await engine.writer.transaction((sql) => seed(engine.connectionOf(sql)))
+    await write(seed)
   }
 }

@@ -173,6 +173,7 @@ declare module 'knex/types/tables.js' {
     api_keys: Table<ApiKeyRow, 'name' | 'revoked_at' | 'last_used_at'>
     categories: Table<CategoryRow, 'id' | 'listed_apps'>
     apps: Table<AppRow, 'id' | 'rejection_reason' | keyof typeof appDefaults>
+    catalogue_version: { id: number; value: string }
     slug_numbers: { slug: string; last: number }
     reviews: Table<ReviewRow, 'id'>
     audit: Table<AuditRow, 'id' | 'app_id' | 'developer_id' | 'category_id' | 'key_id' | 'operator' | 'before'>

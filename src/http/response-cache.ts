@@ -18,8 +18,8 @@ import { type Representation, sendRepresentation } from './response.ts'
 
 type CachedResponse = { representation: Representation } & Pick<RequestContext, 'operation' | 'route'>
 
-/** The response is undefined if the request failed or its client disconnected. */
-type Entry = { version: string; response: Promise<CachedResponse | undefined> }
+/** Undefined if the request failed or its client disconnected. */
+type Entry = Promise<CachedResponse | undefined>
 
 export type ResponseCacheOptions = {
   api: OpenAPIBackend
@@ -41,9 +41,9 @@ export type ResponseCache = ReturnType<typeof createResponseCache>
 const maxUrlLength = 1000
 
 /**
- * Caches responses to anonymous reads, for as long as the data has the version they were made from. Each request asks the
- * database for the version, so no response is older than the last write acknowledged before the request, by whatever process.
- * Concurrent requests for one URL share one computation. Unusual requests bypass the cache.
+ * Caches responses to anonymous reads until the version of the public data changes. Each request asks the database for the
+ * version before it uses the cache, so no response is older than the last write acknowledged before the request, by whatever
+ * process. Concurrent requests for one URL share one computation. Unusual requests bypass the cache.
  */
 export function createResponseCache(options: ResponseCacheOptions) {
   const { api, findOperation, prefix, maxSize, dataVersion, limits } = options
@@ -56,7 +56,8 @@ export function createResponseCache(options: ResponseCacheOptions) {
   // An entry that is being computed counts with its URL.
   const entries = new LRUCache<string, Entry>({ maxSize, sizeCalculation: (_entry, url) => url.length })
   const currentVersion = coalesce(() => withTiming(undefined, dataVersion))
-  let lastVersion = ''
+  /** The version of all entries. */
+  let entriesVersion = ''
   /** Cacheable requests, by whether the cache had the response, and versions of the data that they have seen. */
   const counts = { hit: 0, missed: 0, versions: 0 }
 
@@ -109,19 +110,19 @@ export function createResponseCache(options: ResponseCacheOptions) {
     const version = await measure('waiting', currentVersion).catch(() => undefined)
     // The listener sends the 503.
     if (version === undefined) return listener(request, response)
-    if (version !== lastVersion) counts.versions++
-    lastVersion = version
+    if (version !== entriesVersion) {
+      entries.clear()
+      entriesVersion = version
+      counts.versions++
+    }
     const known = entries.get(context.url)
-    const isHit = known?.version === version
-    const cached = await (isHit
-      ? measure('waiting', () => known.response)
-      : compute(version, request, response, listener))
-    counts[isHit && cached ? 'hit' : 'missed']++
-    if (!cached) return isHit ? listener(request, response) : undefined
+    const cached = await (known ? measure('waiting', () => known) : compute(request, response, listener))
+    counts[known && cached ? 'hit' : 'missed']++
+    if (!cached) return known ? listener(request, response) : undefined
     const { representation, operation, route } = cached
     const coding = representation.codingFor(request.headers['accept-encoding'])
     // The listener has set the other headers of its response.
-    if (!isHit) return sendRepresentation(request, response, representation, coding)
+    if (!known) return sendRepresentation(request, response, representation, coding)
     Object.assign(context, { operation, route, isCacheHit: true })
     const quotaHeaders = context.readQuota ? rateLimitHeaders(context.readQuota) : []
     const headers = [...commonHeaders, 'X-Request-Id', context.id, ...quotaHeaders]
@@ -129,24 +130,23 @@ export function createResponseCache(options: ResponseCacheOptions) {
   }
 
   /** Adds an entry, and has the listener compute its response. The entry goes if it cannot be cached. */
-  function compute(version: string, request: IncomingMessage, response: ServerResponse, listener: RequestListener) {
+  function compute(request: IncomingMessage, response: ServerResponse, listener: RequestListener): Entry {
     const { context } = response
     const { url } = context
     const { promise, resolve } = Promise.withResolvers<CachedResponse | undefined>()
-    const entry: Entry = { version, response: promise }
-    entries.set(url, entry)
-    const finish = (cached?: CachedResponse) => {
-      resolve(cached)
-      if (entries.peek(url) !== entry) return
-      // A string may have two bytes per character.
-      if (cached) entries.set(url, { ...entry }, { size: cached.representation.maxSize + 2 * url.length })
-      else entries.delete(url)
-    }
+    entries.set(url, promise)
     context.cache = (representation) => {
       const { operation, route } = context
-      finish({ representation, operation, route })
+      resolve({ representation, operation, route })
+      // Unless the version has changed meanwhile. A string may have two bytes per character.
+      if (entries.peek(url) !== promise) return
+      const known = Promise.resolve({ representation, operation, route })
+      entries.set(url, known, { size: representation.maxSize + 2 * url.length })
     }
-    response.once('close', finish)
+    response.once('close', () => {
+      resolve(undefined)
+      if (entries.peek(url) === promise) entries.delete(url)
+    })
     listener(request, response)
     return promise
   }
@@ -157,19 +157,15 @@ export function createResponseCache(options: ResponseCacheOptions) {
  * after it arrived.
  */
 function coalesce<T>(call: () => Promise<T>): () => Promise<T> {
-  let running: Promise<T> | undefined
+  let running: Promise<unknown> = Promise.resolve()
   let next: Promise<T> | undefined
-  const start = () => {
-    next = undefined
-    running = call().finally(() => {
-      running = undefined
-    })
-    return running
-  }
   return () => {
-    if (next) return next
-    if (!running) return start()
-    next = running.then(start, start)
+    next ??= running.then(() => {
+      next = undefined
+      const result = call()
+      running = result.catch(() => {})
+      return result
+    })
     return next
   }
 }

@@ -1,7 +1,7 @@
 import { type Account, accountStore } from '../accounts/store.ts'
 import { type Actor, type AuditEntry, auditStore } from '../audit/store.ts'
 import { categoryStore } from '../catalogue/categories.ts'
-import { canDecide, type Decision, decisions, parseUnreviewed, reviewedColumns } from '../catalogue/policy.ts'
+import { canDecide, type Decision, decisions, isListed, parseUnreviewed, reviewedColumns } from '../catalogue/policy.ts'
 import { type AppWithReviews, appStore } from '../catalogue/store.ts'
 import { OperatorError } from '../contract/errors.ts'
 import { parseReason } from '../contract/field-rules.ts'
@@ -166,7 +166,7 @@ export const moderationStore = (connection: Connection) => {
       id: number,
       actor: Actor,
       { reason, asOf }: DecisionOptions = {},
-    ): Promise<DecisionResult> {
+    ): Promise<DecisionResult & { wasListed: boolean }> {
       const rejection_reason = decision === 'reject' ? parseReason(reason ?? '') : null
       const app = await requireActiveApp(id)
       if (!canDecide(decision, app)) throw operatorError(`app ${id} is ${app.status} already`)
@@ -176,7 +176,7 @@ export const moderationStore = (connection: Connection) => {
       const status = decisions[decision]
       const approved_at = status === 'approved' ? (app.approved_at ?? new Date().toISOString()) : app.approved_at
       await apps.save(`app ${decision}`, app, { status, approved_at, rejection_reason, ...reviewedColumns }, actor)
-      return { id, slug: app.slug, status }
+      return { id, slug: app.slug, status, wasListed: isListed(app) }
     },
 
     /** Restores a deleted app in the status it had. Throws an OperatorError if it is not deleted. */

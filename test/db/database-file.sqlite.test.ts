@@ -130,12 +130,11 @@ test('removing the log loses no acknowledged write', async () => {
 
 test('an overwritten file causes 503 instead of 500, and is read again when its bytes are back', async () => {
   const service = await startService()
-  const { database, world } = service
+  const { world } = service
   const file = filePath(service.databaseUrl)
   const page = '/apps?sort=popular'
   await service.request('POST', '/apps', { key: world.keys.ada, json })
   for (let times = 0; times < 3; times++) await service.get(page)
-  const before = await database.dataVersion()
   copyFileSync(file, `${file}.right`)
   const garbage = join(temporaryFolder(), 'garbage')
   writeFileSync(garbage, Buffer.alloc(readFileSync(`${file}.right`).length, 'no database '))
@@ -151,7 +150,6 @@ test('an overwritten file causes 503 instead of 500, and is read again when its 
   expect((await service.get(page)).status).toBe(200)
   expect((await service.get('/apps/1')).status).toBe(200)
   expect((await service.request('POST', '/apps', { key: world.keys.ada, json })).status).toBe(201)
-  expect(await database.dataVersion()).not.toBe(before)
 })
 
 test.runIf(canMount)('a full disk is reported, and reads still work', async () => {

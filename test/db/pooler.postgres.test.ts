@@ -1,18 +1,17 @@
 import { setImmediate } from 'node:timers/promises'
 import { describe, expect, inject, onTestFinished, test, vi } from 'vitest'
-import { type Database, openDatabase, openEngine, openMigratedDatabase } from '../../src/db/database.ts'
+import { type Database, openDatabase, openEngine } from '../../src/db/database.ts'
 import { newApp } from '../contract/valid-requests.ts'
 import { freezeMonotonicClock } from '../support/clock.ts'
 import { expectConsistent } from '../support/consistency.ts'
 import { copyWorld } from '../support/database.ts'
 import { hasPgbouncer, poolMode, startPgbouncer } from '../support/pgbouncer.ts'
 import { addressAt, administer, ask, configuredServer, startPostgres, worldName } from '../support/postgres.ts'
-import { commandLine, expectRefusal, run } from '../support/process.ts'
+import { commandLine } from '../support/process.ts'
 import { startService } from '../support/service.ts'
 
-/** A database, with its direct address if there is one. */
-function open(address: string, direct?: string): Database {
-  const database = openDatabase(address, { direct })
+function open(address: string): Database {
+  const database = openDatabase(address)
   onTestFinished(() => database.close())
   return database
 }
@@ -20,15 +19,9 @@ function open(address: string, direct?: string): Database {
 const add = (database: Database, name: string) =>
   database.write(({ sql }) => sql('developers').insert({ name, created_at: '', changed_at: '' }))
 
-/** Whether the data version stays the same without a write. */
-async function isKept(database: Database): Promise<boolean> {
-  const version = await database.dataVersion()
-  return (await database.dataVersion()) === version
-}
-
 test('the driver logs no warning when the data version and the health check run concurrently', async () => {
   const address = await copyWorld()
-  const database = open(address, address)
+  const database = open(address)
   const warned = vi.fn()
   process.on('warning', warned)
   onTestFinished(() => {
@@ -38,55 +31,6 @@ test('the driver logs no warning when the data version and the health check run 
   // Warnings are emitted asynchronously.
   await setImmediate()
   expect(warned.mock.calls).toEqual([])
-})
-
-test('the data version from a direct address stays until a commit', async () => {
-  const address = await copyWorld()
-  const [database, other] = [open(address, address), open(address)]
-  expect(await isKept(database)).toBe(true)
-  const before = await database.dataVersion()
-  await add(other, 'Eve')
-  expect(await database.dataVersion()).not.toBe(before)
-  expect(await isKept(database)).toBe(true)
-})
-
-describe('refuses a direct address that leads elsewhere, and caches nothing by it', () => {
-  async function expectRefused(address: string, direct: string) {
-    await expect(openMigratedDatabase(address, { direct })).rejects.toThrow(/is not where DATABASE_DIRECT_URL leads/)
-    await expect(open(address, direct).migrate()).rejects.toThrow(/is not where DATABASE_DIRECT_URL leads/)
-    expect(await isKept(open(address, direct))).toBe(false)
-  }
-
-  test('to another database of the server', async () => {
-    await expectRefused(await copyWorld(), await copyWorld())
-  })
-
-  test('to another schema of the database', async () => {
-    const address = await copyWorld()
-    await administer(address, 'create schema other')
-    const url = new URL(address)
-    url.searchParams.set('options', '-c search_path=other')
-    await expectRefused(address, url.href)
-  })
-
-  test.skipIf(configuredServer !== undefined)('to a copy of the server', async () => {
-    const addresses = await Promise.all(
-      [1, 2].map(async () => {
-        const server = await startPostgres(inject('world').source)
-        onTestFinished(server.remove)
-        return addressAt(server.address, worldName)
-      }),
-    )
-    await expectRefused(addresses[0] ?? '', addresses[1] ?? '')
-  })
-})
-
-test('an error about an unreachable direct address does not have its password', async () => {
-  const DATABASE_URL = await copyWorld()
-  const DATABASE_DIRECT_URL = 'postgres://apps:hush@127.0.0.1:1/apps'
-  const answer = await run(['app', 'list'], { DATABASE_URL, DATABASE_DIRECT_URL })
-  expectRefusal(answer, /^apps-service: the database postgres:\S+ cannot be reached by DATABASE_DIRECT_URL: connect/)
-  expect(answer.stderr).not.toContain('hush')
 })
 
 test('writes have their own timeouts, whatever the role or database sets', async () => {
@@ -117,32 +61,34 @@ describe.skipIf(!hasPgbouncer || configuredServer !== undefined)(`through PgBoun
     return { server, pooler, direct: addressAt(server.address, worldName) }
   }
 
-  test('without a direct address, every data version differs, and dry runs and copies are refused', async () => {
+  test('the data version stays until a commit', async () => {
     const { pooler } = await startPooled()
-    const database = open(pooler.address)
-    expect(await isKept(database)).toBe(false)
-    await expect(database.dryRun(async () => {})).rejects.toThrow(/takes a DATABASE_DIRECT_URL/)
-    const engine = openEngine(pooler.address)
-    onTestFinished(engine.close)
-    await expect(engine.withExclusiveLock(async () => {})).rejects.toThrow(/takes a DATABASE_DIRECT_URL/)
-  })
-
-  test('with a direct address, the data version stays until a commit, and dry runs work', async () => {
-    const { pooler, direct } = await startPooled()
-    const [database, other] = [open(pooler.address, direct), open(pooler.address)]
-    expect(await isKept(database)).toBe(true)
+    const [database, other] = [open(pooler.address), open(pooler.address)]
     const before = await database.dataVersion()
+    expect(await database.dataVersion()).toBe(before)
     await add(other, 'Eve')
     expect(await database.dataVersion()).not.toBe(before)
-    expect(await isKept(database)).toBe(true)
-    await database.dryRun((rehearsed) => add(rehearsed, 'Mallory'))
-    expect(await database.read(({ sql }) => sql('developers').pluck('name'))).not.toContain('Mallory')
   })
 
-  test('a direct address that also leads through a pooler is refused', async () => {
+  test('a dry run writes nothing, and others can write meanwhile', async () => {
     const { pooler } = await startPooled()
-    const opened = openMigratedDatabase(pooler.address, { direct: pooler.address })
-    await expect(opened).rejects.toThrow(/is not reached directly by DATABASE_DIRECT_URL: a pooler/)
+    const database = open(pooler.address)
+    await database.dryRun(async (rehearsed) => {
+      await add(rehearsed, 'Mallory')
+      await add(database, 'Eve')
+    })
+    expect(await database.read(({ sql }) => sql('developers').orderBy('id').pluck('name'))).toEqual([
+      'Ada',
+      'Bob',
+      'Eve',
+    ])
+  })
+
+  test('a copy is refused, since a pooler hides whether a server is running', async () => {
+    const { pooler } = await startPooled()
+    const engine = openEngine(pooler.address)
+    onTestFinished(engine.close)
+    await expect(engine.withExclusiveLock(async () => {})).rejects.toThrow(/needs the address of PostgreSQL/)
   })
 
   test('three servers that read and write, and the command line, share few connections', async () => {
@@ -191,21 +137,6 @@ describe.skipIf(!hasPgbouncer || configuredServer !== undefined)(`through PgBoun
       200, 200, 200,
     ])
   })
-
-  // In session mode, sessions keep their database.
-  test.skipIf(poolMode !== 'transaction')(
-    'after it is pointed at another database, connections work and nothing is cached',
-    async () => {
-      const { server, pooler, direct } = await startPooled()
-      await administer(server.address, `create database elsewhere template ${worldName}`)
-      const database = open(pooler.address, direct)
-      expect(await isKept(database)).toBe(true)
-      pooler.leadTo('elsewhere')
-      await expect.poll(() => isKept(database)).toBe(false)
-      pooler.leadTo(worldName)
-      await expect.poll(() => isKept(database)).toBe(true)
-    },
-  )
 })
 
 const statusOf = ({ status }: { status: number }) => status

@@ -1,6 +1,5 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { Client } from 'pg'
 import { describe, expect, inject, onTestFinished, test } from 'vitest'
 import { findApps } from '../../src/catalogue/app-list.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
@@ -49,20 +48,6 @@ const succeeds = (work: Promise<unknown>) =>
 async function startDistantWorld() {
   const proxy = await startProxy(await startWorld())
   return { ...proxy, databaseUrl: proxy.addressOf(worldName) }
-}
-
-/** Kills a backend, which restarts the server, and returns when it is back. */
-async function crash(databaseUrl: string) {
-  const [victim, witness] = [new Client(databaseUrl), new Client(databaseUrl)]
-  await Promise.all([victim.connect(), witness.connect()])
-  const { rows } = await victim.query('select pg_backend_pid() as pid')
-  const ended = Promise.all(
-    [victim, witness].map((client) => new Promise<void>((resolve) => client.on('end', () => resolve()))),
-  )
-  for (const client of [victim, witness]) client.on('error', () => {})
-  process.kill(rows[0].pid, 'SIGKILL')
-  await ended
-  await expect.poll(() => succeeds(administer(databaseUrl, 'select 1'))).toBe(true)
 }
 
 describe.skipIf(configuredServer !== undefined)('failures of a server', () => {
@@ -128,13 +113,17 @@ describe.skipIf(configuredServer !== undefined)('failures of a server', () => {
       }
       let runs = 0
       reach('BEGIN')
-      const write = database.write(async ({ sql }) => {
-        runs++
-        reach('a statement')
-        await sql('developers').insert({ name: 'Mallory', created_at: '', changed_at: '' })
-        reach('COMMIT', 'the answer to COMMIT', 'ROLLBACK')
-        if (moment === 'ROLLBACK') throw new Error('not this time')
-      })
+      const write = database.write(
+        async ({ sql }) => {
+          runs++
+          reach('a statement')
+          await sql('developers').insert({ name: 'Mallory', created_at: '', changed_at: '' })
+          reach('COMMIT', 'the answer to COMMIT', 'ROLLBACK')
+          if (moment === 'ROLLBACK') throw new Error('not this time')
+        },
+        // Otherwise the network would hang at the statement that renews the version.
+        { changesPublicData: () => false },
+      )
       await expect(write).rejects.toThrow(/temporarily unavailable/)
       expect(runs).toBe(moment === 'BEGIN' ? 0 : 1)
       heal()
@@ -144,37 +133,9 @@ describe.skipIf(configuredServer !== undefined)('failures of a server', () => {
     },
   )
 
-  test('after a crash, which reuses transaction ids, older data versions are not trusted', async () => {
-    const { databaseUrl } = await startWorld()
-    const database = open(databaseUrl)
-    const seen = new Set<string>()
-    for (let round = 0; round < 4; round++) {
-      // Uses a transaction id whose record is not on disk yet.
-      const undone = database.write(async (connection) => {
-        await connection.sql('developers').insert({ name: 'Gone', created_at: '', changed_at: '' })
-        throw new Error('not this time')
-      })
-      await expect(undone).rejects.toThrow('not this time')
-      seen.add(await database.dataVersion())
-      expect(await totalIn(database, 'tide')).toBe(1 - (round % 2))
-      await crash(databaseUrl)
-      const turn = () =>
-        database.write(({ search }) =>
-          round % 2 === 0
-            ? search.remove([inject('world').apps.approved])
-            : search.index([{ id: inject('world').apps.approved, categoryId: 1, ...tide }]),
-        )
-      await expect.poll(() => succeeds(turn())).toBe(true)
-      expect(seen.has(await database.dataVersion())).toBe(false)
-      expect(await totalIn(database, 'tide')).toBe(round % 2)
-    }
-  })
-
-  test('on a standby every data version differs, because equal snapshots can show different data', async () => {
+  test('a standby has the data version of the writes that it has replicated', async () => {
     const { databaseUrl, folder } = await startWorld()
     const primary = open(databaseUrl)
-    expect(await primary.dataVersion()).toBe(await primary.dataVersion())
-
     const data = `${folder}/standby`
     const backup = ['-h', folder, '-U', 'postgres', '--checkpoint=fast', '--write-recovery-conf', '-D', data]
     execFileSync('setpriv', [...asPostgresAccount, program('pg_basebackup'), ...backup])
@@ -191,14 +152,14 @@ describe.skipIf(configuredServer !== undefined)('failures of a server', () => {
     url.searchParams.set('port', '5433')
     const standby = open(url.href)
     await expect.poll(() => succeeds(namesIn(standby))).toBe(true)
-    expect(await standby.dataVersion()).not.toBe(await standby.dataVersion())
+    const before = await standby.dataVersion()
+    expect(before).toBe(await primary.dataVersion())
     expect(await totalIn(standby, 'tide')).toBe(1)
     await primary.write(({ search }) => search.remove([inject('world').apps.approved]))
-    await expect.poll(() => totalIn(standby, 'tide')).toBe(0)
+    await expect.poll(() => standby.dataVersion()).not.toBe(before)
+    expect(await totalIn(standby, 'tide')).toBe(0)
     await expect(add(standby, 'Eve')).rejects.toThrow(/temporarily unavailable/)
     // Otherwise an export would miss what is written meanwhile.
     await expect(standby.committedBefore()).rejects.toThrow(/this takes the primary/)
   })
 })
-
-const tide = { name: 'tide clock', text: '', package: '', keys: [], nameWords: 'tide clock', popularity: 0 }

@@ -52,10 +52,7 @@ type DatabaseFactory = {
 
 let factory: Promise<DatabaseFactory> | undefined
 
-/**
- * Each test file has its own server, unless TEST_POSTGRES_URL is set: a write anywhere on a server changes the data
- * version of all its databases, so other files would invalidate the response cache.
- */
+/** Each test file has its own server, unless TEST_POSTGRES_URL is set. */
 async function placeOnPostgres(): Promise<DatabaseFactory> {
   const { source } = inject('world')
   const own = configuredServer === undefined ? await startPostgres(source) : undefined

@@ -22,8 +22,6 @@ const poolSize = poolMode === 'transaction' ? 3 : 50
 export type Pgbouncer = Readonly<{
   /** The database, through the pooler. */
   address: string
-  /** Makes it connect to another database of the server. */
-  leadTo: (database: string) => void
   start: () => Promise<void>
   stop: () => Promise<void>
 }>
@@ -33,11 +31,10 @@ export async function startPgbouncer({ folder, address }: PostgresServer, databa
   const file = join(folder, 'pgbouncer.ini')
   const users = join(folder, 'users.txt')
   writeFileSync(users, '"apps" ""\n')
-  const configure = (name: string) =>
-    writeFileSync(
-      file,
-      `[databases]
-${database} = host=${folder} dbname=${name}
+  writeFileSync(
+    file,
+    `[databases]
+${database} = host=${folder} dbname=${database}
 
 [pgbouncer]
 unix_socket_dir = ${folder}
@@ -47,7 +44,7 @@ auth_file = ${users}
 pool_mode = ${poolMode}
 default_pool_size = ${poolSize}
 `,
-    )
+  )
 
   let signal = (_: NodeJS.Signals) => {}
   let exited: Promise<unknown> = Promise.resolve()
@@ -72,17 +69,12 @@ default_pool_size = ${poolSize}
     })
   }
 
-  configure(database)
   await start()
   const url = new URL(address)
   url.pathname = `/${database}`
   url.searchParams.set('port', '6432')
   return {
     address: url.href,
-    leadTo(name) {
-      configure(name)
-      signal('SIGHUP')
-    },
     start,
     async stop() {
       signal('SIGKILL')

@@ -48,8 +48,8 @@ export type PostgresServer = Readonly<{
 
 /**
  * Starts a temporary PostgreSQL from Debian's package, empty or with another server's data. It listens only on a socket
- * and stops with this process. It does not flush to disk, because its data need not survive. Autovacuum is off, because
- * its writes would change the data version. Its default collation sorts like a dictionary, unlike the service.
+ * and stops with this process. It does not flush to disk, because its data need not survive. Its default collation sorts
+ * like a dictionary, unlike the service.
  */
 export async function startPostgres(from?: string): Promise<PostgresServer> {
   // Sorts like a dictionary; new in 15.

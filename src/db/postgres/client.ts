@@ -1,11 +1,9 @@
-import { hash } from 'node:crypto'
 import { createRequire } from 'node:module'
 import knex, { type Knex } from 'knex'
 import pg from 'pg'
 import { measure } from '../../util/helpers.ts'
 import type { Connection } from '../dialect.ts'
 import { breaksConnection, isQueryTimeout, isStaleStatement } from './errors.ts'
-import { storeProcessId } from './snapshots.ts'
 import type { ServerUrl } from './url.ts'
 
 /** What this file uses of the driver's connections. */
@@ -107,10 +105,7 @@ async function runStatement<T>(connection: DriverConnection, run: () => Promise<
   }
 }
 
-/**
- * A statement for the driver, with numbered placeholders and the name of the prepared statement. The name is a hash of the text,
- * since through a pooler another process may have prepared a statement of that name.
- */
+/** A statement for the driver, with numbered placeholders and the name of the prepared statement. */
 type Prepared = { text: string; name?: string }
 
 /** Statements that stay prepared on each connection: more than a running service has. Others are planned each time. */
@@ -126,12 +121,10 @@ function prepare(statement: string): Prepared {
   let number = 0
   const text = statement.replaceAll('?', () => `$${++number}`)
   if (prepared.size >= maxPrepared || text.length > maxPreparedLength) return { text }
-  const made = { text, name: statementName(text) }
+  const made = { text, name: `apps_${prepared.size}` }
   prepared.set(statement, made)
   return made
 }
-
-export const statementName = (text: string) => `apps_${hash('sha256', text).slice(0, 32)}`
 
 /**
  * Runs a statement without knex, which would build it, and have it planned, for each request. PostgreSQL rejects text with NUL;
@@ -171,7 +164,7 @@ const clientWith = (settings: string): typeof PostgresClient =>
       const connection: DriverConnection = await super.acquireRawConnection()
       connection.lastAnswerAt = performance.now()
       try {
-        await connection.query(`${settings} ${storeProcessId(connection.processID)}`)
+        await connection.query(settings)
       } catch (error) {
         await this.destroyRawConnection(connection)
         throw error
@@ -199,23 +192,24 @@ const types: pg.CustomTypesConfig = {
 /** Identifies this program's sessions in pg_stat_activity. */
 export const applicationName = 'apps-service'
 
-export const clientConfig = ({ connectionString, ssl, connectTimeout }: ServerUrl): pg.ClientConfig => ({
-  connectionString,
-  ssl,
-  types,
-  application_name: applicationName,
-  connectionTimeoutMillis: connectTimeout,
-  keepAlive: true,
-  keepAliveInitialDelayMillis: 10_000,
-})
-
 /** Milliseconds after which an unused connection is closed. */
 const idleTimeout = 5 * 60_000
 
-const open = (url: ServerUrl, client: typeof Knex.Client, max: number, query_timeout: number) =>
-  knex({
+function open(url: ServerUrl, client: typeof Knex.Client, max: number, query_timeout: number): Knex {
+  const connection: pg.ClientConfig = {
+    connectionString: url.connectionString,
+    ssl: url.ssl,
+    types,
+    application_name: applicationName,
+    connectionTimeoutMillis: url.connectTimeout,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
+    query_timeout,
+  }
+  return knex({
     client,
-    connection: { ...clientConfig(url), query_timeout } as Knex.PgConnectionConfig,
+    // knex passes all of these to the driver, and its types lack some.
+    connection: connection as Knex.PgConnectionConfig,
     // Bound values, which are callers' data, stay out of error messages and so out of the log.
     compileSqlOnError: false,
     acquireConnectionTimeout: url.connectTimeout,
@@ -223,6 +217,7 @@ const open = (url: ServerUrl, client: typeof Knex.Client, max: number, query_tim
     log: { warn: ignore, error: ignore, debug: ignore },
     pool: { min: 0, max, idleTimeoutMillis: idleTimeout },
   })
+}
 
 const ignore = () => {}
 
@@ -230,3 +225,10 @@ export const openWriter = (url: ServerUrl, max: number, writeTimeout: number) =>
   open(url, writerClient(writeTimeout), max, writeTimeout)
 export const openReader = (url: ServerUrl, max: number, readTimeout = queryTimeout) =>
   open(url, clientWith(readerSettings), max, readTimeout)
+
+/** In a transaction. Whether a pooler stands before the server: it reports a process id of its own. */
+export async function isPooled(sql: Knex): Promise<boolean> {
+  const { processID }: DriverConnection = await sql.client.acquireConnection()
+  const { rows } = await sql.raw('select pg_backend_pid() as pid')
+  return rows[0].pid !== processID
+}

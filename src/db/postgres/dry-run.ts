@@ -1,27 +1,27 @@
 import type { Knex } from 'knex'
-import { assertDirectConnection } from './snapshots.ts'
 
 /**
- * Copies a snapshot of all tables into temporary tables of this connection, which hide the real ones and are dropped when it
- * closes. They block nobody. A read-only transaction may write them and no others
- * (https://www.postgresql.org/docs/current/sql-set-transaction.html).
+ * Runs the work on a snapshot of all tables, copied into temporary tables that hide the real ones. All of it is one transaction,
+ * which is rolled back; the work's own transactions are savepoints in it. It blocks nobody: a read-only transaction can write
+ * temporary tables and no others (https://www.postgresql.org/docs/current/sql-set-transaction.html).
  */
-export async function copyToTemporaryTables(sql: Knex) {
-  await sql.raw('set statement_timeout = 0')
-  await sql.transaction(
-    async (copying) => {
-      // Must be the transaction's first statement.
-      await copying.raw('set transaction read write')
-      await assertDirectConnection(copying)
-      const tables: { name: string; schema: string }[] = await selectRows(
-        copying,
-        'select tablename as name, schemaname as schema from pg_tables where schemaname = current_schema() order by tablename',
-      )
-      for (const { name, schema } of tables) await copyTable(copying, schema, name)
-    },
-    { isolationLevel: 'repeatable read' },
-  )
-  await sql.raw('analyze')
+export async function withTemporaryCopy<T>(pool: Knex, work: (sql: Knex) => Promise<T>): Promise<T> {
+  const sql = await pool.transaction(undefined, { isolationLevel: 'repeatable read' })
+  try {
+    // Must be the transaction's first statement.
+    await sql.raw('set transaction read write')
+    await sql.raw('set local statement_timeout = 0')
+    await sql.raw('set local idle_in_transaction_session_timeout = 0')
+    const tables: { name: string; schema: string }[] = await selectRows(
+      sql,
+      'select tablename as name, schemaname as schema from pg_tables where schemaname = current_schema() order by tablename',
+    )
+    for (const { name, schema } of tables) await copyTable(sql, schema, name)
+    await sql.raw('set transaction read only')
+    return await work(sql)
+  } finally {
+    await sql.rollback()
+  }
 }
 
 async function selectRows<Row>(sql: Knex, statement: string, values: string[] = []): Promise<Row[]> {
@@ -56,6 +56,7 @@ async function copyTable(sql: Knex, schema: string, name: string) {
       `alter table ${target} alter column ${quoteIdentifier(column)} set default nextval('pg_temp.${quoteIdentifier(own)}')`,
     )
   }
+  await sql.raw(`analyze ${target}`)
 }
 
 const quoteIdentifier = (name: string) => `"${name.replaceAll('"', '""')}"`

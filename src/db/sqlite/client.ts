@@ -2,7 +2,7 @@ import { createRequire } from 'node:module'
 import { pathToFileURL } from 'node:url'
 import knex, { type Knex } from 'knex'
 import { LRUCache } from 'lru-cache'
-import { measure, required } from '../../util/helpers.ts'
+import { measure } from '../../util/helpers.ts'
 import type { Connection } from '../dialect.ts'
 import type { DatabaseFile } from './database-file.ts'
 
@@ -12,8 +12,6 @@ type DriverConnection = {
   prepare: (sql: string, done: (error: Error | null) => void) => Statement
   /** Prepared statements by their SQL. */
   statements: LRUCache<string, Promise<Statement>>
-  /** Which of the connections that this process has opened. */
-  number: number
   /** How often the file had been found damaged when this connection last dropped its cached pages. */
   damageCount?: number
   file?: DatabaseFile
@@ -103,18 +101,6 @@ export const select =
   (statement, values) =>
     withConnection(sql, (connection) => measure('sql', () => selectRows(connection, statement, values)))
 
-/**
- * Returns a function that reads the data's version, on a connection that does nothing else: `data_version` changes with the commits of all other
- * connections, also those of other processes (https://sqlite.org/pragma.html#pragma_data_version). Each connection counts
- * its own versions, so its number is part of the text. So is how often the file was found damaged, since restoring it is no
- * commit.
- */
-export const dataVersionOf = (sql: Knex, file: DatabaseFile) => () =>
-  withConnection(sql, async (connection) => {
-    const [row] = await selectRows<{ data_version: number }>(connection, 'pragma data_version')
-    return `${connection.number}.${required(row, 'the version').data_version}.${file.damageCount()}`
-  })
-
 export const jsonRows: Connection['jsonRows'] = (from, columns, orderBy) => {
   const fields = columns.map((column) => `'${column}', ${column}`)
   return `(select json_group_array(json_object(${fields}) order by ${orderBy}) from ${from})`
@@ -138,14 +124,11 @@ export function jsonArrayBytes(values: unknown[]): Buffer {
 
 type Settings = Record<string, string | number>
 
-let openedConnections = 0
-
 /** A client that sets these PRAGMAs on each new connection and caches its prepared statements. */
 const clientWith = (settings: Settings): typeof KnexSqliteClient =>
   class extends SqliteClient {
     override async acquireRawConnection() {
       const connection: DriverConnection = Object.assign(await super.acquireRawConnection(), {
-        number: ++openedConnections,
         statements: new LRUCache<string, Promise<Statement>>({ max: maxCached, dispose: finalize }),
       })
       const statements = Object.entries(settings).map(([name, value]) => `PRAGMA ${name} = ${value};`)

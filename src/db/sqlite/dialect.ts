@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os'
 import { dirname } from 'node:path'
 import { OperatorError } from '../../contract/errors.ts'
 import type { Dialect, Engine } from '../dialect.ts'
-import { dataVersionOf, openReader, openWriter } from './client.ts'
+import { openReader, openWriter } from './client.ts'
 import { connectionOf } from './connection.ts'
 import { copyTo, dryRun, withExclusiveLock } from './copy.ts'
 import { databaseFile } from './database-file.ts'
@@ -32,10 +32,10 @@ function openFile(filename: string): Engine {
   const file = databaseFile(filename)
   const writer = openWriter(filename, file)
   const reader = openReader(filename, file, concurrency.cheap + concurrency.expensive)
-  const versionReader = openReader(filename, file, 1)
+  const monitor = openReader(filename, file, 1)
 
   async function close() {
-    await Promise.all([reader.destroy(), versionReader.destroy()])
+    await Promise.all([reader.destroy(), monitor.destroy()])
     // The last connection to close writes the log into the file, which a read-only one cannot.
     await writer.destroy()
   }
@@ -50,8 +50,8 @@ function openFile(filename: string): Engine {
         const known = await file.checkHealth()
         if (known !== undefined) return known
         // Read from the disk: cached pages do not show damage.
-        await versionReader.raw('pragma shrink_memory')
-        await versionReader('knex_migrations').count()
+        await monitor.raw('pragma shrink_memory')
+        await monitor('knex_migrations').count()
       } catch (error) {
         if (error instanceof UnusableDatabase) return error.message
         if (isUnavailable(error)) return healthErrorOf(error) ?? 'does not answer'
@@ -61,6 +61,7 @@ function openFile(filename: string): Engine {
 
     reader,
     writer,
+    monitor,
     concurrency,
     connectionOf,
     async migrate(work) {
@@ -77,7 +78,6 @@ function openFile(filename: string): Engine {
     classifyError,
     // There is one writer at a time, so all earlier ones have ended.
     committedBefore: () => writer.transaction(async () => new Date()),
-    dataVersion: dataVersionOf(versionReader, file),
     copyTo: (target, inspect) => copyTo(openSource, filename, target, inspect),
     dryRun: (work) => dryRun(openSource, filename, openFile, work),
     withExclusiveLock: (work) => withExclusiveLock(filename, work),

@@ -1,0 +1,77 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { expect, inject, test } from 'vitest'
+import { newApp } from '../contract/valid-requests.ts'
+import { temporaryFolder } from '../support/database.ts'
+import { commandLine } from '../support/process.ts'
+import { startService } from '../support/service.ts'
+
+/** FRESHNESS_STEPS and FRESHNESS_SEED make longer sequences and repeat one. */
+const stepCount = Number(process.env.FRESHNESS_STEPS ?? 25)
+const seed = Number(process.env.FRESHNESS_SEED ?? Date.now() % 2 ** 31)
+
+test(`after each of ${stepCount} writes of all kinds, cached responses are those of the database (seed ${seed})`, {
+  timeout: 60_000 + 5000 * stepCount,
+}, async () => {
+  const cached = await startService()
+  const { databaseUrl, request, decide, database } = cached
+  const uncached = await startService({ databaseUrl, cacheSize: 0 })
+  const { run, runWith } = commandLine(databaseUrl)
+  const { keys, apps } = inject('world')
+  const ids = Object.values(apps)
+  const file = join(temporaryFolder(), 'import.jsonl')
+
+  const owned = (id: number) => ({ key: id === apps.bobs || id === apps.bobsPending ? keys.bob : keys.ada })
+  /** Whether the app's state allows the command does not matter; 2 is misuse. */
+  const operate = async (...args: string[]) => expect((await run(...args)).code).toBeLessThan(2)
+  const writes: Record<string, (id: number, text: string) => Promise<unknown>> = {
+    async create(_id, text) {
+      const { body } = await request('POST', '/apps', { key: keys.ada, json: { ...newApp, name: `New ${text}` } })
+      ids.push(body.data.app_id)
+    },
+    update: (id, text) => request('PUT', `/apps/${id}`, { ...owned(id), json: { name: `Tide ${text}` } }),
+    delete: (id) => request('DELETE', `/apps/${id}`, owned(id)),
+    approve: (id) => decide('approve', id),
+    reject: (id) => decide('reject', id),
+    review: (id) => cached.addReviews(id, 1),
+    'moderation approve': (id) => operate('moderation', 'approve', String(id)),
+    'moderation reject': (id) => operate('moderation', 'reject', String(id), '--reason', 'Because.'),
+    'app restore': (id) => operate('app', 'restore', String(id)),
+    'app transfer': (id) => operate('app', 'transfer', String(id), '--to', 'Bob'),
+    'category add': (_id, text) => operate('category', 'add', '--slug', `more-${text}`, '--name', `More ${text}`),
+    'category rename': (_id, text) => operate('category', 'rename', 'tools', '--name', `Tools ${text}`),
+    'developer rename': (_id, text) =>
+      operate('developer', 'rename', 'Ada', '--to', `Ada ${text}`).then(restoreName(text)),
+    'key issue': (_id, text) => operate('key', 'issue', '--developer', `Developer ${text}`),
+    async import(_id, text) {
+      const { stdout } = await run('export', '-')
+      writeFileSync(file, stdout.replaceAll('is here.', `is here: ${text}.`))
+      await runWith('', 'import', file)
+    },
+    'import --dry-run': () => run('export', '-').then(({ stdout }) => runWith(stdout, 'import', '--dry-run', '-')),
+    optimize: () => database.optimize({ isLast: true }),
+  }
+  /** The next rename starts from the same name. */
+  const restoreName = (text: string) => () => operate('developer', 'rename', `Ada ${text}`, '--to', 'Ada')
+
+  const step = fc.record({
+    kind: fc.constantFrom(...Object.keys(writes)),
+    app: fc.nat(),
+    text: fc.stringMatching(/^[a-z]{5}$/),
+  })
+  // At the end each kind once.
+  const random = fc.sample(step, { seed, numRuns: stepCount })
+  const all = Object.keys(writes).map((kind, index) => ({ ...random[index % stepCount], kind }))
+  for (const { kind, app = 0, text = '' } of [...random, ...all].slice(-stepCount)) {
+    const id = ids[app % ids.length] ?? expect.fail()
+    const pages = ['/apps', '/apps?sort=popular', '/apps?search=tide', '/apps?search=ada', '/apps?category=tools']
+    const paths = [...pages, ...ids.map((one) => `/apps/${one}`)]
+    for (const path of paths) await cached.get(path)
+    await writes[kind]?.(id, text)
+    for (const path of paths) {
+      const [found, expected] = await Promise.all([cached.get(path), uncached.get(path)])
+      expect([found.status, found.text], `${path} after ${kind} of app ${id}`).toEqual([expected.status, expected.text])
+    }
+  }
+})
