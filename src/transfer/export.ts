@@ -1,13 +1,15 @@
 import { once } from 'node:events'
 import type { Writable } from 'node:stream'
 import { parseUnreviewed } from '../catalogue/policy.ts'
-import { type AppReview, type NamedAppRow, reviewColumns } from '../catalogue/store.ts'
+import { type AppReview, reviewColumns } from '../catalogue/store.ts'
 import type { Database } from '../db/database.ts'
 import type { Connection } from '../db/dialect.ts'
+import type { AppRow } from '../db/tables.ts'
 import { chunk, required } from '../util/helpers.ts'
-import type { CategoryLine, Line } from './line.ts'
+import { type CategoryLine, type Line, type LineCategory, pick } from './line.ts'
 
-type ExportedApp = NamedAppRow & { reviews: AppReview[] }
+type ExportedApp = AppRow & { developer_name: string; reviews: AppReview[] }
+type Categories = Map<number, LineCategory>
 
 /** `next`: the `since` of an export that continues this one. */
 export type ExportResult = { apps: number; categories: number; next: string }
@@ -36,12 +38,12 @@ export async function exportCatalogue(database: Database, output: Writable, sinc
       .sql('categories')
       .orderBy('id')
       .select('id', 'slug', 'name', 'created_at', 'changed_at')
-    const slugs = new Map(all.map(({ id, slug }) => [id, slug]))
+    const categories = new Map(all.map((category) => [category.id, pick(category, 'id', 'slug', 'name')]))
     const changed = all.filter(({ changed_at }) => changed_at >= since)
-    for (const { id, slug, name, created_at } of changed) await write({ category: { id, slug, name, created_at } })
+    for (const category of changed) await write({ category: pick(category, 'id', 'slug', 'name', 'created_at') })
     let apps = 0
     for await (const ids of changedAppIds(connection, since)) {
-      for (const app of await readApps(connection, ids)) await write(toLine(app, slugs))
+      for (const app of await readApps(connection, ids)) await write(toLine(app, categories))
       apps += ids.length
     }
     return { apps, categories: changed.length, next }
@@ -70,55 +72,30 @@ async function* changedAppIds({ sql }: Connection, since: string): AsyncGenerato
   }
 }
 
-async function readApps({ sql }: Connection, ids: number[]): Promise<ExportedApp[]> {
-  const apps = await sql('apps')
+async function readApps({ sql, jsonRows }: Connection, ids: number[]): Promise<ExportedApp[]> {
+  const reviews = jsonRows('(select * from reviews where app_id = apps.id) as own', reviewColumns, 'id')
+  const rows: (AppRow & { developer_name: string; reviews: string })[] = await sql('apps')
     .join('developers', 'developers.id', 'apps.developer_id')
-    .join('categories', 'categories.id', 'apps.category_id')
     .whereIn('apps.id', ids)
     .orderBy('apps.id')
-    .select(
-      'apps.*',
-      'developers.name as developer_name',
-      'categories.name as category_name',
-      'categories.slug as category_slug',
-    )
-  const reviews = Map.groupBy(
-    await sql('reviews')
-      .whereIn('app_id', ids)
-      .orderBy('id')
-      .select('app_id', ...reviewColumns),
-    ({ app_id }) => app_id,
-  )
-  return apps.map((app) => ({ ...app, reviews: (reviews.get(app.id) ?? []).map(({ app_id, ...review }) => review) }))
+    .select('apps.*', 'developers.name as developer_name', sql.raw(`${reviews} as reviews`))
+  return rows.map((row) => ({ ...row, reviews: JSON.parse(row.reviews) }))
 }
 
 /** Has every field of a line; null if it is not set. */
-const toLine = (app: ExportedApp, categorySlugs: Map<number, string>): Required<Line> => ({
-  id: app.id,
-  name: app.name,
-  short_description: app.short_description,
-  description: app.description,
-  version: app.version,
-  package_name: app.package_name,
-  slug: app.slug,
-  category: { id: app.category_id, slug: app.category_slug, name: app.category_name },
-  developer_name: app.developer_name,
-  status: app.status,
-  rejection_reason: app.rejection_reason,
-  total_downloads: app.total_downloads,
+const toLine = (app: ExportedApp, categories: Categories): Required<Line> => ({
+  ...pick(app, 'id', 'name', 'short_description', 'description', 'version', 'package_name', 'slug'),
+  category: required(categories.get(app.category_id), 'the category of an app'),
+  ...pick(app, 'developer_name', 'status', 'rejection_reason', 'total_downloads'),
   average_rating: app.other_rating_count === 0 ? null : app.other_rating_sum / (100 * app.other_rating_count),
   rating_count: app.other_rating_count === 0 ? null : app.other_rating_count,
-  created_at: app.created_at,
-  updated_at: app.updated_at,
-  approved_at: app.approved_at,
-  deleted_at: app.deleted_at,
-  unreviewed_since: app.unreviewed_since,
-  unreviewed_changes: app.unreviewed_since === null ? null : toLineChanges(app, categorySlugs),
+  ...pick(app, 'created_at', 'updated_at', 'approved_at', 'deleted_at', 'unreviewed_since'),
+  unreviewed_changes: app.unreviewed_since === null ? null : toLineChanges(app, categories),
   reviews: app.reviews,
 })
 
-function toLineChanges(app: ExportedApp, categorySlugs: Map<number, string>) {
+function toLineChanges(app: ExportedApp, categories: Categories) {
   const { category_id, ...texts } = parseUnreviewed(app)
   if (category_id === undefined) return texts
-  return { ...texts, category: required(categorySlugs.get(category_id), 'the category of a change') }
+  return { ...texts, category: required(categories.get(category_id), 'the category of a change').slug }
 }

@@ -5,24 +5,20 @@ import { uniqueSlugs } from '../catalogue/unique-slugs.ts'
 import type { Problem } from '../contract/contract.ts'
 import { OperatorError } from '../contract/errors.ts'
 import type { Connection } from '../db/dialect.ts'
-import type { ReviewRow } from '../db/tables.ts'
+import type { CategoryRow } from '../db/tables.ts'
 import { required } from '../util/helpers.ts'
+import { type Given, hasSameReviews, missingCategories, toColumns, toNewRow } from './columns.ts'
+import { type ImportLine, type Line, type LineCategory, type LineReview, problem } from './line.ts'
 import {
-  categoryColumns,
   type ExistingApp,
-  hasSameReviews,
   isAccepted,
   isForeignSlug,
   isKnownByName,
   type Match,
   matchLines,
-  refuseConflicts,
+  refuseTakenNames,
   splitRepeats,
-  toColumns,
-  toNewRow,
-} from './app-plan.ts'
-import { planCategories } from './category-plan.ts'
-import { type ImportLine, type Line, type LineCategory, type LineReview, problem } from './line.ts'
+} from './match.ts'
 
 type Options = { actor: Actor; onlyNew: boolean; now: string }
 
@@ -39,32 +35,52 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
    */
   async function write(lines: ImportLine[]) {
     // Categories first: in an export they stand before the apps that are in them.
-    await writeCategories(lines.filter(({ category }) => category))
+    await writeCategories(lines.flatMap((line) => (line.category ? [{ line, category: line.category }] : [])))
     await writeApps(lines.filter(({ app }) => app))
   }
 
-  async function writeCategories(lines: ImportLine[]) {
+  async function writeCategories(lines: { line: ImportLine; category: LineCategory }[]) {
     if (lines.length === 0) return
-    const plans = planCategories(
-      await categories.lockAll(),
-      lines.flatMap(({ category }) => category ?? []),
-    )
-    const renames = plans.filter(({ action }) => action === 'rename' && !onlyNew)
-    await categories.renameAll(
-      renames.flatMap(({ existing, category: { slug, name } }) =>
-        existing ? { before: existing, after: { slug, name } } : [],
-      ),
-      actor,
-    )
-    for (const [index, { action, category }] of plans.entries()) {
-      const line = required(lines[index], 'the line of a category')
-      if (action === 'refuse') {
-        const names = `${category.slug}, ${category.name}`
-        line.outcome = [problem('/category', `has a slug or name that another category has: ${names}`)]
-      } else if (action === 'add') {
-        const added = await addCategory(category)
-        line.outcome = typeof added === 'number' ? 'created' : [added]
-      } else line.outcome = action === 'rename' && !onlyNew ? 'updated' : 'unchanged'
+    const current = await categories.lockAll()
+    const renames: CategoryRename[] = []
+    const others: typeof lines = []
+    for (const { line, category } of lines) {
+      const { id, slug, name, created_at } = category
+      const before = current.find((existing) => existing.id === id && existing.created_at === created_at)
+      line.outcome = 'unchanged'
+      if (!before) others.push({ line, category })
+      else if (!onlyNew && (before.slug !== slug || before.name !== name)) {
+        renames.push({ line, before, after: { slug, name } })
+      }
+    }
+    const possible = possibleRenames(current, renames)
+    await categories.renameAll([...possible], actor)
+    for (const rename of renames) {
+      const names = `${rename.after.slug}, ${rename.after.name}`
+      const refusal = problem('/category', `has a slug or name that another category has: ${names}`)
+      rename.line.outcome = possible.has(rename) ? 'updated' : [refusal]
+    }
+    // Afterwards, because a new category may have a name that another gave up.
+    const ids = await findCategoryIds()
+    for (const { line, category } of others) {
+      if (ids.has(category.slug)) continue
+      const problems = await addCategory(category, ids)
+      line.outcome = problems.length > 0 ? problems : 'created'
+    }
+  }
+
+  /** By slug. */
+  const findCategoryIds = async () => new Map((await categories.all()).map(({ slug, id }) => [slug, id]))
+
+  /** Adds a category, and its id to `ids`. Returns why it could not. */
+  async function addCategory(category: LineCategory, ids: Map<string, number>): Promise<Problem[]> {
+    const [{ slug, name, ...given } = category] = await withUnusedIds('categories', [category])
+    try {
+      ids.set(slug, (await categories.add(slug, name, actor, given)).id)
+      return []
+    } catch (error) {
+      if (error instanceof OperatorError) return [problem('/category', error.message)]
+      throw error
     }
   }
 
@@ -82,42 +98,34 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
   }
 
   async function writeMatches(matches: Match[]) {
-    refuseConflicts(matches)
-    await setCategories(matches.filter(isAccepted))
+    refuseTakenNames(matches)
+    const categoryIds = await resolveCategories(matches.filter(isAccepted))
     // Again, because an app keeps its package name if its line was just refused for its category.
-    refuseConflicts(matches)
+    refuseTakenNames(matches)
     const accepted = matches.filter(isAccepted)
     await removePackageNames(accepted.flatMap(({ holder }) => holder?.id ?? []))
     await addOwners(accepted)
-    await createApps(accepted.filter(({ app }) => !app))
-    await updateApps(accepted)
+    const given = { ownerIds: owners, categoryIds, now }
+    await createApps(
+      accepted.filter(({ app }) => !app),
+      given,
+    )
+    await updateApps(accepted, given)
     for (const { source, problems, holder } of matches.filter((match) => !isAccepted(match))) {
       source.outcome = problems
       source.isRetryable = holder !== undefined
     }
   }
 
-  async function setCategories(matches: Match[]) {
-    const ids = new Map<string, number | Problem>((await categories.all()).map(({ slug, id }) => [slug, id]))
-    for (const { category } of matches.map(({ line }) => line)) {
-      if (typeof category !== 'string' && !ids.has(category.slug)) ids.set(category.slug, await addCategory(category))
-    }
+  /** Adds the categories that lines describe, and refuses lines whose categories do not exist. Returns ids by slug. */
+  async function resolveCategories(matches: Match[]): Promise<Map<string, number>> {
+    const ids = await findCategoryIds()
     for (const match of matches) {
-      const columns = categoryColumns(match.line, ids)
-      if (Array.isArray(columns)) match.problems = columns
-      else match.columns = columns
+      const { category } = match.line
+      if (typeof category !== 'string' && !ids.has(category.slug)) match.problems = await addCategory(category, ids)
     }
-  }
-
-  /** Returns its id, or why it could not be added. */
-  async function addCategory(category: LineCategory): Promise<number | Problem> {
-    const [{ slug, name, ...given } = category] = await withUnusedIds('categories', [category])
-    try {
-      return (await categories.add(slug, name, actor, given)).id
-    } catch (error) {
-      if (error instanceof OperatorError) return problem('/category', error.message)
-      throw error
-    }
+    for (const match of matches.filter(isAccepted)) match.problems = missingCategories(match.line, ids)
+    return ids
   }
 
   /** All apps that one of the lines may describe, locked. */
@@ -140,24 +148,21 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
     await find('apps.slug', slugs)
 
     await findOwners(lines)
-    const withOwner = (line: Line, value: string) => {
-      const owner = owners.get(line.developer_name)
-      return owner === undefined ? [] : [[owner, value] as const]
-    }
+    const withOwner = (some: Line[], field: 'name' | 'created_at') =>
+      some.flatMap((line) => {
+        const [owner, value] = [owners.get(line.developer_name), line[field]]
+        return owner === undefined || value === undefined ? [] : [[owner, value] as const]
+      })
     // Apps that an earlier import gave another slug than their line has.
     const bySlug = new Map([...found.values()].map((app) => [app.slug, app]))
     const foreign = lines.filter((line) => line.slug !== undefined && isForeignSlug(line, bySlug.get(line.slug)))
-    const named = [...lines.filter(isKnownByName), ...foreign.filter(({ created_at }) => created_at === undefined)]
-    const names = named.flatMap((line) => withOwner(line, line.name))
-    await find(['apps.developer_id', 'apps.name'], names)
-    const times = foreign.flatMap((line) => (line.created_at === undefined ? [] : withOwner(line, line.created_at)))
-    await find(['apps.developer_id', 'apps.created_at'], times)
+    await find(['apps.developer_id', 'apps.name'], withOwner([...lines.filter(isKnownByName), ...foreign], 'name'))
+    await find(['apps.developer_id', 'apps.created_at'], withOwner(foreign, 'created_at'))
     return [...found.values()]
   }
 
   async function findOwners(lines: Line[]) {
-    const names = new Set(lines.map(({ developer_name }) => developer_name).filter((name) => !owners.has(name)))
-    if (names.size === 0) return
+    const names = new Set(lines.map(({ developer_name }) => developer_name))
     // Locked, so that no developer is renamed before the apps with that name in their search documents are committed.
     const rows = await sql('developers')
       .whereIn('name', [...names])
@@ -196,30 +201,19 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
     })
   }
 
-  /** What the columns of an app need besides its line. */
-  const given = ({ line, columns }: Match) => ({
-    developer_id: required(owners.get(line.developer_name), 'the owner of an app'),
-    columns: required(columns, 'the category of an app'),
-    now,
-  })
-
-  async function createApps(matches: Match[]) {
+  async function createApps(matches: Match[], given: Given) {
     if (matches.length === 0) return
     const foreignSlugs = matches.flatMap(({ line, hasForeignSlug }) => (hasForeignSlug && line.slug) || [])
     const reserved = matches.flatMap(({ line }) => line.slug ?? [])
     const otherSlugs = (await uniqueSlugs(connection, foreignSlugs, reserved)).values()
-    const rows = matches.map((match) => {
-      const slug = match.hasForeignSlug ? otherSlugs.next().value : match.line.slug
-      return { ...toNewRow(match.line, given(match)), ...(slug !== undefined && { slug }) }
+    const rows = matches.map(({ line, hasForeignSlug }) => {
+      const slug = hasForeignSlug ? otherSlugs.next().value : line.slug
+      return { ...toNewRow(line, given), ...(slug !== undefined && { slug }) }
     })
     const unused = await withUnusedIds('apps', rows)
     const inserted = await apps.insertAll(
       'app import',
-      matches.map(({ source }, index) => ({
-        app: required(unused[index], 'the row of an app'),
-        at: now,
-        document: source.document,
-      })),
+      unused.map((app, index) => ({ app, at: now, document: matches[index]?.source.document })),
       actor,
     )
     const reviews = matches.flatMap(({ source, line, hasForeignSlug }, index) => {
@@ -232,31 +226,43 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
   const insertReviews = async (reviews: (LineReview & { app_id: number })[]) =>
     insertRows('reviews', await withUnusedIds('reviews', reviews))
 
-  async function updateApps(matches: Match[]) {
+  async function updateApps(matches: Match[], given: Given) {
     const appIds = matches.flatMap(({ line, app }) => (line.reviews && app ? app.id : []))
     const rows = appIds.length === 0 ? [] : await sql('reviews').whereIn('app_id', appIds)
     const reviews = Map.groupBy(rows, ({ app_id }) => app_id)
-    for (const match of matches) {
-      const { source, app } = match
-      if (app && (await updateApp(match, app, reviews.get(app.id) ?? []))) source.outcome = 'updated'
+    for (const { source, line, app } of matches) {
+      if (!app) continue
+      const changes = toColumns(line, app, given)
+      if (line.reviews && !hasSameReviews(line.reviews, reviews.get(app.id) ?? [])) {
+        await sql('reviews').where({ app_id: app.id }).delete()
+        await insertReviews(withAppId(line.reviews, app.id))
+        // Readers see a changed app even if none of its columns changes.
+        changes.updated_at ??= timestampAfter(app.updated_at)
+      }
+      if (!hasChanges(app, changes)) continue
+      await apps.save('app import', app, changes, actor)
+      source.outcome = 'updated'
     }
-  }
-
-  /** Returns whether anything changed. */
-  async function updateApp(match: Match, app: ExistingApp, reviews: ReviewRow[]): Promise<boolean> {
-    const changes = toColumns(match.line, app, given(match))
-    if (match.line.reviews && !hasSameReviews(match.line.reviews, reviews)) {
-      await sql('reviews').where({ app_id: app.id }).delete()
-      await insertReviews(withAppId(match.line.reviews, app.id))
-      // Readers see a changed app even if none of its columns changes.
-      changes.updated_at ??= timestampAfter(app.updated_at)
-    }
-    if (!hasChanges(app, changes)) return false
-    await apps.save('app import', app, changes, actor)
-    return true
   }
 
   return { write }
 }
 
 const withAppId = (reviews: LineReview[], app_id: number) => reviews.map((review) => ({ ...review, app_id }))
+
+type Names = Pick<CategoryRow, 'slug' | 'name'>
+type CategoryRename = { line: ImportLine; before: Pick<CategoryRow, 'id' | 'slug' | 'name'>; after: Names }
+
+/** All renames, because categories may exchange their names; or else those that are possible one after the other. */
+function possibleRenames(current: (Names & { id: number })[], renames: CategoryRename[]): Set<CategoryRename> {
+  const arePossible = (some: Iterable<CategoryRename>) => {
+    const names = new Map<number, Names>(current.map((category) => [category.id, category]))
+    for (const { before, after } of some) names.set(before.id, after)
+    const isUnique = (field: keyof Names) => new Set([...names.values()].map((one) => one[field])).size === names.size
+    return isUnique('slug') && isUnique('name')
+  }
+  if (arePossible(renames)) return new Set(renames)
+  const possible = new Set<CategoryRename>()
+  for (const rename of renames) if (arePossible([...possible, rename])) possible.add(rename)
+  return possible
+}

@@ -5,9 +5,9 @@ import type { Database } from '../db/database.ts'
 import { maxTransactionTime, pauseBetweenTransactions } from '../db/write-pacing.ts'
 import { toSearchDocument } from '../search/terms.ts'
 import { required } from '../util/helpers.ts'
-import { claimedKeys } from './app-plan.ts'
 import { importStore } from './import-store.ts'
 import { type ImportLine, isCategoryLine, isSet, problem, readLine } from './line.ts'
+import { claimedKeys } from './match.ts'
 import { readLines, type TextLine } from './read-lines.ts'
 
 export type ImportSummary = {

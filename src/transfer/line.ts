@@ -1,4 +1,4 @@
-import { Ajv, type ValidateFunction } from 'ajv'
+import { Ajv, type SchemaValidateFunction, type ValidateFunction } from 'ajv'
 import addFormats from 'ajv-formats'
 import document from '../../generated/openapi.json' with { type: 'json' }
 import type { UnreviewedChanges } from '../catalogue/policy.ts'
@@ -13,35 +13,26 @@ import {
   reviewerNameRule,
 } from '../contract/field-rules.ts'
 import { addCharacterRules, duplicateField, objectProblems } from '../contract/validation.ts'
-import type { AppStatus, CategoryRow } from '../db/tables.ts'
+import type { AppRow, CategoryRow } from '../db/tables.ts'
 import { idLimit, type SearchDocument } from '../search/terms.ts'
 import { required } from '../util/helpers.ts'
 import { isNestedTooDeeply, unwrapReject } from './rejects.ts'
 
 /** A line of a catalogue file: an app. A field that is left out stays as it is; null removes it. */
-export type Line = {
-  id?: number
-  name: string
-  short_description?: string | null
-  description: string
-  version?: string
-  package_name?: string | null
-  slug?: string
-  category: string | LineCategory
-  developer_name: string
-  status?: AppStatus
-  rejection_reason?: string | null
-  total_downloads?: number
-  average_rating?: number | null
-  rating_count?: number | null
-  created_at?: string
-  updated_at?: string
-  approved_at?: string | null
-  deleted_at?: string | null
-  unreviewed_since?: string | null
-  unreviewed_changes?: LineChanges | null
-  reviews?: LineReview[]
-}
+export type Line = Pick<AppRow, 'name' | 'description'> &
+  Partial<
+    Pick<AppRow, 'id' | 'short_description' | 'version' | 'package_name' | 'slug' | 'status' | 'rejection_reason'>
+  > &
+  Partial<
+    Pick<AppRow, 'total_downloads' | 'created_at' | 'updated_at' | 'approved_at' | 'deleted_at' | 'unreviewed_since'>
+  > & {
+    category: string | LineCategory
+    developer_name: string
+    average_rating?: number | null
+    rating_count?: number | null
+    unreviewed_changes?: LineChanges | null
+    reviews?: LineReview[]
+  }
 /** Earlier values of fields. A category is given by its slug. */
 type LineChanges = Omit<UnreviewedChanges, 'category_id'> & { category?: string }
 export type LineCategory = Pick<CategoryRow, 'slug' | 'name'> & Partial<Pick<CategoryRow, 'id' | 'created_at'>>
@@ -74,6 +65,7 @@ const Timestamp = {
   ...schemas.Timestamp,
   maxLength: 40,
   'x-format-message': 'must be a time such as 2026-03-04T09:12:45Z or 2026-03-04T10:12:45+01:00',
+  'x-utc': true,
 }
 
 /** Reviews come from elsewhere, and earlier values may be older than the rules for new ones. */
@@ -92,6 +84,26 @@ export const lineSchema = {
   additionalProperties: false,
   if: { maxProperties: 1, required: ['category'], properties: { category: { type: 'object' } } },
   else: { required: ['name', 'description', 'category', 'developer_name'] },
+  allOf: [
+    when(
+      { required: ['status'], properties: { status: { const: 'rejected' } } },
+      {
+        required: ['rejection_reason'],
+        properties: { rejection_reason: { type: 'string' }, unreviewed_since: { type: 'null' } },
+      },
+      { properties: { rejection_reason: { type: 'null' } } },
+    ),
+    when(
+      { required: ['unreviewed_since'], properties: { unreviewed_since: { type: 'string' } } },
+      { required: ['unreviewed_changes'], properties: { unreviewed_changes: { type: 'object' } } },
+      { properties: { unreviewed_changes: { type: 'null' } } },
+    ),
+    when(
+      { required: ['average_rating'], properties: { average_rating: { type: 'number', exclusiveMinimum: 0 } } },
+      { properties: { average_rating: { minimum: 1 }, rating_count: { minimum: 1 } } },
+      { properties: { rating_count: { maximum: 0 } } },
+    ),
+  ],
   properties: {
     id: {
       ...schemas.AppId,
@@ -207,45 +219,26 @@ export function readLine(text: string): Line | CategoryLine | Problem[] {
   const unwrapped = unwrapReject(parsed)
   if (isNestedTooDeeply(unwrapped)) return [problem('', 'is nested too deeply')]
   const line = trimTexts(unwrapped)
-  validate ??= addCharacterRules(
-    addFormats.default(new Ajv({ allErrors: true, verbose: true, strict: false })),
-  ).compile(lineSchema)
-  if (!validate(line)) return objectProblems(required(validate.errors, 'the errors of a line'))
-  const { category } = line
-  const problems = [
-    ...(typeof category === 'string' ? [] : convertToUtc(category, '/category')),
-    ...(isCategoryLine(line) ? [] : appProblems(line)),
-  ]
-  return problems.length > 0 ? problems : line
+  validate ??= compileSchema()
+  return validate(line) ? line : objectProblems(required(validate.errors, 'the errors of a line'))
 }
 
-/** What the schema cannot say about the line of an app. Converts its times to UTC. */
-function appProblems(line: Line): Problem[] {
-  const { status, rejection_reason, average_rating, rating_count, unreviewed_since, unreviewed_changes } = line
-  const rules: [holds: boolean, field: string, message: string][] = [
-    [
-      isSet(rejection_reason) === (status === 'rejected'),
-      '/rejection_reason',
-      'is needed with the status rejected only',
-    ],
-    [!average_rating || average_rating >= 1, '/average_rating', 'must be 0, or 1 to 5'],
-    [
-      !isSet(rating_count) || rating_count > 0 === !!average_rating,
-      '/rating_count',
-      'must be 0 if there is no average_rating, and only then',
-    ],
-    [
-      isSet(unreviewed_changes) === isSet(unreviewed_since),
-      '/unreviewed_changes',
-      'goes with unreviewed_since: both or neither',
-    ],
-    [!isSet(unreviewed_since) || status !== 'rejected', '/unreviewed_since', 'must be null for a rejected app'],
-  ]
-  return [
-    ...convertToUtc(line, ''),
-    ...(line.reviews ?? []).flatMap((review, index) => convertToUtc(review, `/reviews/${index}`)),
-    ...rules.filter(([holds]) => !holds).map(([, field, message]) => problem(field, message)),
-  ]
+const compileSchema = () =>
+  addCharacterRules(addFormats.default(new Ajv({ allErrors: true, verbose: true, strict: false })))
+    .addKeyword({ keyword: 'x-utc', type: 'string', modifying: true, validate: convertToUtc })
+    .compile<Line | CategoryLine>(lineSchema)
+
+/** Converts a time, in place, to the form in which it is stored. */
+const convertToUtc: SchemaValidateFunction = (_schema, text: string, _parentSchema, context) => {
+  const time = new Date(text)
+  const stored = Number.isNaN(time.getTime()) ? '' : time.toISOString()
+  const { parentData, parentDataProperty } = required(context, 'the place of a time')
+  parentData[parentDataProperty] = stored
+  // Years with more than four digits have a sign, so they do not sort as text.
+  if (/^\d{4}-/.test(stored)) return true
+  const message = 'must be a time that exists, in the years 0000 to 9999'
+  convertToUtc.errors = [{ keyword: 'x-utc', message, params: {} }]
+  return false
 }
 
 export const isSet = <T>(value: T): value is NonNullable<T> => value !== undefined && value !== null
@@ -273,27 +266,15 @@ function trimTexts(value: unknown): unknown {
   return value
 }
 
-/** Converts times, in place, to the form in which they are stored. Returns problems for times that do not exist, such as leap seconds. */
-function convertToUtc(times: Partial<Record<(typeof timeFields)[number], string | null>>, path: string): Problem[] {
-  return timeFields.flatMap((field) => {
-    const text = times[field]
-    if (!isSet(text)) return []
-    const time = new Date(text)
-    if (Number.isNaN(time.getTime())) return [problem(`${path}/${field}`, 'is not a time that exists')]
-    const stored = time.toISOString()
-    times[field] = stored
-    // Years with more than four digits have a sign, so they do not sort as text.
-    return /^\d{4}-/.test(stored) ? [] : [problem(`${path}/${field}`, 'must be in the years 0000 to 9999')]
-  })
-}
-
-const timeFields = ['created_at', 'updated_at', 'approved_at', 'deleted_at', 'unreviewed_since'] as const
-
-/** A function declaration, because the constants above call it. */
+/** Function declarations, because the constants above call them. */
 function nullable<Schema extends { type: string }>(schema: Schema) {
   return { ...schema, type: [schema.type, 'null'] }
 }
 
 export function pick<T extends object, Key extends keyof T>(object: T, ...keys: Key[]): Pick<T, Key> {
   return Object.fromEntries(keys.map((key) => [key, object[key]])) as Pick<T, Key>
+}
+
+function when(condition: object, then: object, otherwise: object) {
+  return { if: condition, then, else: otherwise }
 }

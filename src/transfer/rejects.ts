@@ -9,17 +9,10 @@ export type Reject = {
   rejected?: unknown
 }
 
-/** Characters of a value that are repeated beside its problem. `rejected` has the whole value. */
-const maxValueLength = 200
-
 export function toReject(line: number, problems: Problem[], text: string | undefined): Reject {
   const value = text === undefined ? undefined : unwrapReject(parseOrText(text))
   const rejected = isNestedTooDeeply(value) ? text : value
-  const errors = problems.map(({ field, message }) => ({
-    field,
-    message,
-    value: shortenValue(valueAt(rejected, field)),
-  }))
+  const errors = problems.map(({ field, message }) => ({ field, message, value: valueAt(rejected, field) }))
   return { line, errors, rejected }
 }
 
@@ -31,15 +24,13 @@ export function unwrapReject(value: unknown): unknown {
 }
 
 const isReject = (value: unknown): value is { rejected: unknown } =>
-  typeof value === 'object' && value !== null && 'rejected' in value && 'errors' in value
+  isObject(value) && 'rejected' in value && 'errors' in value
 
 /** More levels than any valid line has, and few enough for recursive functions such as JSON.stringify. */
 const maxDepth = 100
 
 export const isNestedTooDeeply = (value: unknown, depth = 0): boolean =>
-  typeof value === 'object' &&
-  value !== null &&
-  (depth > maxDepth || Object.values(value).some((part) => isNestedTooDeeply(part, depth + 1)))
+  isObject(value) && (depth > maxDepth || Object.values(value).some((part) => isNestedTooDeeply(part, depth + 1)))
 
 /** Text with a repeated field stays text, because parsing would lose one of the two values. */
 function parseOrText(text: string): unknown {
@@ -50,25 +41,18 @@ function parseOrText(text: string): unknown {
   }
 }
 
-/** The value that a JSON pointer (RFC 6901) names. */
-const valueAt = (value: unknown, pointer: string): unknown =>
-  pointer
-    .split('/')
-    .slice(1)
-    .map((segment) => segment.replaceAll('~1', '/').replaceAll('~0', '~'))
-    .reduce<unknown>(
-      (within, segment) =>
-        typeof within === 'object' && within !== null && Object.hasOwn(within, segment)
-          ? within[segment as keyof typeof within]
-          : undefined,
-      value,
-    )
-
-function shortenValue(value: unknown): unknown {
-  if (typeof value === 'object' && value !== null) return undefined
-  if (typeof value !== 'string' || value.length <= maxValueLength) return value
-  return `${value.slice(0, maxValueLength).toWellFormed()}…`
+/** The text or number at a JSON pointer (RFC 6901), cut to a length that is easy to read: `rejected` has all of it. */
+function valueAt(line: unknown, pointer: string): unknown {
+  let value = line
+  for (const segment of pointer.split('/').slice(1)) {
+    const name = segment.replaceAll('~1', '/').replaceAll('~0', '~')
+    value = isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined
+  }
+  if (typeof value === 'string' && value.length > 200) return `${value.slice(0, 200).toWellFormed()}…`
+  return isObject(value) ? undefined : value
 }
+
+const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null
 
 /** Counts refused lines by reason. Indexes are left out of a reason, so that it is the same for every line. */
 export class ReasonCounts {

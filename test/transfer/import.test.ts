@@ -727,6 +727,42 @@ describe('lines of categories', () => {
       { 50: 'sky Sky', 51: 'sea Sea' },
     ],
     [
+      'with a name that another keeps, beside one that can be renamed',
+      [
+        { ...sky, slug: 'tools' },
+        { ...sea, name: 'Ocean' },
+      ],
+      [0, 1, 0, 1],
+      { 50: 'sky Sky', 51: 'sea Ocean' },
+    ],
+    [
+      'that exist by their slugs in another catalogue, with other ids, times and names',
+      [
+        { ...sky, created_at: '2026-01-02T00:00:00.000Z', name: 'Air' },
+        { ...sea, id: 60, name: 'Ocean' },
+      ],
+      [0, 0, 2, 0],
+      { 50: 'sky Sky', 51: 'sea Sea' },
+    ],
+    [
+      'of which the first, a new one, takes the name that the second gives up',
+      [
+        { slug: 'lake', name: 'Sea' },
+        { ...sea, name: 'Ocean' },
+      ],
+      [1, 1, 0, 0],
+      { 50: 'sky Sky', 51: 'sea Ocean', 52: 'lake Sea' },
+    ],
+    [
+      'that are new and have the same name',
+      [
+        { slug: 'air', name: 'Air' },
+        { slug: 'wind', name: 'Air' },
+      ],
+      [1, 0, 0, 1],
+      { 50: 'sky Sky', 51: 'sea Sea', 52: 'air Air' },
+    ],
+    [
       'of another catalogue with the same id',
       [{ ...sky, slug: 'air', name: 'Air', created_at: '2026-01-02T00:00:00.000Z' }],
       [1, 0, 0, 0],
@@ -832,7 +868,7 @@ test('each refused line is reported with its number, text and problems', async (
   expect(countsOf(summary)).toEqual([1, 0, 1, 4])
   expect(reported).toEqual([
     [1, expect.arrayContaining(['/name must be a string']), '{"name": 1}'],
-    [3, ['/category has a slug or name that another category has: sky, Tools'], JSON.stringify(clashing)],
+    [3, ['/category there is already a category with the name Tools'], JSON.stringify(clashing)],
     [5, [' is not UTF-8'], undefined],
     [6, ['/category there is already a category with the name Tools'], JSON.stringify(moon)],
   ])

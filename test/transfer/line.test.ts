@@ -44,6 +44,7 @@ test.for<[what: string, line: object, problems: string[]]>([
       approved_at: 'x',
       deleted_at: 'x',
       unreviewed_since: 'x',
+      unreviewed_changes: {},
       category: { id: 0, slug: 'sky', name: 'Sky', created_at: 'x' },
       reviews: [{ ...review, id: 0, created_at: 'x' }],
     },

@@ -1,18 +1,14 @@
 import { describe, expect, test } from 'vitest'
 import { noRatings, ratingColumns } from '../../src/catalogue/ratings.ts'
+import type { Line } from '../../src/transfer/line.ts'
 import {
-  categoryColumns,
   claimedKeys,
   type ExistingApp,
-  hasSameReviews,
   isAccepted,
   matchLines,
-  refuseConflicts,
+  refuseTakenNames,
   splitRepeats,
-  toColumns,
-  toNewRow,
-} from '../../src/transfer/app-plan.ts'
-import type { Line } from '../../src/transfer/line.ts'
+} from '../../src/transfer/match.ts'
 
 const time = (day: number) => new Date(Date.UTC(2026, 0, day)).toISOString()
 
@@ -61,7 +57,7 @@ function match(of: Line, ...apps: ExistingApp[]) {
 /** Why each of the lines is refused. */
 function conflicts(lines: Line[], ...apps: ExistingApp[]) {
   const matches = matchAll(lines, ...apps)
-  refuseConflicts(matches)
+  refuseTakenNames(matches)
   return matches.map(({ problems }) => problems)
 }
 
@@ -211,7 +207,7 @@ describe('a line is refused', () => {
   })
 
   test('if several apps have its owner and name', () => {
-    const message = 'is that of several apps of this owner: say which by slug or package_name'
+    const message = 'belongs to several apps of this owner: say which by slug or package_name'
     expect(conflicts([line], unpackaged, { ...unpackaged, id: 8 })).toMatchObject([[{ field: '/name', message }]])
   })
 
@@ -226,51 +222,11 @@ describe('a line is refused', () => {
       ...messages({ ...line, slug: 'star-map' }, deleted),
     ]).toEqual([
       'is star-map for this app, and does not change',
-      'is that of app 8, moon',
-      "is another app's, with the package name org.example.stars",
-      'is app 7, which was deleted; app restore 7 brings it back',
+      'belongs to app 8, moon',
+      'belongs to an app with the package name org.example.stars',
+      'describes app 7, which was deleted; app restore 7 brings it back',
     ])
   })
-
-  test('in a missing category', () => {
-    const message = 'does not exist: give slug and name to add it, not tools alone'
-    expect(categoryColumns(line, new Map([['games', 3]]))).toMatchObject([{ field: '/category', message }])
-    const changed = { ...line, unreviewed_since: time(5), unreviewed_changes: { category: 'arts' } }
-    expect(categoryColumns(changed, new Map([['tools', 2]]))).toMatchObject([
-      { field: '/unreviewed_changes/category', message: 'does not exist: arts' },
-    ])
-  })
-})
-
-test('a category is found by its slug, given with a name or without', () => {
-  const described = { ...line, category: { slug: 'tools', name: 'Tools' } }
-  expect(categoryColumns(described, new Map([['tools', 2]]))).toEqual({ category_id: 2 })
-})
-
-test.for<[what: string, said: Partial<Line>, columns: object]>([
-  ['nothing', {}, {}],
-  ['that everything was reviewed', { unreviewed_since: null }, { unreviewed_since: null, unreviewed_changes: null }],
-  [
-    'since when changes wait for review',
-    { unreviewed_since: time(5) },
-    { unreviewed_since: time(5), unreviewed_changes: '{}' },
-  ],
-  [
-    'earlier values of fields',
-    { unreviewed_since: time(5), unreviewed_changes: { name: 'Sky', category: 'games' } },
-    { unreviewed_since: time(5), unreviewed_changes: '{"name":"Sky","category_id":3}' },
-  ],
-  [
-    'an earlier text that was not set',
-    { unreviewed_since: time(5), unreviewed_changes: { short_description: null } },
-    { unreviewed_since: time(5), unreviewed_changes: '{"short_description":null}' },
-  ],
-])('a line says %s about its review', ([, said, columns]) => {
-  const categories = new Map([
-    ['tools', 2],
-    ['games', 3],
-  ])
-  expect(categoryColumns({ ...line, ...said }, categories)).toEqual({ category_id: 2, ...columns })
 })
 
 describe('a line takes the package name of another app', () => {
@@ -281,7 +237,7 @@ describe('a line takes the package name of another app', () => {
   /** The numbers of the refused lines, and the ids of the apps that lose their package names. */
   const exchange = (lines: Line[], ...there: ExistingApp[]) => {
     const matches = matchAll(lines, ...there)
-    refuseConflicts(matches)
+    refuseTakenNames(matches)
     const refused = matches.filter((match) => !isAccepted(match)).map(({ source }) => source.number)
     return [refused, matches.filter(isAccepted).flatMap(({ holder }) => holder?.id ?? [])]
   }
@@ -321,136 +277,4 @@ describe('a line takes the package name of another app', () => {
     expect(exchange(lines.slice(0, -1).toReversed(), ...row)).toEqual([numbers, []])
     expect(exchange(lines, ...row)).toEqual([[], [...row.slice(1), ...row.slice(0, 1)].map(({ id }) => id)])
   })
-})
-
-function columnsOf(of: Line) {
-  const made = categoryColumns(of, new Map([['tools', 2]]))
-  if (Array.isArray(made)) throw new Error(JSON.stringify(made))
-  return made
-}
-const given = (of: Line) => ({ developer_id: 1, columns: columnsOf(of), now: time(9) })
-const newRow = (of: Line) => toNewRow(of, given(of))
-function changesOf(said: Partial<Line>, there = app) {
-  const of = { ...line, slug: 'star-map', ...said }
-  return toColumns(of, there, given(of))
-}
-
-describe('a new row', () => {
-  test('has the values of the line', () => {
-    const said: Partial<Line> = {
-      ...{ status: 'rejected', rejection_reason: 'No.', version: '2.0', total_downloads: 5, package_name: 'a.b.c' },
-      ...{ short_description: 'Stars', created_at: time(1), deleted_at: time(8), unreviewed_since: null },
-    }
-    expect(newRow({ ...line, ...said, updated_at: time(6) })).toMatchObject({
-      ...said,
-      ...{ updated_at: time(6), developer_id: 1, category_id: 2, unreviewed_changes: null },
-    })
-    const without = newRow({ ...line, short_description: '' })
-    expect(without).toMatchObject({ short_description: null, rejection_reason: null })
-    expect(without).not.toHaveProperty('unreviewed_since')
-    const approved: Line = { ...line, status: 'approved', created_at: time(1), approved_at: time(5) }
-    expect(newRow(approved).updated_at).toBe(time(5))
-  })
-
-  test('of an approved app has its creation time as approval, unless the line has another', () => {
-    const approved: Line = { ...line, status: 'approved', created_at: time(1) }
-    expect(newRow(approved).approved_at).toBe(time(1))
-    expect(newRow({ ...approved, approved_at: time(5) }).approved_at).toBe(time(5))
-  })
-})
-
-describe('the changes of an app', () => {
-  test('include the review state only if the status changes', () => {
-    expect(changesOf({ status: 'approved' })).not.toHaveProperty('unreviewed_since')
-    expect(changesOf({ status: 'rejected', rejection_reason: 'No.' })).toMatchObject({ unreviewed_since: null })
-  })
-})
-
-test.for<[what: string, said: Partial<Line>, there: Partial<ExistingApp>, columns: object]>([
-  ['no short description', { short_description: '' }, {}, { short_description: null }],
-  ['a time of approval', { approved_at: time(4) }, {}, { approved_at: time(4) }],
-  [
-    'approved, as before',
-    { status: 'approved' },
-    {},
-    { status: 'approved', approved_at: time(2), rejection_reason: null },
-  ],
-  ['approved, with a time', { status: 'approved', approved_at: time(4) }, {}, { approved_at: time(4) }],
-  [
-    'approved, unlike before',
-    { status: 'approved' },
-    { approved_at: null, status: 'pending' },
-    { approved_at: time(9), unreviewed_since: null },
-  ],
-  [
-    'approved, with a creation time',
-    { status: 'approved', created_at: time(5) },
-    { approved_at: null },
-    { approved_at: time(5) },
-  ],
-  [
-    'pending',
-    { status: 'pending' },
-    { approved_at: null, status: 'rejected' },
-    { status: 'pending', approved_at: null, rejection_reason: null, unreviewed_changes: null },
-  ],
-  [
-    'rejected, with a reason',
-    { status: 'rejected', rejection_reason: 'No.' },
-    {},
-    { rejection_reason: 'No.', approved_at: time(2) },
-  ],
-])('a line changes an app: %s', ([, said, there, columns]) => {
-  expect(changesOf(said, { ...app, ...there })).toMatchObject(columns)
-})
-
-describe('ratings', () => {
-  const reviews = [4, 5].map((rating) => ({ reviewer_name: 'Cy', rating, comment: '', created_at: time(1) }))
-  // Reviews of 4 and 5, and ten ratings of 3.
-  const rated = {
-    ...app,
-    review_count: 2,
-    other_rating_sum: 3000,
-    other_rating_count: 10,
-    rating_sum: 3900,
-    rating_count: 12,
-  }
-  test.for<
-    [what: string, said: Partial<Line>, there: ExistingApp | undefined, own: number, others: number[], all: number[]]
-  >([
-    ['of a new app, none', {}, undefined, 0, [0, 0], [0, 0]],
-    ['of a new app, its reviews', { reviews }, undefined, 2, [0, 0], [900, 2]],
-    [
-      'of a new app, an average and a count',
-      { average_rating: 3.5, rating_count: 3 },
-      undefined,
-      0,
-      [1050, 3],
-      [1050, 3],
-    ],
-    ['of a new app, an average alone', { average_rating: 3.5 }, undefined, 0, [350, 1], [350, 1]],
-    ['of a new app, an average of 0', { average_rating: 0 }, undefined, 0, [0, 0], [0, 0]],
-    ['of a new app, both', { average_rating: 3, rating_count: 10, reviews }, undefined, 2, [3000, 10], [3900, 12]],
-    ['of an app, unchanged', {}, rated, 2, [3000, 10], [3900, 12]],
-    ['of an app, without the other ratings', { average_rating: null }, rated, 2, [0, 0], [900, 2]],
-    ['of an app, others', { average_rating: 5, rating_count: 2 }, rated, 2, [1000, 2], [1900, 4]],
-    ['of an app, without its reviews', { reviews: [] }, rated, 0, [3000, 10], [3000, 10]],
-  ])('%s', ([, said, there, own, others, all]) => {
-    const row = there ? changesOf(said, there) : newRow({ ...line, ...said })
-    expect([
-      row.review_count,
-      [row.other_rating_sum, row.other_rating_count],
-      [row.rating_sum, row.rating_count],
-    ]).toEqual([own, others, all])
-  })
-})
-
-test('reviews are the same in any order, but not if a word differs', () => {
-  const review = (comment: string, rating = 4) => ({ reviewer_name: 'Cy', rating, comment, created_at: time(1) })
-  const row = (comment: string, id: number) => ({ ...review(comment), id, app_id: 7 })
-  const rows = [row('A', 1), row('B', 2)]
-  expect(hasSameReviews([review('B'), review('A')], rows)).toBe(true)
-  expect(hasSameReviews([review('B'), review('C')], rows)).toBe(false)
-  expect(hasSameReviews([review('B'), review('A', 5)], rows)).toBe(false)
-  expect(hasSameReviews([review('A')], rows)).toBe(false)
 })

@@ -1,0 +1,115 @@
+import { reviewedColumns, serializeUnreviewed } from '../catalogue/policy.ts'
+import { addRatings, noRatings, type Ratings, ratingColumns, ratingsOf } from '../catalogue/ratings.ts'
+import type { NewAppRow } from '../catalogue/store.ts'
+import type { Problem } from '../contract/contract.ts'
+import { type AppRow, appDefaults, type ReviewRow } from '../db/tables.ts'
+import { required } from '../util/helpers.ts'
+import { defaultVersion, type Line, type LineReview, problem } from './line.ts'
+
+/** The columns of an app after its line. Pure. */
+
+/** Ids of developers by name, ids of categories by slug, and the time of the import. */
+export type Given = { ownerIds: Map<string, number>; categoryIds: Map<string, number>; now: string }
+
+/** The columns of an app that a line can change, or of a new app if there is none. What the line leaves out stays. */
+export function toColumns(line: Line, existing: AppRow | undefined, { ownerIds, categoryIds, now }: Given) {
+  const before = existing ?? { ...newAppColumns, created_at: now }
+  const { status = before.status, version = before.version, package_name = before.package_name } = line
+  const { short_description = before.short_description, total_downloads = before.total_downloads } = line
+  const { created_at = before.created_at, deleted_at = before.deleted_at } = line
+  return {
+    developer_id: required(ownerIds.get(line.developer_name), 'the owner of an app'),
+    category_id: required(categoryIds.get(slugOf(line.category)), 'the category of a line'),
+    name: line.name,
+    short_description: short_description || null,
+    description: line.description,
+    version,
+    package_name,
+    total_downloads,
+    status,
+    rejection_reason: line.status === undefined ? before.rejection_reason : (line.rejection_reason ?? null),
+    created_at,
+    approved_at: line.approved_at ?? before.approved_at ?? (status === 'approved' ? (line.created_at ?? now) : null),
+    deleted_at,
+    ...ratingsAfter(line, before),
+    ...unreviewedAfter(line, before, categoryIds),
+    ...(line.updated_at !== undefined && { updated_at: line.updated_at }),
+  }
+}
+
+const newAppColumns = {
+  ...appDefaults,
+  status: 'pending',
+  version: defaultVersion,
+  package_name: null,
+  short_description: null,
+  rejection_reason: null,
+  approved_at: null,
+  total_downloads: 0,
+} as const
+
+/** The row of a new app, without slug. */
+export function toNewRow(line: Line, given: Given): NewAppRow {
+  const columns = toColumns(line, undefined, given)
+  const updated_at = columns.approved_at ?? columns.created_at
+  return { ...(line.id !== undefined && { id: line.id }), updated_at, ...columns }
+}
+
+/** Why the categories of a line cannot be used. */
+export function missingCategories({ category, unreviewed_changes }: Line, ids: Map<string, number>): Problem[] {
+  const slug = slugOf(category)
+  if (!ids.has(slug)) return [problem('/category', `does not exist: give slug and name to add it, not ${slug} alone`)]
+  const former = unreviewed_changes?.category
+  if (former === undefined || ids.has(former)) return []
+  return [problem('/unreviewed_changes/category', `does not exist: ${former}`)]
+}
+
+const slugOf = (category: Line['category']) => (typeof category === 'string' ? category : category.slug)
+
+/** The columns of what waits for review. A new status is an operator's decision, so nothing is left to review. */
+function unreviewedAfter(
+  { status, unreviewed_since, unreviewed_changes }: Line,
+  before: Pick<AppRow, 'status' | keyof typeof reviewedColumns>,
+  categoryIds: Map<string, number>,
+) {
+  const { category, ...changes } = unreviewed_changes ?? {}
+  if (unreviewed_since) {
+    const former =
+      category === undefined ? {} : { category_id: required(categoryIds.get(category), 'a former category') }
+    return { unreviewed_since, unreviewed_changes: serializeUnreviewed({ ...changes, ...former }) }
+  }
+  const isDecision = status !== undefined && status !== before.status
+  if (unreviewed_since === null || isDecision) return reviewedColumns
+  return { unreviewed_since: before.unreviewed_since, unreviewed_changes: before.unreviewed_changes }
+}
+
+/** Whether an app has exactly the reviews of a line, in any order. */
+export function hasSameReviews(reviews: LineReview[], rows: ReviewRow[]): boolean {
+  const textOf = ({ reviewer_name, rating, comment, created_at }: LineReview) =>
+    JSON.stringify([reviewer_name, rating, comment, created_at])
+  const textsOf = (list: LineReview[]) => list.map(textOf).toSorted().join('\n')
+  return textsOf(reviews) === textsOf(rows)
+}
+
+type RatingTotals = Pick<AppRow, 'rating_sum' | 'review_count' | 'other_rating_sum' | 'other_rating_count'>
+
+function ratingsAfter({ reviews, ...line }: Line, before: RatingTotals) {
+  const other = otherRatings(line) ?? { sum: before.other_rating_sum, count: before.other_rating_count }
+  const own = reviews
+    ? ratingsOf(reviews)
+    : { sum: before.rating_sum - before.other_rating_sum, count: before.review_count }
+  return {
+    other_rating_sum: other.sum,
+    other_rating_count: other.count,
+    review_count: own.count,
+    ...ratingColumns(addRatings(own, other)),
+  }
+}
+
+/** The ratings without a review, if the line has them. An average without a count counts as one rating. */
+function otherRatings({ average_rating, rating_count }: Omit<Line, 'reviews'>): Ratings | undefined {
+  if (average_rating === undefined) return undefined
+  if (average_rating === null) return noRatings
+  const count = rating_count ?? (average_rating === 0 ? 0 : 1)
+  return { sum: Math.round(average_rating * count * 100), count }
+}

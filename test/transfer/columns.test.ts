@@ -1,0 +1,204 @@
+import { describe, expect, test } from 'vitest'
+import { noRatings, ratingColumns } from '../../src/catalogue/ratings.ts'
+import type { AppRow } from '../../src/db/tables.ts'
+import { hasSameReviews, missingCategories, toColumns, toNewRow } from '../../src/transfer/columns.ts'
+import type { Line } from '../../src/transfer/line.ts'
+
+const time = (day: number) => new Date(Date.UTC(2026, 0, day)).toISOString()
+
+const line: Line = { name: 'Star Map', description: 'The sky.', category: 'tools', developer_name: 'Ada' }
+
+const app: AppRow = {
+  id: 7,
+  developer_id: 1,
+  category_id: 2,
+  status: 'approved',
+  deleted_at: null,
+  approved_at: time(2),
+  unreviewed_since: null,
+  unreviewed_changes: null,
+  created_at: time(1),
+  updated_at: time(3),
+  changed_at: time(3),
+  total_downloads: 5,
+  other_rating_sum: 0,
+  other_rating_count: 0,
+  ...ratingColumns(noRatings),
+  review_count: 0,
+  slug: 'star-map',
+  package_name: 'org.example.stars',
+  package_key: 'org.example.stars',
+  version: '1.0.0',
+  name: 'Star Map',
+  short_description: null,
+  rejection_reason: null,
+  description: 'The sky.',
+}
+const given = {
+  ownerIds: new Map([['Ada', 1]]),
+  categoryIds: new Map([
+    ['tools', 2],
+    ['games', 3],
+  ]),
+  now: time(9),
+}
+const newRow = (of: Line) => toNewRow(of, given)
+const changesOf = (said: Partial<Line>, there = app) => toColumns({ ...line, slug: 'star-map', ...said }, there, given)
+
+test('categories that do not exist are named', () => {
+  const fieldsOf = (said: Partial<Line>) => missingCategories({ ...line, ...said }, given.categoryIds)
+  expect(fieldsOf({})).toEqual([])
+  expect(fieldsOf({ category: 'arts' })).toMatchObject([
+    { field: '/category', message: 'does not exist: give slug and name to add it, not arts alone' },
+  ])
+  expect(fieldsOf({ unreviewed_since: time(5), unreviewed_changes: { category: 'arts' } })).toMatchObject([
+    { field: '/unreviewed_changes/category', message: 'does not exist: arts' },
+  ])
+})
+
+test('a category is found by its slug, given with a name or without', () => {
+  expect(newRow(line).category_id).toBe(2)
+  expect(newRow({ ...line, category: { slug: 'tools', name: 'Gear' } }).category_id).toBe(2)
+})
+
+test.for<[what: string, said: Partial<Line>, columns: object]>([
+  ['nothing', {}, { unreviewed_since: time(4), unreviewed_changes: '{"version":"1"}' }],
+  ['that everything was reviewed', { unreviewed_since: null }, { unreviewed_since: null, unreviewed_changes: null }],
+  [
+    'since when changes wait for review',
+    { unreviewed_since: time(5) },
+    { unreviewed_since: time(5), unreviewed_changes: '{}' },
+  ],
+  [
+    'earlier values of fields',
+    { unreviewed_since: time(5), unreviewed_changes: { name: 'Sky', category: 'games' } },
+    { unreviewed_since: time(5), unreviewed_changes: '{"name":"Sky","category_id":3}' },
+  ],
+  [
+    'an earlier text that was not set',
+    { unreviewed_since: time(5), unreviewed_changes: { short_description: null } },
+    { unreviewed_since: time(5), unreviewed_changes: '{"short_description":null}' },
+  ],
+])('a line says %s about its review', ([, said, columns]) => {
+  const waiting = { ...app, unreviewed_since: time(4), unreviewed_changes: '{"version":"1"}' }
+  expect(changesOf(said, waiting)).toMatchObject(columns)
+})
+
+describe('a new row', () => {
+  test('has the values of the line', () => {
+    const said: Partial<Line> = {
+      ...{ status: 'rejected', rejection_reason: 'No.', version: '2.0', total_downloads: 5, package_name: 'a.b.c' },
+      ...{ short_description: 'Stars', created_at: time(1), deleted_at: time(8), unreviewed_since: null },
+    }
+    expect(newRow({ ...line, ...said, updated_at: time(6) })).toMatchObject({
+      ...said,
+      ...{ updated_at: time(6), developer_id: 1, category_id: 2, unreviewed_changes: null },
+    })
+    const without = newRow({ ...line, short_description: '' })
+    expect(without).toMatchObject({ short_description: null, rejection_reason: null })
+    expect(without).toMatchObject({ unreviewed_since: null, unreviewed_changes: null })
+    const approved: Line = { ...line, status: 'approved', created_at: time(1), approved_at: time(5) }
+    expect(newRow(approved).updated_at).toBe(time(5))
+  })
+
+  test('of an approved app has its creation time as approval, unless the line has another', () => {
+    const approved: Line = { ...line, status: 'approved', created_at: time(1) }
+    expect(newRow(approved).approved_at).toBe(time(1))
+    expect(newRow({ ...approved, approved_at: time(5) }).approved_at).toBe(time(5))
+  })
+})
+
+test('only another status is a decision, after which nothing waits for review', () => {
+  const waiting = { ...app, unreviewed_since: time(4), unreviewed_changes: '{}' }
+  expect(changesOf({ status: 'approved' }, waiting)).toMatchObject({ unreviewed_since: time(4) })
+  expect(changesOf({ status: 'rejected', rejection_reason: 'No.' }, waiting)).toMatchObject({ unreviewed_since: null })
+})
+
+test.for<[what: string, said: Partial<Line>, there: Partial<AppRow>, columns: object]>([
+  ['no short description', { short_description: '' }, {}, { short_description: null }],
+  ['a time of approval', { approved_at: time(4) }, {}, { approved_at: time(4) }],
+  [
+    'approved, as before',
+    { status: 'approved' },
+    {},
+    { status: 'approved', approved_at: time(2), rejection_reason: null },
+  ],
+  ['approved, with a time', { status: 'approved', approved_at: time(4) }, {}, { approved_at: time(4) }],
+  [
+    'approved, unlike before',
+    { status: 'approved' },
+    { approved_at: null, status: 'pending' },
+    { approved_at: time(9), unreviewed_since: null },
+  ],
+  [
+    'approved, with a creation time',
+    { status: 'approved', created_at: time(5) },
+    { approved_at: null },
+    { approved_at: time(5) },
+  ],
+  [
+    'pending',
+    { status: 'pending' },
+    { approved_at: null, status: 'rejected' },
+    { status: 'pending', approved_at: null, rejection_reason: null, unreviewed_changes: null },
+  ],
+  [
+    'rejected, with a reason',
+    { status: 'rejected', rejection_reason: 'No.' },
+    {},
+    { rejection_reason: 'No.', approved_at: time(2) },
+  ],
+])('a line changes an app: %s', ([, said, there, columns]) => {
+  expect(changesOf(said, { ...app, ...there })).toMatchObject(columns)
+})
+
+describe('ratings', () => {
+  const reviews = [4, 5].map((rating) => ({ reviewer_name: 'Cy', rating, comment: '', created_at: time(1) }))
+  // Reviews of 4 and 5, and ten ratings of 3.
+  const rated = {
+    ...app,
+    review_count: 2,
+    other_rating_sum: 3000,
+    other_rating_count: 10,
+    rating_sum: 3900,
+    rating_count: 12,
+  }
+  test.for<
+    [what: string, said: Partial<Line>, there: AppRow | undefined, own: number, others: number[], all: number[]]
+  >([
+    ['of a new app, none', {}, undefined, 0, [0, 0], [0, 0]],
+    ['of a new app, its reviews', { reviews }, undefined, 2, [0, 0], [900, 2]],
+    [
+      'of a new app, an average and a count',
+      { average_rating: 3.5, rating_count: 3 },
+      undefined,
+      0,
+      [1050, 3],
+      [1050, 3],
+    ],
+    ['of a new app, an average alone', { average_rating: 3.5 }, undefined, 0, [350, 1], [350, 1]],
+    ['of a new app, an average of 0', { average_rating: 0 }, undefined, 0, [0, 0], [0, 0]],
+    ['of a new app, both', { average_rating: 3, rating_count: 10, reviews }, undefined, 2, [3000, 10], [3900, 12]],
+    ['of an app, unchanged', {}, rated, 2, [3000, 10], [3900, 12]],
+    ['of an app, without the other ratings', { average_rating: null }, rated, 2, [0, 0], [900, 2]],
+    ['of an app, others', { average_rating: 5, rating_count: 2 }, rated, 2, [1000, 2], [1900, 4]],
+    ['of an app, without its reviews', { reviews: [] }, rated, 0, [3000, 10], [3000, 10]],
+  ])('%s', ([, said, there, own, others, all]) => {
+    const row = there ? changesOf(said, there) : newRow({ ...line, ...said })
+    expect([
+      row.review_count,
+      [row.other_rating_sum, row.other_rating_count],
+      [row.rating_sum, row.rating_count],
+    ]).toEqual([own, others, all])
+  })
+})
+
+test('reviews are the same in any order, but not if a word differs', () => {
+  const review = (comment: string, rating = 4) => ({ reviewer_name: 'Cy', rating, comment, created_at: time(1) })
+  const row = (comment: string, id: number) => ({ ...review(comment), id, app_id: 7 })
+  const rows = [row('A', 1), row('B', 2)]
+  expect(hasSameReviews([review('B'), review('A')], rows)).toBe(true)
+  expect(hasSameReviews([review('B'), review('C')], rows)).toBe(false)
+  expect(hasSameReviews([review('B'), review('A', 5)], rows)).toBe(false)
+  expect(hasSameReviews([review('A')], rows)).toBe(false)
+})
