@@ -1,7 +1,7 @@
 import type { AppSummary, Sort } from '../contract/contract.ts'
 import type { Database } from '../db/database.ts'
 import type { Connection, SortOrder } from '../db/dialect.ts'
-import { nearestSlice, orderBy } from '../db/page-slice.ts'
+import { nearestSlice, orderBy, type Slice } from '../db/page-slice.ts'
 import { listed } from '../db/tables.ts'
 import {
   bestMatches,
@@ -46,8 +46,9 @@ export function findApps(database: Database, query: AppListQuery, signal?: Abort
   if (search)
     return database.snapshot((connection) => searchPage(connection, { ...query, search }, limit, offset), expensive)
   const order = orders[sort ?? 'latest']
+  const fromFront: Slice = { direction: 'desc', skip: offset, take: limit }
   return offset <= maxShallowOffset
-    ? database.read((connection) => shallowPage(connection, category, order, limit, offset), { signal })
+    ? database.read((connection) => readSlice(connection, category, order, fromFront), { signal })
     : database.snapshot((connection) => deepPage(connection, category, order, limit, offset), expensive)
 }
 
@@ -77,36 +78,35 @@ const summaryColumns: Record<keyof AppSummary, string> = {
 }
 const columns = Object.entries(summaryColumns).map(([field, column]) => `${column} as ${field}`)
 
-/** Joins only the rows of the page, since skipping joined rows makes late pages slow. */
+/** Left joins, because a page past the end has no app. */
 const nameJoins = `
-  join developers on developers.id = apps.developer_id
-  join categories on categories.id = apps.category_id`
-const pageRows = (ids: string) => `(${ids}) as page join apps on apps.id = page.id ${nameJoins}`
+  left join developers on developers.id = apps.developer_id
+  left join categories on categories.id = apps.category_id`
 
-/** The page and the total by one statement. A page past the end is one row that has the total alone. */
-async function shallowPage(
+/** The apps of a slice and the total, by one statement. Past the end it finds one row that has the total alone. */
+async function readSlice(
   { select }: Connection,
   category: string | undefined,
   order: SortOrder,
-  limit: number,
-  offset: number,
+  { direction, skip, take }: Slice,
 ): Promise<AppPage> {
   const inCategory = category ? 'and apps.category_id = (select id from categories where slug = ?)' : ''
-  const ids = `select apps.id from apps where ${listed} ${inCategory} ${orderBy(order, 'desc')} limit ? offset ?`
+  // Names are joined to the rows of the page only: skipping joined rows makes late pages slow.
+  const ids = `select apps.id from apps where ${listed} ${inCategory} ${orderBy(order, direction)} limit ? offset ?`
   const rows = await select<(AppSummary | { id: null }) & { listed: number }>(
     `select scope.listed, ${columns}
      from (${scopeQuery(category)}) as scope
      left join (${ids}) as page on true
      left join apps on apps.id = page.id
-     left join developers on developers.id = apps.developer_id
-     left join categories on categories.id = apps.category_id
+     ${nameJoins}
      ${orderBy(order, 'desc')}`,
-    category ? [category, category, limit, offset] : [limit, offset],
+    category ? [category, category, take, skip] : [take, skip],
   )
   const apps = rows.flatMap(({ listed, ...app }) => (app.id === null ? [] : [app]))
   return { apps, total: rows[0]?.listed ?? 0 }
 }
 
+/** Reads the page from the end of the list if that is nearer. */
 async function deepPage(
   connection: Connection,
   category: string | undefined,
@@ -116,15 +116,7 @@ async function deepPage(
 ): Promise<AppPage> {
   const scope = await findScope(connection, category)
   if (!scope || offset >= scope.listed) return { apps: [], total: scope?.listed ?? 0 }
-  const { categoryId, listed: total } = scope
-  const { direction, skip, take } = nearestSlice(total, limit, offset)
-  const inCategory = categoryId === undefined ? '' : 'and apps.category_id = ?'
-  const ids = `select apps.id from apps where ${listed} ${inCategory} ${orderBy(order, direction)} limit ? offset ?`
-  const apps = await connection.select<AppSummary>(
-    `select ${columns} from ${pageRows(ids)} ${orderBy(order, 'desc')}`,
-    categoryId === undefined ? [take, skip] : [categoryId, take, skip],
-  )
-  return { apps, total }
+  return readSlice(connection, category, order, nearestSlice(scope.listed, limit, offset))
 }
 
 /** Without `sort`, the best matches come first. */

@@ -1,14 +1,16 @@
+import document from '../../generated/openapi.json' with { type: 'json' }
 import type { App, AppChanges, Caller, Handlers } from '../contract/contract.ts'
 import { notFound, ServiceError } from '../contract/errors.ts'
 import { etagOf, hasStrongEtag, satisfiesIfMatch, success } from '../contract/response.ts'
 import type { Database } from '../db/database.ts'
 import type { Connection } from '../db/dialect.ts'
+import { required } from '../util/helpers.ts'
 import { findApps } from './app-list.ts'
 import { categoryStore } from './categories.ts'
 import { assertOwner, isListed, mergeUnreviewed, statusAfterUpdate } from './policy.ts'
 import { type AppRowChanges, type AppStore, type AppWithReviews, appStore, hasChanges } from './store.ts'
 
-/** The five operations. `baseUrl` is the public address that `Location` and `Link` begin with. */
+/** The operations of the document. `baseUrl` is the public URL, with which `Location` and `Link` start. */
 export const appHandlers = (database: Database, baseUrl: string): Handlers => ({
   async listApps({ query, signal }) {
     const { apps, total, notes = [] } = await findApps(database, query, signal)
@@ -75,9 +77,7 @@ export const appHandlers = (database: Database, baseUrl: string): Handlers => ({
         const app = await lockOwnApp(apps, path.id, caller, header['If-Match'])
         if (body.category_id !== undefined) await assertCategoryExists(connection, body.category_id)
         await apps.save('app update', app, rowChanges(app, body), caller)
-        const updated = await apps.find(path.id)
-        if (!updated) throw notFound()
-        return updated
+          return required(await apps.find(path.id), 'the updated app')
       },
       // An owner's update changes no app from listed to unlisted, or back.
       { signal, changesPublicData: isListed },
@@ -100,55 +100,29 @@ export const appHandlers = (database: Database, baseUrl: string): Handlers => ({
   },
 })
 
-/** The app as callers see it, without the optional fields that are not set. */
-const appDetail = (app: AppWithReviews): App =>
-  omitNulls<App>({
-    id: app.id,
-    name: app.name,
-    slug: app.slug,
-    description: app.description,
-    developer_name: app.developer_name,
-    category_name: app.category_name,
-    total_downloads: app.total_downloads,
-    average_rating: app.average_rating,
-    short_description: app.short_description,
-    version: app.version,
-    package_name: app.package_name,
-    status: app.status,
-    rejection_reason: app.rejection_reason,
-    category_id: app.category_id,
-    category_slug: app.category_slug,
-    created_at: app.created_at,
-    updated_at: app.updated_at,
-    approved_at: app.approved_at,
-    rating_count: app.rating_count,
-    review_count: app.review_count,
-    reviews: app.reviews,
-  })
-
-/** All fields of T. An optional one may be null, but not left out. */
-type Every<T> = {
+/** The fields of T. The optional ones may be null, but not left out. */
+type Nullable<T> = {
   [Field in keyof T]-?: Record<never, never> extends Pick<T, Field> ? Exclude<T[Field], undefined> | null : T[Field]
 }
 
-/**
- * Removes the fields that are null: the database has nulls, the contract has optional fields. A caller that forgets an
- * optional field does not compile.
- */
-const omitNulls = <T extends object>(fields: Every<T>): T =>
-  // Only optional fields can be null, so the rest is a T.
-  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null)) as T
+const appFields = Object.keys(document.components.schemas.App.properties) as (keyof App)[]
+
+/** The app as callers see it: the document's fields, in its order. The database has nulls, the contract optional fields. */
+function appDetail(app: Nullable<App>): App {
+  const fields = appFields.map((field) => [field, app[field]]).filter(([, value]) => value !== null)
+  // Only optional fields can be null, so the rest is an App.
+  return Object.fromEntries(fields) as App
+}
 
 function rowChanges(app: AppWithReviews, body: AppChanges): AppRowChanges {
   const { name, description, short_description, ...others } = body
-  const status = statusAfterUpdate(app.status)
   const changes = {
     ...others,
     ...(name !== undefined && { name: name.trim() }),
     ...(description !== undefined && { description: description.trim() }),
     ...(short_description !== undefined && { short_description: short_description.trim() || null }),
-    status,
-    rejection_reason: status === 'rejected' ? app.rejection_reason : null,
+    status: statusAfterUpdate(app.status),
+    rejection_reason: null,
   }
   // Changes after a decision wait for another review; an app without a decision waits for one anyway.
   const isNew = app.status === 'pending' && app.unreviewed_since === null

@@ -2,65 +2,48 @@ import type { Connection } from '../db/dialect.ts'
 import { required } from '../util/helpers.ts'
 import { numberedSlug, toSlug } from './slug.ts'
 
+/** A slug for the name at `index`: `base`, or `base` with a number. */
+type Candidate = { index: number; base: string; slug: string }
+
 /** A slug for each name that no app has, not even a deleted one, and that is not among `reserved`. No two are equal. */
 export async function uniqueSlugs(
   connection: Connection,
   names: string[],
   reserved: Iterable<string>,
 ): Promise<string[]> {
-  const wanted = names.map(toSlug)
-  const taken = new Set([...reserved, ...(await existingSlugs(connection, wanted))])
-  const slugs = wanted.map((slug) => {
-    if (taken.has(slug)) return undefined
-    taken.add(slug)
-    return slug
-  })
-  const conflicting = wanted.filter((_, index) => slugs[index] === undefined)
-  const numbered = (await numberedSlugs(connection, conflicting, taken)).values()
-  return slugs.map((slug) => slug ?? required(numbered.next().value, 'a numbered slug'))
-}
-
-async function existingSlugs({ sql }: Connection, slugs: string[]): Promise<string[]> {
-  return slugs.length === 0 ? [] : sql('apps').whereIn('slug', slugs).pluck('slug')
-}
-
-async function numberedSlugs(connection: Connection, conflicting: string[], taken: Set<string>): Promise<string[]> {
-  if (conflicting.length === 0) return []
-  const numbers = await reserveNumbers(connection, conflicting)
-  const candidates = conflicting.map((slug) => ({
-    slug,
-    candidate: numberedSlug(slug, required(numbers.get(slug)?.shift(), 'a number')),
-  }))
-  // A name may itself end in a number, so a candidate may be taken.
-  const existing = await existingSlugs(
-    connection,
-    candidates.map(({ candidate }) => candidate),
-  )
-  const used = new Set([...taken, ...existing])
+  const taken = new Set(reserved)
   const slugs: string[] = []
-  for (const { slug, candidate } of candidates) {
-    const [free] = used.has(candidate) ? await numberedSlugs(connection, [slug], used) : [candidate]
-    const found = required(free, 'a numbered slug')
-    used.add(found)
-    slugs.push(found)
+  let candidates = names.map(toSlug).map((slug, index) => ({ index, base: slug, slug }))
+  while (candidates.length > 0) {
+    const wanted = candidates.map(({ slug }) => slug)
+    const existing: string[] = await connection.sql('apps').whereIn('slug', wanted).pluck('slug')
+    for (const slug of existing) taken.add(slug)
+    const conflicting: Candidate[] = []
+    for (const candidate of candidates) {
+      if (taken.has(candidate.slug)) conflicting.push(candidate)
+      else slugs[candidate.index] = candidate.slug
+      taken.add(candidate.slug)
+    }
+    // A name may itself end in a number, so a numbered slug may be taken, too.
+    candidates = await withNumbers(connection, conflicting)
   }
   return slugs
 }
 
-/** As many numbers for each slug as it occurs. No later call gets them again. */
-async function reserveNumbers({ sql }: Connection, slugs: string[]): Promise<Map<string, number[]>> {
+/** Gives each candidate a number that no other call gives to its base. */
+async function withNumbers({ sql }: Connection, candidates: Candidate[]): Promise<Candidate[]> {
+  if (candidates.length === 0) return []
+  const groups = Map.groupBy(candidates, ({ base }) => base)
   // In one order, so that two transactions cannot deadlock.
-  const counts = [...Map.groupBy(slugs.toSorted(), (slug) => slug)].map(([slug, all]) => ({ slug, count: all.length }))
+  const sorted = [...groups].toSorted(([a], [b]) => (a < b ? -1 : 1))
   const rows: { slug: string; last: number }[] = await sql('slug_numbers')
-    .insert(counts.map(({ slug, count }) => ({ slug, last: 1 + count })))
+    .insert(sorted.map(([slug, { length }]) => ({ slug, last: 1 + length })))
     .onConflict('slug')
     .merge({ last: sql.raw('slug_numbers.last + excluded.last - 1') })
     .returning(['slug', 'last'])
-  const last = new Map(rows.map((row) => [row.slug, row.last]))
-  return new Map(
-    counts.map(({ slug, count }) => {
-      const first = required(last.get(slug), 'the last number') - count + 1
-      return [slug, Array.from({ length: count }, (_, index) => first + index)]
-    }),
-  )
+  return rows.flatMap(({ slug: base, last }) => {
+    const group = required(groups.get(base), `the candidates of the slug ${base}`)
+    const first = last - group.length + 1
+    return group.map(({ index }, position) => ({ index, base, slug: numberedSlug(base, first + position) }))
+  })
 }
