@@ -4,16 +4,13 @@ import { configDefaults, defineConfig } from 'vitest/config'
 import { engines, filesOf, withoutEngine } from './test/support/engines.ts'
 import { configuredServer, hasPostgres } from './test/support/postgres.ts'
 
-// As main.ts has it: each connection of a database has a thread of its own. The workers inherit it.
+// One thread per database connection, as in src/main.ts. The workers inherit it.
 process.env.UV_THREADPOOL_SIZE = '8'
 
-/**
- * Where tests have their files: in memory, where the machine has a folder there with room. Nothing of theirs need survive, and
- * a database of PostgreSQL's, some 300 files, is made and dropped there in a fraction of the time that a disk takes.
- */
-const scratch = hasRoom('/dev/shm') ? '/dev/shm' : tmpdir()
+/** The directory for test files: in memory if there is space, because creating a PostgreSQL database writes 300 files. */
+const scratch = hasSpace('/dev/shm') ? '/dev/shm' : tmpdir()
 
-function hasRoom(folder: string): boolean {
+function hasSpace(folder: string): boolean {
   try {
     accessSync(folder, constants.W_OK)
     const { bavail, bsize } = statfsSync(folder)
@@ -27,7 +24,7 @@ const summary = process.env.TEST_SUMMARY
 
 export default defineConfig({
   test: {
-    // One group after the other. To vitest, 0 is no order: where there is one worker, such files come last.
+    // Groups run one after the other, from 1: with one worker, vitest runs group 0 last.
     projects: [
       ...(hasPostgres ? engines : engines.slice(0, 1)).map((name) => ({
         test: {
@@ -40,14 +37,14 @@ export default defineConfig({
           ],
           globalSetup: ['test/support/world.ts'],
           env: { TMPDIR: scratch },
-          // All files share a server that is given: what one writes there is another version of the data to the others.
+          // Test files share a configured server, and writes of one would invalidate the response caches of others.
           ...(name === 'postgres' && configuredServer !== undefined
             ? { fileParallelism: false, sequence: { groupOrder: 2 } }
             : { sequence: { groupOrder: 1 } }),
         },
       })),
       { test: { name: 'once', include: withoutEngine, env: { TMPDIR: scratch }, sequence: { groupOrder: 1 } } },
-      // What looks back at all others.
+      // Checks what the other tests covered.
       { test: { name: 'last', include: ['test/**/*.last.ts'], sequence: { groupOrder: 3 } } },
     ],
     globalSetup: ['test/contract/coverage.ts'],
@@ -55,9 +52,9 @@ export default defineConfig({
       'default',
       ...(summary ? [['./test/support/summary.ts', { file: summary }] as [string, Record<string, unknown>]] : []),
     ],
-    // Half of the cores would be left to do nothing: tests wait for processes of their own.
+    // The default would leave cores idle, because tests wait for child processes.
     maxWorkers: '100%',
-    // What is waited for comes when it comes: on a busy machine, where each of a test's processes waits for its turn, late.
+    // On a busy machine, a test's processes may have to wait for a core.
     testTimeout: 90_000,
     hookTimeout: 90_000,
     expect: { poll: { timeout: 20_000 } },

@@ -6,8 +6,8 @@ import document from '../generated/openapi.json' with { type: 'json' }
 /** Fails if a regular expression of src/, or a pattern of the document, can take more than linear time. Part of the lint. */
 
 /**
- * Patterns that are not linear, or that recheck cannot read: what bounds their input, and where. A pattern that is
- * constructed at run time goes by the declaration around it.
+ * Patterns that are not linear, or that recheck cannot parse, with the bound of their input. Patterns constructed at run
+ * time are named after the declaration around them.
  */
 const exceptions: Record<string, string> = {
   'src/http/docs.ts /<script[^>]*>([\\s\\S]*?)<\\/script>/g':
@@ -24,7 +24,7 @@ const exceptions: Record<string, string> = {
   'src/search/terms.ts emoji': 'The same texts. In terms.ts, foldable() has limited them.',
 }
 
-/** Counts of steps, so that each machine comes to the same result; the timeout ends an analysis that would take minutes. */
+/** Limits in steps, so that each machine gets the same result. The timeout ends an analysis that would take minutes. */
 const limits = {
   timeout: 240_000,
   attackTimeout: null,
@@ -35,7 +35,7 @@ const limits = {
   maxNFASize: 5000,
   maxIteration: 2,
 }
-// The package's own JavaScript. Its binaries do not exist for every platform.
+// Pure JavaScript, because the package lacks binaries for some platforms.
 process.env.RECHECK_SYNC_BACKEND = 'pure'
 
 /** Has no source if it is constructed at run time. */
@@ -105,11 +105,12 @@ const patterns = new Map(all.map((each) => [each.name, each]))
 const problems = [...patterns.values()].flatMap((each) => {
   const problem = problemOf(each)
   const isException = each.name in exceptions
-  if (problem && !isException) return [`${each.name} ${problem}. Make it linear, or bound its input and except it.`]
-  return isException && !problem ? [`${each.name} is linear. Remove its exception.`] : []
+  if (problem && !isException)
+    return [`${each.name} ${problem}. Make it linear, or bound its input and add it to the exceptions.`]
+  return isException && !problem ? [`${each.name} is linear. Remove it from the exceptions.`] : []
 })
 const missing = Object.keys(exceptions).filter((name) => !patterns.has(name))
-problems.push(...missing.map((name) => `${name} does not exist. Remove its exception.`))
+problems.push(...missing.map((name) => `${name} does not exist. Remove it from the exceptions.`))
 
 for (const problem of problems) console.error(problem)
 if (problems.length > 0) process.exit(1)

@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 
-/** Fills in what the introduction in generated/openapi.json repeats: the operations, by tag, and the version with its date. */
+/** Fills in the placeholders of the introduction in generated/openapi.json: the table of operations and the version. */
 
 type Operation = { operationId: string; tags: string[]; summary: string }
 const methods = ['get', 'post', 'put', 'patch', 'delete'] as const
@@ -18,7 +18,7 @@ for (const [placeholder, text] of Object.entries(parts)) {
 }
 writeFileSync(file, JSON.stringify(document, null, 2))
 
-/** In the order of the menu of /docs. */
+/** In the order of the menu in /docs. */
 function operationTable(): string {
   const operations = Object.entries<PathItem>(document.paths).flatMap(([path, item]) =>
     methods.flatMap((method) =>

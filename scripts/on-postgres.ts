@@ -2,15 +2,15 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { addressAt, administer, startPostgres } from '../test/support/postgres.ts'
 
-/** Runs a command with DATABASE_URL naming a throw-away PostgreSQL, which goes when the command ends: `node on-postgres.ts COMMAND`. */
+/** Runs a command with the DATABASE_URL of a temporary PostgreSQL: `node on-postgres.ts COMMAND`. */
 
 const server = await startPostgres()
 await administer(server.address, 'create database apps')
 const address = addressAt(server.address, 'apps')
 const [command = '', ...args] = process.argv.slice(2)
-console.error(`A throw-away PostgreSQL, gone when this ends: ${address}`)
+console.error(`Started a temporary PostgreSQL, removed at exit: ${address}`)
 const child = spawn(command, args, { stdio: 'inherit', env: { ...process.env, DATABASE_URL: address } })
-// The terminal sends it to all; what another process sends reaches this one alone.
+// A terminal sends SIGINT to the command as well. SIGTERM reaches only this process.
 process.on('SIGINT', () => {})
 process.on('SIGTERM', () => child.kill('SIGTERM'))
 const [code] = await once(child, 'exit')

@@ -15,11 +15,11 @@ import { listen } from '../src/http/server.ts'
 import { required } from '../src/util/helpers.ts'
 
 /**
- * Prints the files and functions of src/ that one request enters, by V8's precise coverage around it: how much a reader has to
- * know to follow it. Each request is asked on a service that has answered others before, but not this one.
+ * Prints the files and functions of src/ that a request enters, measured by V8's precise coverage: how much code one has
+ * to read to follow it. The service has handled other requests before, so one-time initialization does not count.
  */
 
-/** Of the demo catalogue: an approved app. */
+/** An approved app of the demo catalogue. */
 const listedApp = 11
 
 const root = join(import.meta.dirname, '..')
@@ -47,9 +47,9 @@ const session = new Session()
 session.connect()
 await session.post('Profiler.enable')
 
-type Sent = { method: string; path: string; body?: object }
+type Request = { method: string; path: string; body?: object }
 
-const send = ({ method, path, body }: Sent) =>
+const send = ({ method, path, body }: Request) =>
   fetch(`http://127.0.0.1:${port}${path}`, {
     method,
     headers: {
@@ -60,15 +60,14 @@ const send = ({ method, path, body }: Sent) =>
     ...(body && { body: JSON.stringify(body) }),
   }).then(async (response) => {
     await response.text()
-    if (!response.ok) throw new Error(`${method} ${path} answered ${response.status}`)
-    return response
+    if (!response.ok) throw new Error(`${method} ${path} returned ${response.status}`)
   })
 
 /** The functions that ran, by file. */
-async function functionsOf(sent: Sent): Promise<Map<string, string[]>> {
+async function functionsOf(request: Request): Promise<Map<string, string[]>> {
   await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: true })
   await session.post('Profiler.takePreciseCoverage')
-  await send(sent)
+  await send(request)
   const { result } = await session.post('Profiler.takePreciseCoverage')
   await session.post('Profiler.stopPreciseCoverage')
   const src = join(root, 'src/')
@@ -85,7 +84,7 @@ async function functionsOf(sent: Sent): Promise<Map<string, string[]>> {
   )
 }
 
-const requests: Sent[] = [
+const requests: Request[] = [
   { method: 'GET', path: '/apps' },
   { method: 'GET', path: '/apps/7' },
   { method: 'GET', path: '/apps?search=tiles' },

@@ -2,8 +2,8 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import openapiTS, { astToString, COMMENT_HEADER } from 'openapi-typescript'
 
 /**
- * Makes the document's types as the server has them. What a caller may leave out and the validator then fills in, since
- * it has a default, is required here; in openapi.d.ts, which callers take, it is optional.
+ * Generates the types for the server. Values with a default are required here, because the validator fills them in; in
+ * openapi.d.ts, which is for callers, they are optional.
  */
 
 type Reference = { $ref?: string }
@@ -29,9 +29,9 @@ const document = JSON.parse(readFileSync(`${generated}/openapi.json`, 'utf8'))
 
 const items = Object.values<PathItem>(document.paths)
 const operations = items.flatMap((item) => methods.flatMap((method) => item[method] ?? []))
-for (const { parameters = [] } of [...items, ...operations]) parameters.forEach(requireFilledIn)
+for (const { parameters = [] } of [...items, ...operations]) parameters.forEach(requireDefaulted)
 for (const { requestBody } of operations) {
-  if (requestBody) requireFilledInWithin(requestBody.content['application/json'].schema)
+  if (requestBody) requireDefaultedWithin(requestBody.content['application/json'].schema)
 }
 const keyed = operations.filter(needsKey).map(({ operationId }) => `'${operationId}'`)
 
@@ -41,26 +41,26 @@ const types = await openapiTS(document, {
 })
 writeFileSync(`${generated}/server.d.ts`, COMMENT_HEADER + astToString(types))
 
-/** Of the query alone: defaults of headers are filled into a copy that openapi-backend throws away. */
-function requireFilledIn(reference: Parameter) {
+/** Only query parameters: openapi-backend discards the copy of the headers into which it fills defaults. */
+function requireDefaulted(reference: Parameter) {
   const parameter = resolved(reference)
   if (parameter.in === 'query' && hasDefault(parameter.schema)) parameter.required = true
 }
 
-/** Where ajv fills in: not within anyOf, oneOf and not. */
-function requireFilledInWithin(reference: Schema) {
+/** ajv does not fill in defaults within anyOf, oneOf and not. */
+function requireDefaultedWithin(reference: Schema) {
   const schema = resolved(reference)
   const { properties = {}, items, allOf = [], required = [] } = schema
-  const filledIn = Object.keys(properties).filter((name) => hasDefault(properties[name]))
-  if (filledIn.length > 0) schema.required = [...new Set([...required, ...filledIn])]
-  for (const part of [...Object.values(properties), ...(items ? [items] : []), ...allOf]) requireFilledInWithin(part)
+  const defaulted = Object.keys(properties).filter((name) => hasDefault(properties[name]))
+  if (defaulted.length > 0) schema.required = [...new Set([...required, ...defaulted])]
+  for (const part of [...Object.values(properties), ...(items ? [items] : []), ...allOf]) requireDefaultedWithin(part)
 }
 
 function hasDefault(schema: Schema = {}): boolean {
   return resolved(schema).default !== undefined
 }
 
-/** What a reference names is changed in its place, for all who name it. */
+/** The node that a reference points to, not a copy, so that changes apply to all its references. */
 function resolved<Node extends Reference>(node: Node): Node {
   if (node.$ref === undefined) return node
   const names = node.$ref.split('/').slice(1)

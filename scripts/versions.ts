@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import document from '../generated/openapi.json' with { type: 'json' }
 
-/** Gives the service's package and the client's the version of the document. */
+/** Copies the document's version into the packages of the service and the client. */
 
 const root = `${import.meta.dirname}/..`
 

@@ -19,7 +19,7 @@ describe.skipIf(folder === '')('real listings (skipped without PLAY_SAMPLE)', ()
     const service = await startService()
     const { keys } = service.world
     const categories = await addCategories(service, listings)
-    const taken = new Map<number, Listing>()
+    const created = new Map<number, Listing>()
 
     for (const listing of listings) {
       const json = {
@@ -33,22 +33,22 @@ describe.skipIf(folder === '')('real listings (skipped without PLAY_SAMPLE)', ()
       const reply = await service.request('POST', '/apps', { key: keys.bob, json })
       const problems = refusedFields(listing)
       expect(reply.status, `${listing.appId}: ${reply.text}`).toBe(problems.length > 0 ? 400 : 201)
-      if (reply.status === 201) taken.set(reply.body.data.app_id, listing)
+      if (reply.status === 201) created.set(reply.body.data.app_id, listing)
       else expect(reply.body.data.errors.map(({ field }: { field: string }) => field).toSorted()).toEqual(problems)
     }
-    for (const id of taken.keys()) await service.decide('approve', id)
+    for (const id of created.keys()) await service.decide('approve', id)
 
-    const whole = new Set([...taken.keys(), service.world.apps.approved, service.world.apps.bobs])
+    const listed = new Set([...created.keys(), service.world.apps.approved, service.world.apps.bobs])
     for (const sort of ['latest', 'popular', 'rating']) {
       const ids = await allPages(service, `sort=${sort}&limit=25`)
-      expect(ids).toHaveLength(whole.size)
-      expect(new Set(ids)).toEqual(whole)
+      expect(ids).toHaveLength(listed.size)
+      expect(new Set(ids)).toEqual(listed)
     }
     for (const slug of categories.keys()) {
-      const expected = [...taken].filter(([, listing]) => slugOf(listing) === slug).map(([id]) => id)
+      const expected = [...created].filter(([, listing]) => slugOf(listing) === slug).map(([id]) => id)
       expect((await allPages(service, `category=${slug}&limit=10`)).toSorted()).toEqual(expected.toSorted())
     }
-    for (const [id, listing] of taken) {
+    for (const [id, listing] of created) {
       const { app } = (await service.get(`/apps/${id}`)).body.data
       expect(app).toMatchObject({ name: listing.title.trim(), description: listing.description.trim() })
       const search = new URLSearchParams({ search: [...listing.title].slice(0, 100).join('') })
@@ -63,9 +63,9 @@ describe.skipIf(folder === '')('a file of real listings with their reviews (skip
   test('gives the same public responses when imported twice, exported, and imported elsewhere', async () => {
     const lines = playSampleLines(folder)
     const [first, second] = [await emptyService(), await emptyService()]
-    const taken = lines.length - (await importLines(first.database, lines)).rejected
-    expect(taken).toBeGreaterThan(100)
-    expect(await importLines(first.database, lines)).toMatchObject({ created: 0, updated: 0, unchanged: taken })
+    const valid = lines.length - (await importLines(first.database, lines)).rejected
+    expect(valid).toBeGreaterThan(100)
+    expect(await importLines(first.database, lines)).toMatchObject({ created: 0, updated: 0, unchanged: valid })
 
     const exported = await exportLines(first.database)
     expect(await importLines(second.database, exported)).toMatchObject({ created: exported.length, rejected: 0 })
@@ -77,7 +77,7 @@ describe.skipIf(folder === '')('a file of real listings with their reviews (skip
     const searches = ['covid', '健康', 'здоровье', 'salud pública'].map(
       (search) => `/apps?${new URLSearchParams({ search })}`,
     )
-    const details = Array.from({ length: taken }, (_, index) => `/apps/${index + 1}`)
+    const details = Array.from({ length: valid }, (_, index) => `/apps/${index + 1}`)
     for (const path of [...pages, ...searches, ...details]) {
       const [one, other] = [await first.get(path), await second.get(path)]
       expect([one.status, other.text], path).toEqual([200, one.text])

@@ -1,61 +1,54 @@
 import { categories, vocabulary } from './catalogue.ts'
 import { type Random, randomFrom } from './random.ts'
 
-/** What is asked for. Whatever is not to be asked for twice comes from a list that has each address once. */
+/** The paths that the benchmark requests, in lists without repetition, because a second request may hit a cache. */
 
 const sorts = ['latest', 'popular', 'rating']
 
-/** Up to here pages are asked for: as far as people go. */
+/** People rarely go further than this page. */
 const lastPage = 51
-/** Of the smallest category. */
-const leastShare = 0.015
+/** The smallest category's share of the apps. */
+const smallestShare = 0.015
 
 /**
- * First and near pages of all apps and of each category, in each order, as the interface's example has them. To a cache an
- * address whose parameters stand in another order is another one; to the database it is the same work.
+ * First and near pages of all apps and of each category, in each order. Permuted parameters make more distinct paths: to
+ * a cache they differ, to the database they are the same work.
  */
 export function nearPages(size: number): string[] {
-  const pages = upTo(Math.max(1, Math.min(lastPage, Math.floor((size * leastShare) / 20))))
-  const addresses = pages.flatMap((page) =>
+  const pages = upTo(Math.max(1, Math.min(lastPage, Math.floor((size * smallestShare) / 20))))
+  const paths = pages.flatMap((page) =>
     sorts.flatMap((sort) => {
       const query = [`page=${page}`, 'limit=20', `sort=${sort}`]
-      return [
-        ...listAddresses(query),
-        ...categories.flatMap((category) => listAddresses([...query, `category=${category}`])),
-      ]
+      return [...listPaths(query), ...categories.flatMap((category) => listPaths([...query, `category=${category}`]))]
     }),
   )
-  return randomFrom(1).shuffled(addresses)
+  return randomFrom(1).shuffled(paths)
 }
 
-/** First pages alone. */
 export const firstPages = () => nearPages(1)
 
-/** Pages from the middle of the catalogue, where the most apps are passed. */
-export function latePages(size: number): string[] {
+/** Pages in the middle of the catalogue, before which the database has to skip the most apps. */
+export function middlePages(size: number): string[] {
   const middle = Math.ceil(size / 20 / 2)
   const pages = upTo(Math.min(100, middle)).map((page) => middle + 1 - page)
-  const addresses = pages.flatMap((page) =>
-    sorts.flatMap((sort) => listAddresses([`page=${page}`, 'limit=20', `sort=${sort}`])),
+  const paths = pages.flatMap((page) =>
+    sorts.flatMap((sort) => listPaths([`page=${page}`, 'limit=20', `sort=${sort}`])),
   )
-  return randomFrom(2).shuffled(addresses)
+  return randomFrom(2).shuffled(paths)
 }
 
-export const items = (size: number): string[] => randomFrom(3).shuffled(upTo(size).map((id) => `/apps/${id}`))
+export const itemPaths = (size: number): string[] => randomFrom(3).shuffled(upTo(size).map((id) => `/apps/${id}`))
 
 export const missingItem = '/apps/999999999'
 
-/**
- * Words by how frequent they are. Of a hundred apps the common are in 99 to 6, the medium in 6 to 0.7, and the rare in 1 of
- * 1,500 and fewer.
- */
+/** Words by frequency: 99 to 6 % of the apps have a common one, 6 to 0.7 % a medium one, less than 0.07 % a rare one. */
 const words = {
   common: vocabulary.slice(0, 100),
   medium: vocabulary.slice(100, 1000),
   rare: vocabulary.slice(10_000),
 }
 
-/** What people type, by kind. */
+/** Makes search texts, by kind. */
 const searchTexts = {
   'a rare word': ({ pick }) => pick(words.rare),
   'a common word': ({ pick }) => pick(words.common),
@@ -79,8 +72,8 @@ export const searchKinds = Object.keys(searchTexts) as SearchKind[]
 export type Search = { kind: SearchKind; target: string; isSorted: boolean }
 
 /**
- * As many of each kind, each once: on first and late pages, in a category and in none. A fifth has an order, and is no part of
- * what searches without one are held to.
+ * Distinct searches, equally many of each kind: on first and late pages, with and without a category. A fifth has a
+ * `sort`; these have their own targets.
  */
 export function searches(count: number): Search[] {
   const random = randomFrom(4)
@@ -100,20 +93,20 @@ export function searches(count: number): Search[] {
   return [...asked.values()]
 }
 
-/** Of words that no other search has. */
+/** Searches for words that no other search has. */
 export const warmUpSearches = (count: number) => {
   const { pick } = randomFrom(5)
-  const of = vocabulary.slice(1000, 10_000)
-  return Array.from({ length: count }, () => `/apps?search=${pick(of)}+${pick(of)}`)
+  const unused = vocabulary.slice(1000, 10_000)
+  return Array.from({ length: count }, () => `/apps?search=${pick(unused)}+${pick(unused)}`)
 }
 
-/** Parts of a list, one for each of so many, and none in two of them. */
+/** Disjoint parts of a list, all of the same length. */
 export function splitEvenly<T>(list: readonly T[], parts: number): T[][] {
   const length = Math.floor(list.length / parts)
   return Array.from({ length: parts }, (_, part) => list.slice(part * length, (part + 1) * length))
 }
 
-const listAddresses = (query: string[]) => permutations(query).map((parameters) => `/apps?${parameters.join('&')}`)
+const listPaths = (query: string[]) => permutations(query).map((parameters) => `/apps?${parameters.join('&')}`)
 
 const permutations = <T>(list: readonly T[]): T[][] =>
   list.length === 0

@@ -9,9 +9,9 @@ import type { AppRow, ReviewRow } from '../../src/db/tables.ts'
 import { type SearchDocument, toSearchDocument } from '../../src/search/terms.ts'
 import { randomFrom } from './random.ts'
 
-/** A synthetic catalogue of listed apps with their reviews: for each size the same every time. */
+/** A synthetic catalogue of listed apps with reviews. The same size always gives the same catalogue. */
 
-/** Words of a known share. No made word begins with one, so that no search for one finds more. */
+/** Words that a known share of the apps has. No word of the vocabulary begins with one of them. */
 export const words = { common: 'simple', rare: 'zymurgy', japanese: '天気' }
 const commonShare = 0.6
 const rareEvery = 5000
@@ -27,21 +27,20 @@ const newest = Date.parse('2026-01-01T00:00:00.000Z')
 /** Slugs, the largest category first. */
 export const categories = Array.from({ length: 20 }, (_, index) => `category-${index + 1}`)
 
-/** Made words, the most frequent first. */
+/** Made-up words, the most frequent first. */
 export const vocabulary = makeVocabulary()
 
-/** How many apps go into one insert. */
+/** Apps per insert. */
 const batchSize = 500
-/** Into one transaction: a single one of all would write them twice, into the log and then out of it. */
+/** Apps per transaction. One transaction for everything would fill SQLite's log with the whole catalogue. */
 const transactionSize = 20_000
 
 type App = { app: AppRow; reviews: Review[]; document: SearchDocument }
 type Review = Omit<ReviewRow, 'id'>
 
 /**
- * Fills a fresh database. Not through `appStore().insert`, which takes minutes for 200,000 apps: the rows go in by
- * batches, the indexes are made when all are there, and what the store keeps beside them, but for the audit, which no list
- * reads, is kept here and then checked.
+ * Fills an empty database. `appStore().insert` would take minutes for 200,000 apps, so this inserts batches and creates
+ * the indexes at the end. It updates the search index and counters itself and checks them, and writes no audit log.
  */
 export async function fill(database: Database, size: number) {
   const [developerIds, categoryIds] = await database.write(async (connection) => [
@@ -55,11 +54,11 @@ export async function fill(database: Database, size: number) {
     await database.write((connection) => addRange(connection, makeApp, first, last))
   }
   for (const index of indexes) await database.write(({ sql }) => sql.raw(index))
-  await database.write((connection) => check(connection, size))
+  await database.write((connection) => assertComplete(connection, size))
   await database.optimize({ isLast: true })
 }
 
-/** Of the tables with many rows. Returns what makes them again. */
+/** Drops the indexes of the large tables. Returns the statements that create them again. */
 async function dropIndexes({ sql }: Connection): Promise<string[]> {
   const indexes: { name: string; sql: string }[] = await sql('sqlite_master')
     .where({ type: 'index' })
@@ -70,13 +69,13 @@ async function dropIndexes({ sql }: Connection): Promise<string[]> {
   return indexes.map((index) => index.sql)
 }
 
-/** Apps are made while those before them are written. */
+/** Makes the next batch of apps while the previous one is being written. */
 async function addRange(connection: Connection, makeApp: (id: number) => App, first: number, last: number) {
   let written = Promise.resolve()
   let batch: App[] = []
   for (let id = first; id <= last; id++) {
     batch.push(makeApp(id))
-    // Else the statement that is due would wait until a whole batch is made.
+    // Without this, the pending statement would wait until the whole batch is made.
     if (id % 16 === 0) await setImmediate()
     if (batch.length < batchSize && id < last) continue
     await written
@@ -98,7 +97,7 @@ async function addCategories(connection: Connection): Promise<number[]> {
   return ids
 }
 
-/** The rows, and what `follow` in catalogue/store.ts does for each. */
+/** Inserts the rows, and updates the search index and counters as `follow` in catalogue/store.ts does. */
 async function addApps(connection: Connection, made: App[]) {
   const { sql, search } = connection
   const apps = made.map(({ app }) => app)
@@ -113,7 +112,7 @@ async function addApps(connection: Connection, made: App[]) {
   }
 }
 
-async function check({ sql }: Connection, size: number) {
+async function assertComplete({ sql }: Connection, size: number) {
   const isListed = `status = 'approved' and deleted_at is null`
   const [counts] = await sql.raw(
     `select (select count(*) from apps where ${isListed}) as listed, (select count(*) from app_search) as indexed`,
@@ -173,7 +172,7 @@ function appMaker(seed: number, developerIds: number[], categoryIds: number[]) {
     }
   }
 
-  /** From 1 to the maximum, each order of magnitude as often as the next. */
+  /** A number from 1 to the maximum; each order of magnitude is equally likely. */
   function skewed(maximum: number) {
     return maximum ** next()
   }

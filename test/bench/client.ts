@@ -2,10 +2,10 @@ import { once } from 'node:events'
 import { Agent, request } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 
-export type Answer = { status: number; rawHeaders: string[]; body: Buffer; milliseconds: number }
+export type HttpResponse = { status: number; rawHeaders: string[]; body: Buffer; milliseconds: number }
 
-/** Rejects where nobody listens. Takes a connection of its own, unless it is given an agent that has one. */
-export async function get(origin: string, target: string, agent?: Agent): Promise<Answer> {
+/** Sends a GET, on a new connection unless an agent is given. Rejects if nothing listens there. */
+export async function get(origin: string, target: string, agent?: Agent): Promise<HttpResponse> {
   const started = performance.now()
   const sent = request(`${origin}${target}`, { agent: agent ?? false }).end()
   const [response] = await once(sent, 'response')
@@ -18,14 +18,14 @@ export async function get(origin: string, target: string, agent?: Agent): Promis
   }
 }
 
-/** The same, of which nothing but 200 will do. */
-export async function getOk(origin: string, target: string, agent?: Agent): Promise<Answer> {
-  const answer = await get(origin, target, agent)
-  if (answer.status !== 200) throw new Error(`${target} was answered with ${answer.status}`)
-  return answer
+/** The same; throws unless the status is 200. */
+export async function getOk(origin: string, target: string, agent?: Agent): Promise<HttpResponse> {
+  const response = await get(origin, target, agent)
+  if (response.status !== 200) throw new Error(`GET ${target} returned ${response.status}`)
+  return response
 }
 
-/** Milliseconds of each request, sent one after the other; each origin is asked on one connection. */
+/** Milliseconds of each request. They are sent one after the other, on one connection per origin. */
 export async function timesOf(requests: readonly { origin: string; target: string }[]): Promise<number[]> {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   const times: number[] = []

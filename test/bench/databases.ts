@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { type Database, openDatabase } from '../../src/db/database.ts'
 import { fill } from './catalogue.ts'
 
-/** A folder of this process's own, which goes with it, however it ends. */
+/** Creates a directory that is removed when this process exits. */
 export function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'apps-bench-'))
   process.once('exit', () => rmSync(folder, { recursive: true }))
@@ -21,7 +21,7 @@ export async function withDatabase<T>(filename: string, work: (database: Databas
   }
 }
 
-/** The file of a catalogue of so many apps, made where it is not there yet. One of an older schema is brought up to date. */
+/** The file of a catalogue of that size. Creates a missing one; migrates an existing one. */
 export async function catalogueFile(folder: string, size: number): Promise<string> {
   const filename = join(folder, `${size}.sqlite`)
   if (existsSync(filename)) {
@@ -36,7 +36,7 @@ export async function catalogueFile(folder: string, size: number): Promise<strin
   return filename
 }
 
-/** A database of the current schema and nothing in it; one that was there is gone. */
+/** Creates an empty, migrated database; replaces an existing file. */
 export async function emptyDatabase(filename: string) {
   for (const ending of ['', '-wal', '-shm']) rmSync(`${filename}${ending}`, { force: true })
   await withDatabase(filename, (database) => database.migrate())

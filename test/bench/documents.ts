@@ -2,10 +2,10 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Section, sectionText } from './report.ts'
 
-/** Puts what was measured into docs/: figures between two marks, each plot and each page as a file of its own. */
+/** Writes the results into docs/: figures between the two markers of performance.md, each plot and page as a separate file. */
 
 const docs = `${import.meta.dirname}/../../docs`
-const marks = ['<!-- begin measured -->', '<!-- end measured -->'] as const
+const markers = ['<!-- begin measured -->', '<!-- end measured -->'] as const
 
 export function writeDocuments(machine: string, sections: readonly Section[]) {
   const folder = join(docs, 'performance')
@@ -16,7 +16,7 @@ export function writeDocuments(machine: string, sections: readonly Section[]) {
   }
   const file = join(docs, 'performance.md')
   const measured = [machine, ...sections.map(withLinks)].join('\n\n')
-  writeFileSync(file, between(readFileSync(file, 'utf8'), measured))
+  writeFileSync(file, replaceMeasured(readFileSync(file, 'utf8'), measured))
 }
 
 function withLinks(section: Section): string {
@@ -27,9 +27,9 @@ function withLinks(section: Section): string {
   return [sectionText(section), ...plots, ...page].join('\n\n')
 }
 
-function between(text: string, measured: string): string {
-  const [before, rest] = text.split(marks[0])
-  const after = rest?.split(marks[1])[1]
-  if (before === undefined || after === undefined) throw new Error(`docs/performance.md lacks ${marks.join(' or ')}`)
-  return `${before}${marks[0]}\n\n${measured}\n\n${marks[1]}${after}`
+function replaceMeasured(text: string, measured: string): string {
+  const [before, rest] = text.split(markers[0])
+  const after = rest?.split(markers[1])[1]
+  if (before === undefined || after === undefined) throw new Error(`docs/performance.md lacks ${markers.join(' or ')}`)
+  return `${before}${markers[0]}\n\n${measured}\n\n${markers[1]}${after}`
 }

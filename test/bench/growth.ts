@@ -1,4 +1,4 @@
-import { firstPages, items, latePages, splitEvenly } from './addresses.ts'
+import { firstPages, itemPaths, middlePages, splitEvenly } from './addresses.ts'
 import { timesOf } from './client.ts'
 import { growthPlot } from './plots.ts'
 import { figure, type Section } from './report.ts'
@@ -6,12 +6,12 @@ import type { Scale } from './scale.ts'
 import { hotList, type Server, startService } from './servers.ts'
 import { median, ratios } from './statistics.ts'
 
-/** How the time of one answer grows with the catalogue: asked for one after the other, by servers that have nothing else to do. */
+/** How response times grow with the catalogue: single requests, one after the other, to idle servers. */
 
 type Kind = {
   name: string
-  /** Of a catalogue and a round; 0 is the warm-up. */
-  addresses: (size: number, round: number) => readonly string[]
+  /** The paths to request of a catalogue in a round; round 0 is the warm-up. */
+  paths: (size: number, round: number) => readonly string[]
 }
 
 export async function measureGrowth(files: Map<number, string>, folder: string, scale: Scale): Promise<Section> {
@@ -28,18 +28,18 @@ export async function measureGrowth(files: Map<number, string>, folder: string, 
 
 function kindsOf({ sizes, rounds, timed }: Scale): Kind[] {
   const first = splitEvenly(firstPages(), rounds + 1)
-  const late = new Map(sizes.map((size) => [size, splitEvenly(latePages(size), rounds + 1)]))
-  const apps = new Map(sizes.map((size) => [size, splitEvenly(items(size), rounds + 1)]))
-  const some = (addresses: readonly string[] = []) => addresses.slice(0, timed)
+  const middle = new Map(sizes.map((size) => [size, splitEvenly(middlePages(size), rounds + 1)]))
+  const apps = new Map(sizes.map((size) => [size, splitEvenly(itemPaths(size), rounds + 1)]))
+  const some = (paths: readonly string[] = []) => paths.slice(0, timed)
   return [
-    { name: 'first page, cold', addresses: (_, round) => some(first[round]) },
-    { name: 'middle page, cold', addresses: (size, round) => some(late.get(size)?.[round]) },
-    { name: 'one app, cold', addresses: (size, round) => some(apps.get(size)?.[round]) },
-    { name: 'first page, hot', addresses: () => Array.from({ length: timed }, () => hotList) },
+    { name: 'first page, cold', paths: (_, round) => some(first[round]) },
+    { name: 'middle page, cold', paths: (size, round) => some(middle.get(size)?.[round]) },
+    { name: 'one app, cold', paths: (size, round) => some(apps.get(size)?.[round]) },
+    { name: 'first page, hot', paths: () => Array.from({ length: timed }, () => hotList) },
   ]
 }
 
-/** Milliseconds, a median of each round. */
+/** For each kind and catalogue size, the median of each round in milliseconds. */
 type Results = Map<Kind, Map<number, number[]>>
 
 async function measureAll(kinds: Kind[], servers: Map<number, Server>, rounds: number): Promise<Results> {
@@ -57,10 +57,10 @@ async function measureAll(kinds: Kind[], servers: Map<number, Server>, rounds: n
   return results
 }
 
-/** The first of each catalogue, then the second of each: what holds the machine up for a moment meets all of them. */
+/** The first request of each catalogue, then the second of each, so that a disturbance on the machine affects them all. */
 function alternateRequests(kind: Kind, round: number, servers: Map<number, Server>) {
   const all = [...servers].map(([size, { origin }]) =>
-    kind.addresses(size, round).map((target) => ({ size, origin, target })),
+    kind.paths(size, round).map((target) => ({ size, origin, target })),
   )
   const most = Math.max(...all.map((requests) => requests.length))
   return Array.from({ length: most }, (_, index) => all.flatMap((requests) => requests[index] ?? [])).flat()

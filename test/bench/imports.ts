@@ -9,13 +9,14 @@ import { promisify } from 'node:util'
 import { openDatabase } from '../../src/db/database.ts'
 import { listed } from '../../src/db/tables.ts'
 import { toSearchDocument } from '../../src/search/terms.ts'
+import { catalogueLines } from './catalogue-lines.ts'
 import { emptyDatabase, withDatabase } from './databases.ts'
 import { figure, type Section, type Target } from './report.ts'
 import type { Scale } from './scale.ts'
 import { residentBytes } from './servers.ts'
 import { ratios } from './statistics.ts'
 
-/** How fast a catalogue file goes in, beside the same rows when they stand ready. */
+/** The speed of `import`, compared with copying the same rows from another database. */
 
 const main = `${import.meta.dirname}/../../src/apps-service.js`
 
@@ -57,7 +58,8 @@ export async function measureImports(folder: string, { imports }: Scale): Promis
 }
 
 async function measure(apps: number, rounds: number, folder: string): Promise<Measured> {
-  const file = await catalogueFileOf(apps, folder)
+  const file = join(folder, 'catalogue.ndjson')
+  await pipeline(catalogueLines(apps), createWriteStream(file))
   const [target, ready, tokens] = [
     join(folder, 'import.sqlite'),
     join(folder, 'ready.sqlite'),
@@ -71,31 +73,24 @@ async function measure(apps: number, rounds: number, folder: string): Promise<Me
     if (memory !== undefined) measured.mebibytes.push(memory / 2 ** 20)
     if (round === 0) {
       renameSync(target, ready)
-      await tokensOf(ready, tokens)
+      await writeTokens(ready, tokens)
     }
 
     await emptyDatabase(target)
-    measured.bare.push(apps / (await insertInto(target, ready, tokens)))
-    deepStrictEqual(await countsIn(target), await countsIn(ready), 'the bare inserts wrote different rows')
+    measured.bare.push(apps / (await copyRows(target, ready, tokens)))
+    deepStrictEqual(await countRows(target), await countRows(ready), 'the bare inserts wrote different rows')
   }
   return measured
 }
 
-async function catalogueFileOf(size: number, folder: string): Promise<string> {
-  const file = join(folder, 'catalogue.ndjson')
-  const maker = spawn(process.execPath, [`${import.meta.dirname}/catalogue-file.ts`, String(size)])
-  await pipeline(maker.stdout, createWriteStream(file))
-  return file
-}
-
-/** How many apps are told to search at a time. */
+/** Apps indexed at a time. */
 const batchSize = 2000
 
 /**
- * A database with the tokens of each app. The full-text index keeps no text, so all apps are indexed again while a temporary
- * table hides the index (https://sqlite.org/lang_naming.html).
+ * Creates a database with the search tokens of each app. The full-text index does not store them, so this indexes all
+ * apps again into a temporary table that shadows the index (https://sqlite.org/lang_naming.html).
  */
-async function tokensOf(imported: string, filename: string) {
+async function writeTokens(imported: string, filename: string) {
   await emptyDatabase(filename)
   await withDatabase(filename, ({ write }) =>
     write(async ({ sql, search }) => {
@@ -144,24 +139,24 @@ async function importInto(
     env: { PATH: process.env.PATH, DATABASE_URL: `sqlite:${databaseFile}` },
     stdio: ['ignore', 'ignore', 'pipe'],
   })
-  // Its progress, where it does not fail.
-  const said = text(child.stderr)
+  const errorOutput = text(child.stderr)
   let memory: number | undefined
-  const looking = setInterval(() => {
+  const sampling = setInterval(() => {
     memory = residentBytes(child.pid ?? 0, 'VmHWM') ?? memory
   }, 100)
   const [code] = await once(child, 'exit')
-  clearInterval(looking)
-  if (code !== 0) throw new Error(`the import exited with ${code}: ${await said}`)
+  clearInterval(sampling)
+  if (code !== 0) throw new Error(`the import exited with ${code}: ${await errorOutput}`)
   return { seconds: (performance.now() - started) / 1000, memory }
 }
 
-async function insertInto(...files: [target: string, ready: string, tokens: string]): Promise<number> {
+/** Returns the seconds that peers/inserts.ts took. */
+async function copyRows(...files: [target: string, ready: string, tokens: string]): Promise<number> {
   const { stdout } = await promisify(execFile)(process.execPath, [`${import.meta.dirname}/peers/inserts.ts`, ...files])
   return Number(stdout)
 }
 
-const countsIn = (databaseFile: string) =>
+const countRows = (databaseFile: string) =>
   withDatabase(databaseFile, ({ read }) =>
     read(async ({ select }) => {
       const tables = ['developers', 'categories', 'apps', 'reviews', 'audit', 'app_search']

@@ -4,15 +4,15 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import autocannon from 'autocannon'
 
-/** Many connections that ask at once, by wrk where it is installed, else by autocannon, which needs a core to itself earlier. */
+/** Requests on many connections, sent by wrk if it is installed. autocannon, the fallback, uses up a core sooner. */
 
 export type Load = {
-  /** Asked for in this order, from the first on. */
-  addresses: readonly string[]
-  /** Whether the last of them ends it before its time; else it begins anew with the first. */
+  /** Requested in this order. */
+  paths: readonly string[]
+  /** Whether the load ends after the last path, even before its time. Otherwise it starts over with the first. */
   once: boolean
   seconds: number
-  /** What every answer is. */
+  /** The expected status of every response. */
   status: 200 | 404
 }
 
@@ -21,59 +21,61 @@ export type Throughput = {
   /** Milliseconds. */
   p50: number
   p99: number
-  /** Cores that asking took: near 1, what is measured is the load and not the server. */
+  /** Cores used by the load generator. Near 1, it is the bottleneck instead of the server. */
   cores: number
 }
 
-type Counted = {
+/** Times in milliseconds unless named otherwise. */
+type Report = {
   requests: number
   seconds: number
   p50: number
   p99: number
+  /** Responses with an error status. */
   refused: number
+  /** Connection errors and timeouts. */
   failed: number
-  /** Seconds. */
-  cpu: number
+  cpuSeconds: number
 }
 
 const connections = 32
 
 export const loader = spawnSync('wrk', ['-v']).error ? 'autocannon' : 'wrk'
 
-/** `folder` is for files of its own. */
-export async function put(load: Load, origin: string, folder: string): Promise<Throughput> {
-  const counted = loader === 'wrk' ? await byWrk(load, origin, folder) : await byAutocannon(load, origin)
-  const { requests, seconds, p50, p99, refused, failed, cpu } = counted
+/** `folder` is for temporary files. */
+export async function putUnderLoad(load: Load, origin: string, folder: string): Promise<Throughput> {
+  const report = loader === 'wrk' ? await runWrk(load, origin, folder) : await runAutocannon(load, origin)
+  const { requests, seconds, p50, p99, refused, failed, cpuSeconds } = report
   const wrong = failed + (load.status === 200 ? refused : requests - refused)
-  if (wrong > 0 || requests === 0) throw new Error(`${wrong} of ${requests} requests were not answered as expected`)
-  return { perSecond: requests / seconds, p50, p99, cores: cpu / seconds }
+  if (wrong > 0 || requests === 0) throw new Error(`${wrong} of ${requests} requests did not get a ${load.status}`)
+  return { perSecond: requests / seconds, p50, p99, cores: cpuSeconds / seconds }
 }
 
-async function byWrk({ addresses, once, seconds }: Load, origin: string, folder: string): Promise<Counted> {
-  const file = join(folder, 'addresses')
-  writeFileSync(file, addresses.join('\n'))
+async function runWrk({ paths, once, seconds }: Load, origin: string, folder: string): Promise<Report> {
+  const file = join(folder, 'paths')
+  writeFileSync(file, paths.join('\n'))
   const script = `${import.meta.dirname}/wrk.lua`
   const { stdout } = await promisify(execFile)('wrk', [
     ...['--threads', '1', '--connections', String(connections), '--duration', `${seconds}s`, '--timeout', '30s'],
-    ...['--script', script, origin, '--', file, once ? 'once' : 'again'],
+    ...['--script', script, origin, '--', file, once ? 'once' : 'repeat'],
   ])
   return JSON.parse(stdout.trim().split('\n').at(-1) ?? '')
 }
 
-async function byAutocannon({ addresses, once, seconds }: Load, origin: string): Promise<Counted> {
+async function runAutocannon({ paths, once, seconds }: Load, origin: string): Promise<Report> {
   const before = process.cpuUsage()
   let clients = 0
   const result = await autocannon({
     url: origin,
     connections,
-    // Milliseconds: it looks this often whether it is done.
+    // The interval, in milliseconds, in which it checks whether it is done.
     sampleInt: 20,
-    ...(once ? { amount: addresses.length - (addresses.length % connections) } : { duration: seconds }),
+    ...(once ? { amount: paths.length - (paths.length % connections) } : { duration: seconds }),
     setupClient(client) {
-      // Each has a part of them, or what is to be asked for once would be asked for by all.
+      // With `once`, each client gets its share of the paths, because otherwise each would request all of them.
       const first = clients++
-      const own = once ? addresses.filter((_, index) => index % connections === first) : addresses
-      client.setRequests(own.map((path) => ({ path })))
+      const share = once ? paths.filter((_, index) => index % connections === first) : paths
+      client.setRequests(share.map((path) => ({ path })))
     },
   })
   const { user, system } = process.cpuUsage(before)
@@ -84,6 +86,6 @@ async function byAutocannon({ addresses, once, seconds }: Load, origin: string):
     p99: result.latency.p99,
     refused: result.non2xx,
     failed: result.errors + result.timeouts,
-    cpu: (user + system) / 1e6,
+    cpuSeconds: (user + system) / 1e6,
   }
 }

@@ -1,6 +1,6 @@
 import { cpus, totalmem } from 'node:os'
 import { argv, env, stdout, versions } from 'node:process'
-import { measureAnswers } from './answers.ts'
+import { required } from '../../src/util/helpers.ts'
 import { catalogueFile, temporaryFolder, withDatabase } from './databases.ts'
 import { writeDocuments } from './documents.ts'
 import { measureGrowth } from './growth.ts'
@@ -11,14 +11,15 @@ import { type Section, sectionText } from './report.ts'
 import { type Scale, scales } from './scale.ts'
 import { measureSearches } from './searches.ts'
 import { measureStarts } from './starts.ts'
+import { measureThroughput } from './throughput.ts'
 
 /**
- * The benchmark: `node test/bench/main.ts full|quick|trial [PART...]`, all parts where none is named. docs/performance.md says
- * how it measures.
+ * The benchmark: `node test/bench/main.ts full|quick|trial [PART...]`; all parts by default. docs/performance.md
+ * describes the method.
  */
 
 const parts = {
-  answers: ({ compared }: Catalogues) => measureAnswers(compared, folder, scale),
+  throughput: ({ compared }: Catalogues) => measureThroughput(compared, folder, scale),
   growth: ({ bySize }: Catalogues) => measureGrowth(bySize, folder, scale),
   search: ({ bySize }: Catalogues) => measureSearches(bySize, folder, scale),
   import: () => measureImports(folder, scale),
@@ -26,7 +27,7 @@ const parts = {
   plans: ({ largest }: Catalogues) => explainAll(largest, Math.max(...scale.sizes)),
 }
 
-/** Files of databases. */
+/** Paths of SQLite files. */
 type Catalogues = { bySize: Map<number, string>; compared: string; largest: string }
 
 const [name = '', ...named] = argv.slice(2)
@@ -63,7 +64,7 @@ async function makeCatalogues(): Promise<Catalogues> {
       `Created a catalogue of ${size.toLocaleString('en')} apps in ${((performance.now() - started) / 1000).toFixed(0)} s.`,
     )
   }
-  const file = (size: number) => bySize.get(size) ?? ''
+  const file = (size: number) => required(bySize.get(size), `catalogue of ${size} apps`)
   return { bySize, compared: file(scale.compared), largest: file(Math.max(...scale.sizes)) }
 }
 

@@ -3,7 +3,7 @@ import { compile, type TopLevelSpec } from 'vega-lite'
 import type { Plot } from './report.ts'
 import { median } from './statistics.ts'
 
-/** Drawn by Vega-Lite, without a browser. What is drawn is the median; a line through it goes from the least to the most. */
+/** Plots medians with Vega-Lite, without a browser. A line through each shows the minimum and maximum. */
 
 type Bar = { case: string; server: string; perSecond: number[] }
 type Point = { what: string; size: number; milliseconds: number[] }

@@ -13,14 +13,14 @@ export function randomFrom(seed: number) {
 
   function at<T>(list: readonly T[], index: number): T {
     const item = list[index]
-    if (item === undefined) throw new Error('there is nothing to pick from')
+    if (item === undefined) throw new Error('cannot pick from an empty list')
     return item
   }
 
   return {
     next,
     pick: <T>(list: readonly T[]) => at(list, Math.floor(next() * list.length)),
-    /** The nth about n times less often than the first, as Zipf has it. */
+    /** Picks the nth item about n times less often than the first (Zipf's law). */
     pickZipf: <T>(list: readonly T[]) => at(list, Math.floor((list.length + 1) ** next()) - 1),
     shuffled: <T>(list: readonly T[]) =>
       list

@@ -1,22 +1,23 @@
 import { median } from './statistics.ts'
 
-/** What was measured, as it is printed and stands in docs/performance.md: tables of Markdown, which are read as they are. */
+/** Formats the results as Markdown, for the terminal and docs/performance.md. */
 
 export type Section = {
   title: string
-  /** What has to be known to read it. */
+  /** Explains the tables. */
   text?: string
   tables: Table[]
+  /** The targets of this section. */
   musts: Target[]
   plots: Plot[]
-  /** Markdown that is too long to stand among figures. */
+  /** Markdown that is too long for docs/performance.md. */
   page?: Page
 }
 
-/** The first column names a row, the others are figures. */
+/** The first column names the row. */
 export type Table = { head: string[]; rows: string[][] }
 
-/** A ratio or a time that the service is to reach. */
+/** A bound on a measured value. */
 export type Target = { what: string; values: number[]; bound: Bound; unit: Unit }
 export type Bound = { atLeast: number } | { atMost: number }
 export type Unit = keyof typeof units
@@ -32,7 +33,7 @@ const units = {
   perSecond: { suffix: '', write: (value: number) => Math.round(value).toLocaleString('en') },
 }
 
-/** The median, and in brackets the least and the most. */
+/** The median, followed by the minimum and maximum in parentheses. */
 export function figure(values: readonly number[], unit: Unit): string {
   if (values.length === 0) return ''
   const { suffix, write } = units[unit]
@@ -44,11 +45,11 @@ export function targetTable(musts: readonly Target[]): Table {
   const measured = musts.filter(({ values }) => values.length > 0)
   const rows = measured.map(({ what, values, bound, unit }) => {
     const value = median(values)
-    const [must, isMet] =
+    const [limit, isMet] =
       'atLeast' in bound
         ? [`≥ ${figure([bound.atLeast], unit)}`, value >= bound.atLeast]
         : [`≤ ${figure([bound.atMost], unit)}`, value <= bound.atMost]
-    return [what, figure(values, unit), must, isMet ? 'yes' : '**no**']
+    return [what, figure(values, unit), limit, isMet ? 'yes' : '**no**']
   })
   return { head: ['target', 'measured', 'bound', 'met'], rows }
 }

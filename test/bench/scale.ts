@@ -1,18 +1,17 @@
-/** How much is measured. Times are in seconds. */
+/** The size of a run. Times are in seconds. */
 export type Scale = Readonly<{
-  /** Apps in each catalogue, the fewest first. */
+  /** Apps in each catalogue, in ascending order. */
   sizes: readonly number[]
-  /** The catalogue on which the service is held against its peers. */
+  /** The size of the catalogue for comparisons with peers. */
   compared: number
-  /** Of each load, one after the other by each server: so what the machine does meanwhile meets all of them. */
+  /** Repetitions of throughput and growth. In each round, all servers take turns. */
   rounds: number
   loadTime: number
   warmUpTime: number
-  /** Requests of a kind and round that are timed one by one. */
+  /** Requests per kind and round when measuring growth. */
   timed: number
   searches: number
   searchRounds: number
-  /** Rounds of this alone: an import takes long. */
   imports: readonly { apps: number; rounds: number }[]
   starts: number
 }>
@@ -33,7 +32,7 @@ export const scales = {
     ],
     starts: 9,
   },
-  /** A look within three minutes. */
+  /** Under three minutes. */
   quick: {
     sizes: [10_000, 50_000],
     compared: 50_000,
@@ -46,7 +45,7 @@ export const scales = {
     imports: [{ apps: 10_000, rounds: 1 }],
     starts: 3,
   },
-  /** To see that all of it still runs. Its figures say nothing. */
+  /** Only checks that the benchmark still works; its figures mean nothing. */
   trial: {
     sizes: [500, 2000],
     compared: 2000,

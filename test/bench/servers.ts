@@ -4,65 +4,62 @@ import { existsSync, openSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { freePort } from '../support/free-port.ts'
-import { type Answer, get, getOk } from './client.ts'
+import { get, getOk, type HttpResponse } from './client.ts'
 
-/** Servers in processes of their own, as they would run. */
+/** Starts the service and its peers, each as a separate process. */
 
 export type Server = {
   origin: string
-  /** Bytes of it that are in memory; undefined where the system does not say. */
+  /** Its resident set in bytes; undefined on systems other than Linux. */
   memory: () => number | undefined
   stop: () => Promise<void>
 }
 
-/** What every server answers. */
+/** Paths that all servers have. */
 export const hotList = '/apps'
 export const hotItem = '/apps/1'
 
 const main = `${import.meta.dirname}/../../src/apps-service.js`
 
-/** The service as its operators run it, with its access log in a file. */
+/** Runs as operators run it, with its access log in a file. */
 export const startService = (databaseFile: string, folder: string) =>
   start([main, 'serve'], join(folder, 'access.log'), (port) => ({
     PORT: String(port),
     DATABASE_URL: `sqlite:${databaseFile}`,
   }))
 
-const peer = (name: string, folder: string, argument: string) =>
+const startPeer = (name: string, folder: string, argument: string) =>
   start([`${import.meta.dirname}/peers/${name}.ts`, argument], join(folder, `${name}.log`), (port) => ({
     PORT: String(port),
   }))
 
-/** Node's own server, and Express on it, that give the service's hot answers, which they know by heart. */
+/** Starts node:http and Express servers that send copies of the service's cached responses. */
 export async function startStaticServers(service: Server, folder: string) {
-  const file = join(folder, 'answers.json')
-  const answers = [hotList, hotItem].map(async (target) => [
-    target,
-    comparable(await readWarmResponse(service, target)),
-  ])
-  writeFileSync(file, JSON.stringify(Object.fromEntries(await Promise.all(answers))))
-  return { bare: await peer('bare', folder, file), express: await peer('express', folder, file) }
+  const file = join(folder, 'responses.json')
+  const responses = [hotList, hotItem].map(async (target) => [target, staticPart(await getCached(service, target))])
+  writeFileSync(file, JSON.stringify(Object.fromEntries(await Promise.all(responses))))
+  return { bare: await startPeer('bare', folder, file), express: await startPeer('express', folder, file) }
 }
 
-export const startFastify = (databaseFile: string, folder: string) => peer('fastify', folder, databaseFile)
+export const startFastify = (databaseFile: string, folder: string) => startPeer('fastify', folder, databaseFile)
 
-/** Kept from the second time on, so that the third is an answer that was kept. */
-async function readWarmResponse({ origin }: Server, target: string): Promise<Answer> {
+/** The second request puts the response into the cache, so the third is a hit. */
+async function getCached({ origin }: Server, target: string): Promise<HttpResponse> {
   for (let times = 1; times < 3; times++) await getOk(origin, target)
   return getOk(origin, target)
 }
 
-/** An answer without what each has of its own, which Node sets by itself. */
-function comparable({ rawHeaders, body }: Answer) {
-  const own = ['date', 'connection', 'keep-alive']
+/** The response without the headers that Node sets itself. */
+function staticPart({ rawHeaders, body }: HttpResponse) {
+  const setByNode = ['date', 'connection', 'keep-alive']
   const names = rawHeaders.filter((_, index) => index % 2 === 0)
   const headers = names.flatMap((name, index) =>
-    own.includes(name.toLowerCase()) ? [] : [name, rawHeaders[2 * index + 1] ?? ''],
+    setByNode.includes(name.toLowerCase()) ? [] : [name, rawHeaders[2 * index + 1] ?? ''],
   )
   return { headers, body: body.toString() }
 }
 
-/** What is left of these when this process ends, ends with it. */
+/** Killed when this process exits. */
 const running = new Set<ChildProcess>()
 process.once('exit', () => {
   for (const child of running) child.kill()
@@ -82,7 +79,7 @@ async function start(
   const exited = once(child, 'exit')
   running.add(child)
   const origin = `http://127.0.0.1:${port}`
-  await answering(origin, child)
+  await waitUntilReady(origin, child)
   return {
     origin,
     memory: () => residentBytes(child.pid ?? 0),
@@ -94,17 +91,17 @@ async function start(
   }
 }
 
-/** Resolves when the first answer of 200 has come. */
-export async function answering(origin: string, child: ChildProcess) {
+/** Resolves on the first 200. */
+export async function waitUntilReady(origin: string, child: ChildProcess) {
   for (;;) {
-    if (child.exitCode !== null) throw new Error(`a server ended with ${child.exitCode} before it answered`)
-    const answer = await get(origin, hotList).catch(() => undefined)
-    if (answer?.status === 200) return
+    if (child.exitCode !== null) throw new Error(`a server exited with ${child.exitCode} before its first 200`)
+    const response = await get(origin, hotList).catch(() => undefined)
+    if (response?.status === 200) return
     await delay(5)
   }
 }
 
-/** Linux says it in a file; elsewhere nothing is told. */
+/** The current or peak resident set of a process; undefined on systems other than Linux. */
 export function residentBytes(pid: number, field: 'VmRSS' | 'VmHWM' = 'VmRSS'): number | undefined {
   const file = `/proc/${pid}/status`
   if (!existsSync(file)) return undefined

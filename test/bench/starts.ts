@@ -3,29 +3,29 @@ import { once } from 'node:events'
 import { freePort } from '../support/free-port.ts'
 import { figure, type Section, type Target } from './report.ts'
 import type { Scale } from './scale.ts'
-import { answering } from './servers.ts'
+import { waitUntilReady } from './servers.ts'
 
-/** How long a command takes to its end, and a server to its first answer, from the moment that it is started. */
+/** The time from the start of a process to the end of a command, or to a server's first response. */
 
 const root = `${import.meta.dirname}/../..`
 const byNode = [process.execPath, 'src/apps-service.js']
 const byNpx = ['npx', 'apps-service']
 
-type Start = { name: string; command: string[]; isServer: boolean; must?: number }
+type Start = { name: string; command: string[]; isServer: boolean; maxSeconds?: number }
 
 const starts: Start[] = [
   {
     name: 'node src/apps-service.js serve, to the first response',
     command: [...byNode, 'serve'],
     isServer: true,
-    must: 0.5,
+    maxSeconds: 0.5,
   },
   { name: 'npx apps-service serve, to the first response', command: [...byNpx, 'serve'], isServer: true },
   {
     name: 'node src/apps-service.js category list',
     command: [...byNode, 'category', 'list'],
     isServer: false,
-    must: 0.25,
+    maxSeconds: 0.25,
   },
   { name: 'npx apps-service category list', command: [...byNpx, 'category', 'list'], isServer: false },
   { name: 'node, empty program', command: [process.execPath, '--eval', ''], isServer: false },
@@ -33,7 +33,7 @@ const starts: Start[] = [
 
 export async function measureStarts(databaseFile: string, { starts: rounds }: Scale): Promise<Section> {
   const times = new Map<Start, number[]>(starts.map((start) => [start, []]))
-  // Round 0 has the files read from the disk.
+  // Round 0 reads the files into the system's cache.
   for (let round = 0; round <= rounds; round++) {
     for (const start of starts) {
       const seconds = await secondsOf(start, databaseFile)
@@ -46,9 +46,9 @@ export async function measureStarts(databaseFile: string, { starts: rounds }: Sc
       { head: ['', 'time'], rows: starts.map((start) => [start.name, figure(times.get(start) ?? [], 'seconds')]) },
     ],
     musts: starts.flatMap((start): Target[] =>
-      start.must === undefined
+      start.maxSeconds === undefined
         ? []
-        : [{ what: start.name, values: times.get(start) ?? [], bound: { atMost: start.must }, unit: 'seconds' }],
+        : [{ what: start.name, values: times.get(start) ?? [], bound: { atMost: start.maxSeconds }, unit: 'seconds' }],
     ),
     plots: [],
   }
@@ -66,7 +66,7 @@ async function secondsOf({ command: [file = '', ...args], isServer }: Start, dat
       DATABASE_URL: `sqlite:${databaseFile}`,
     },
     stdio: ['ignore', 'ignore', 'inherit'],
-    // A group of its own: npx hands no signal on.
+    // A separate process group, because npx does not forward signals.
     detached: true,
   })
   const exited = once(child, 'exit')
@@ -75,7 +75,7 @@ async function secondsOf({ command: [file = '', ...args], isServer }: Start, dat
     if (code !== 0) throw new Error(`${file} ${args.join(' ')} exited with ${code}`)
     return (performance.now() - started) / 1000
   }
-  await answering(`http://127.0.0.1:${port}`, child)
+  await waitUntilReady(`http://127.0.0.1:${port}`, child)
   const seconds = (performance.now() - started) / 1000
   process.kill(-(child.pid ?? 0))
   await exited

@@ -5,7 +5,7 @@ import { openDatabase } from '../../src/db/database.ts'
 import { moderationStore } from '../../src/moderation/store.ts'
 import { vocabulary } from './catalogue.ts'
 
-/** Creates an app and approves it, once a second until it is ended, in a process that keeps the database open. */
+/** A process that creates and approves an app each second until it is killed. */
 
 const [databaseFile = ''] = process.argv.slice(2)
 const database = openDatabase(`sqlite:${databaseFile}`)

@@ -289,7 +289,9 @@ describe('interrupted', () => {
     expect(stopped.exit).toEqual([null, signal])
     expect(existsSync(backup)).toBe(false)
     expect(readdirSync(folder)).toHaveLength(leaves === 'nothing' ? 0 : 1)
-    expect(stopped.said).toBe(leaves === 'nothing' ? `apps-service: stopped by ${signal}; no backup was written\n` : '')
+    expect(stopped.stderr).toBe(
+      leaves === 'nothing' ? `apps-service: stopped by ${signal}; no backup was written\n` : '',
+    )
 
     expect((await run(['backup', backup], envFor(file))).code).toBe(0)
     expect(readdirSync(folder)).toEqual(['backup.sqlite'])

@@ -384,7 +384,7 @@ test('an interrupted export leaves no file', async () => {
   const file = join(folder, 'out.ndjson')
   const stopped = await interrupt('export', file, env, 'SIGINT', () => readdirSync(folder).length > 0)
   expect(stopped.exit).toEqual([null, 'SIGINT'])
-  expect(stopped.said).toBe('apps-service: stopped by SIGINT; no export was written\n')
+  expect(stopped.stderr).toBe('apps-service: stopped by SIGINT; no export was written\n')
   expect(readdirSync(folder)).toEqual([])
 })
 

@@ -7,7 +7,7 @@ import { openDatabase } from '../../src/db/database.ts'
 import { expectConsistent, expectSound } from '../support/consistency.ts'
 import { type Served, serve } from '../support/process.ts'
 
-/** Everything that was acknowledged. */
+/** The writes that the service or a command acknowledged. */
 export type AcknowledgedWrites = {
   /** Names by id. */
   created: Map<number, string>
@@ -25,28 +25,28 @@ export const noWrites = (): AcknowledgedWrites => ({
   backups: [],
 })
 
-/** Their number. */
-export type Totals = { created: number; changed: number; approved: number; backups: number }
+export const noTotals = () => ({ created: 0, changed: 0, approved: 0, backups: 0 })
 
-export const noTotals = (): Totals => ({ created: 0, changed: 0, approved: 0, backups: 0 })
-
-export function addTo(totals: Totals, { created, changed, approved, backups }: AcknowledgedWrites) {
+export function addTo(
+  totals: ReturnType<typeof noTotals>,
+  { created, changed, approved, backups }: AcknowledgedWrites,
+) {
   totals.created += created.size
   for (const { acknowledged } of changed.values()) totals.changed += acknowledged
   totals.approved += approved.size
   totals.backups += backups.length
 }
 
-const sources = `${import.meta.dirname}/../..`
+const root = `${import.meta.dirname}/../..`
 
 /**
- * Starts a server with clients that create and change apps, and separate processes for an operator, imports and backups.
- * `acknowledged` resolves after that many creates and changes. `kill` sends SIGKILL to all processes at once and returns
- * which were running.
+ * Starts a server with clients that create and change apps, and separate processes for an operator, an import and
+ * backups. `acknowledged` resolves after that many creates and changes. `kill` sends SIGKILL to all processes at once
+ * and returns whether the import and a backup were running.
  */
 export async function startWriting(
   file: string,
-  deeds: AcknowledgedWrites,
+  writes: AcknowledgedWrites,
   round: number,
   env: Record<string, string> = {},
 ) {
@@ -73,26 +73,26 @@ export async function startWriting(
     return child
   }
 
-  const operator = start([`${sources}/test/faults/operator.ts`, file])
-  createInterface({ input: operator.stdout }).on('line', (line) => deeds.approved.add(Number(line)))
-  const importing = start([`${sources}/src/apps-service.js`, 'import', '-', '--json'])
+  const operator = start([`${root}/test/faults/operator.ts`, file])
+  createInterface({ input: operator.stdout }).on('line', (line) => writes.approved.add(Number(line)))
+  const importing = start([`${root}/src/apps-service.js`, 'import', '-', '--json'])
   importing.stdout.resume()
   importing.stdin.end(catalogueLines(round))
 
   async function backUp() {
     for (let number = 1; !isOver; number++) {
       const target = `${file}-backup-${round}-${number}`
-      const child = start([`${sources}/src/apps-service.js`, 'backup', target, '--json'])
+      const child = start([`${root}/src/apps-service.js`, 'backup', target, '--json'])
       child.stdout.resume()
       const [code] = await once(child, 'exit')
-      if (code === 0) deeds.backups.push(target)
+      if (code === 0) writes.backups.push(target)
     }
   }
 
   const clients = [
-    ...Array.from({ length: 4 }, (_, client) => create(server, deeds, `Round ${round} client ${client}`, acknowledge)),
+    ...Array.from({ length: 4 }, (_, client) => create(server, writes, `Round ${round} client ${client}`, acknowledge)),
     ...[inject('world').apps.approved, inject('world').apps.pending].map((id) =>
-      change(server, deeds, id, acknowledge),
+      change(server, writes, id, acknowledge),
     ),
   ]
   const backups = backUp()
@@ -104,19 +104,20 @@ export async function startWriting(
     },
     async kill() {
       isOver = true
-      const working = { importing: importing.exitCode === null, backups: processes.at(-1)?.exitCode === null }
-      const all = [server.process, ...processes].filter(({ exitCode }) => exitCode === null)
-      const ends = all.map((child) => once(child, 'exit'))
-      for (const child of all) child.kill('SIGKILL')
-      await Promise.all([...ends, ...clients, backups])
+      const isRunning = ({ exitCode }: ChildProcess) => exitCode === null
+      const wasRunning = { import: isRunning(importing), backup: processes.slice(-1).some(isRunning) }
+      const running = [server.process, ...processes].filter(isRunning)
+      const exits = running.map((child) => once(child, 'exit'))
+      for (const child of running) child.kill('SIGKILL')
+      await Promise.all([...exits, ...clients, backups])
       // The file was not replaced.
       expect(server.log.filter((line) => line.includes('UnusableDatabase'))).toEqual([])
-      return working
+      return wasRunning
     },
   }
 }
 
-async function create(server: Served, deeds: AcknowledgedWrites, prefix: string, acknowledge: () => void) {
+async function create(server: Served, writes: AcknowledgedWrites, prefix: string, acknowledge: () => void) {
   const key = inject('world').keys.ada
   for (let number = 1; ; number++) {
     const name = `${prefix} app ${number}`
@@ -125,15 +126,15 @@ async function create(server: Served, deeds: AcknowledgedWrites, prefix: string,
     if (!reply) return
     if (isUnavailable(reply)) continue
     expect(reply.status).toBe(201)
-    deeds.created.set(reply.body.data.app_id, name)
+    writes.created.set(reply.body.data.app_id, name)
     acknowledge()
   }
 }
 
-async function change(server: Served, deeds: AcknowledgedWrites, id: number, acknowledge: () => void) {
+async function change(server: Served, writes: AcknowledgedWrites, id: number, acknowledge: () => void) {
   const key = inject('world').keys.ada
-  const known = deeds.changed.get(id) ?? { acknowledged: 0, sent: 0 }
-  deeds.changed.set(id, known)
+  const known = writes.changed.get(id) ?? { acknowledged: 0, sent: 0 }
+  writes.changed.set(id, known)
   for (;;) {
     known.sent++
     const json = { short_description: `Change ${known.sent}` }
@@ -146,10 +147,10 @@ async function change(server: Served, deeds: AcknowledgedWrites, id: number, ack
   }
 }
 
-/** On a busy machine, a write may time out in the queue. It is not acknowledged, so this is not a fault. */
+/** On a busy machine, a write may time out in the queue. That is allowed, because it is not acknowledged. */
 const isUnavailable = ({ status }: { status: number }) => status === 503
 
-/** Enough to be still running when the others are killed. */
+/** Enough lines that the import is still running when everything is killed. */
 const catalogueLines = (round: number) =>
   Array.from({ length: 1000 }, (_, number) =>
     JSON.stringify({
@@ -164,7 +165,7 @@ const catalogueLines = (round: number) =>
   ).join('\n')
 
 /** The acknowledged writes that are missing. Throws if the database is damaged or a write is incomplete. */
-export async function findLosses(file: string, deeds: AcknowledgedWrites): Promise<string[]> {
+export async function findLosses(file: string, writes: AcknowledgedWrites): Promise<string[]> {
   const database = openDatabase(`sqlite:${file}`)
   try {
     await expectSound(database)
@@ -177,10 +178,10 @@ export async function findLosses(file: string, deeds: AcknowledgedWrites): Promi
         short_description: string | null
       }[] = await sql('apps').select('id', 'name', 'status', 'description', 'short_description')
       const apps = new Map(rows.map((row) => [row.id, row]))
-      const halves = rows.filter(
+      const incomplete = rows.filter(
         ({ name, description }) => name.startsWith('Round') && description !== `${name} is whole.`,
       )
-      expect(halves).toEqual([])
+      expect(incomplete).toEqual([])
       const [unreviewed] = await sql('apps')
         .whereLike('name', 'Imported %')
         .whereNot({ review_count: 1 })
@@ -193,12 +194,12 @@ export async function findLosses(file: string, deeds: AcknowledgedWrites): Promi
       expect(Number(unaudited?.count)).toBe(0)
       const changeOf = (id: number) => Number(/^Change (\d+)$/.exec(apps.get(id)?.short_description ?? '')?.[1] ?? 0)
       return [
-        ...[...deeds.created].filter(([id, name]) => apps.get(id)?.name !== name).map(([id]) => `app ${id}`),
-        ...[...deeds.changed]
+        ...[...writes.created].filter(([id, name]) => apps.get(id)?.name !== name).map(([id]) => `app ${id}`),
+        ...[...writes.changed]
           .filter(([id, { acknowledged }]) => changeOf(id) < acknowledged)
           .map(([id, { acknowledged }]) => `change ${acknowledged} of app ${id}, which has ${changeOf(id)}`),
-        ...[...deeds.approved].filter((id) => apps.get(id)?.status !== 'approved').map((id) => `decision on ${id}`),
-        ...deeds.backups.filter((backup) => !existsSync(backup)),
+        ...[...writes.approved].filter((id) => apps.get(id)?.status !== 'approved').map((id) => `decision on ${id}`),
+        ...writes.backups.filter((backup) => !existsSync(backup)),
       ]
     })
   } finally {
@@ -206,9 +207,9 @@ export async function findLosses(file: string, deeds: AcknowledgedWrites): Promi
   }
 }
 
-/** Also checks the search index, counters, ratings and backups. */
-export async function expectNoLosses(file: string, deeds: AcknowledgedWrites) {
-  for (const path of [file, ...deeds.backups.slice(-1)]) {
+/** Checks the search index, counters and ratings of the database and of its last backup. */
+export async function expectIntact(file: string, writes: AcknowledgedWrites) {
+  for (const path of [file, ...writes.backups.slice(-1)]) {
     const database = openDatabase(`sqlite:${path}`)
     await expectSound(database)
       .then(() => expectConsistent(database))
@@ -216,5 +217,5 @@ export async function expectNoLosses(file: string, deeds: AcknowledgedWrites) {
   }
 }
 
-/** Differs in each run; a failure prints it. */
+/** A random integer. */
 export const between = (from: number, to: number) => from + Math.floor(Math.random() * (to - from + 1))

@@ -5,12 +5,12 @@ import { copyWorldFile, temporaryFolder } from '../support/database.ts'
 import { commandLine, serve } from '../support/process.ts'
 import { findLosses, noWrites } from './acknowledged-writes.ts'
 
-/** Debian's package libfaketime. */
+/** From Debian's package libfaketime. */
 const library = ['x86_64', 'aarch64']
   .map((machine) => `/usr/lib/${machine}-linux-gnu/faketime/libfaketimeMT.so.1`)
   .find((path) => existsSync(path))
 
-test('the clock jumps back and forth: writes stay, in order, and stale ETags are refused', async (context) => {
+test('when the clock jumps back and forth, no write is lost, and stale ETags are refused', async (context) => {
   if (!library) return context.skip('needs libfaketime: apt-get install libfaketime')
   const file = copyWorldFile()
   const clock = join(temporaryFolder(), 'clock')
@@ -22,7 +22,7 @@ test('the clock jumps back and forth: writes stay, in order, and stale ETags are
     FAKETIME_DONT_FAKE_MONOTONIC: '1',
   })
   const key = inject('world').keys.ada
-  const deeds = noWrites()
+  const writes = noWrites()
   const times: string[] = []
   for (const [number, offset] of ['+0', '-2h', '-30d', '+1h', '-1h', '+0'].entries()) {
     writeFileSync(clock, offset)
@@ -31,7 +31,7 @@ test('the clock jumps back and forth: writes stay, in order, and stale ETags are
     const created = await server.request('POST', '/apps', { key, json })
     expect(created.status).toBe(201)
     const id: number = created.body.data.app_id
-    deeds.created.set(id, name)
+    writes.created.set(id, name)
     const read = await server.request('GET', `/apps/${id}`, { key })
     times.push(read.body.data.app.created_at)
     const tag = String(read.headers.etag)
@@ -47,6 +47,6 @@ test('the clock jumps back and forth: writes stay, in order, and stale ETags are
   }
   // The clock did jump.
   expect(times).not.toEqual(times.toSorted())
-  expect(await findLosses(file, deeds)).toEqual([])
+  expect(await findLosses(file, writes)).toEqual([])
   expect(server.log.filter((line) => /"level":[56]0/.test(line))).toEqual([])
 })

@@ -1,31 +1,29 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
-import { getBytes, isProgram, noPreparation, type Seen, type ServerUnderLoad, told, withServer } from './load.ts'
-import { otherClients } from './search-flood.ts'
+import { getBytes, loadOfOtherClients, type ServerUnderLoad, type Timings } from './load.ts'
 
-/** Many connections that repeatedly read the first page of the list. */
+type Connections = { port: number; connections: number; milliseconds: number; path: string }
 
-type Many = { port: number; connections: number; milliseconds: number; path: string }
-
-export async function manyConnections({ port, memory }: ServerUnderLoad, connections = 2000, milliseconds = 10_000) {
-  const path = '/apps'
-  // Cached from the second request on.
+/** Opens 2,000 connections that repeatedly read the first page of the list, and measures them and other clients. */
+export async function manyConnections({ port, memory }: ServerUnderLoad) {
+  const [path, connections, milliseconds] = ['/apps', 2000, 10_000]
+  // The response is cached on its second request.
   for (let time = 0; time < 3; time++) await (await fetch(`http://127.0.0.1:${port}${path}`)).arrayBuffer()
   const worker = new Worker(import.meta.filename, { workerData: { port, connections, milliseconds, path } })
   await once(worker, 'message')
-  const list = once(worker, 'message').then(([seen]): Seen => seen)
-  const [byId, kept, ready] = await Promise.all(otherClients(port, milliseconds))
-  return { list: await list, byId, kept, ready, memory: memory().most }
+  const list = once(worker, 'message').then(([timings]): Timings => timings)
+  const others = await loadOfOtherClients(port, milliseconds)
+  return { list: await list, ...others, memory: memory().max }
 }
 
 /**
- * Each connection sends one request. After all responses, each sends the next request when it has the previous response;
- * these are timed. All responses are as long as the first. Status 0 is another response or a closed connection.
+ * Each connection sends a request. Once all have a response, each sends one request after the other, which are timed.
+ * All responses have the same length. Status 0 stands for another status or a closed connection.
  */
-async function ask({ port, connections, milliseconds, path }: Many): Promise<Seen> {
+async function run({ port, connections, milliseconds, path }: Connections): Promise<Timings> {
   const bytes = getBytes(path)
-  const seen: Seen = { 0: [], 200: [] }
+  const timings = { 0: [] as number[], 200: [] as number[] }
   let until = Number.POSITIVE_INFINITY
   let waiting = connections
   const begun = Promise.withResolvers<void>()
@@ -49,7 +47,7 @@ async function ask({ port, connections, milliseconds, path }: Many): Promise<See
       received += chunk.length
       if (received < length) return
       const now = performance.now()
-      if (!isFirst) seen[length > 0 ? 200 : 0]?.push(now - started)
+      if (!isFirst) timings[length > 0 ? 200 : 0].push(now - started)
       if (now > until) socket.destroy()
       else if (isFirst) void begin().then(again)
       else again()
@@ -63,7 +61,7 @@ async function ask({ port, connections, milliseconds, path }: Many): Promise<See
     }
     return new Promise<void>((resolve) => {
       socket.on('close', () => {
-        if (isBroken) seen[0]?.push(performance.now() - started)
+        if (isBroken) timings[0].push(performance.now() - started)
         if (isFirst) void begin()
         resolve()
       })
@@ -73,7 +71,7 @@ async function ask({ port, connections, milliseconds, path }: Many): Promise<See
   until = performance.now() + milliseconds
   parentPort?.postMessage('begun')
   await Promise.all(clients)
-  return seen
+  return timings
 }
 
 /** The size of a 200 response whose head is in its first chunk; otherwise 0. */
@@ -84,15 +82,4 @@ function lengthOf(chunk: Buffer): number {
   return head.startsWith('HTTP/1.1 200') && length ? end + 4 + Number(length) : 0
 }
 
-if (!isMainThread) parentPort?.postMessage(await ask(workerData))
-
-if (isProgram(import.meta.filename)) {
-  const [database = ''] = process.argv.slice(2)
-  const { list, byId, kept, ready, memory } = await withServer(database, noPreparation, (server) =>
-    manyConnections(server),
-  )
-  for (const [what, seen] of Object.entries({ list, byId, kept, ready })) {
-    process.stdout.write(`2000 connections, ${what}: ${told(seen ?? {})}\n`)
-  }
-  process.stdout.write(`${memory} MB at most\n`)
-}
+if (!isMainThread) parentPort?.postMessage(await run(workerData))

@@ -13,90 +13,90 @@ type DatabasePaths = { folder: string; file: string }
 /** A fault of a running server's file, and its repair. */
 type Fault = {
   name: string
-  strike: (place: DatabasePaths) => unknown
-  mend: (place: DatabasePaths) => unknown
-  /** The message of /readyz, if the service is not ready. */
-  told: RegExp | undefined
-  /** Whether the service acknowledges writes and answers reads meanwhile. */
-  writes: boolean
-  reads: boolean
+  cause: (paths: DatabasePaths) => unknown
+  repair: (paths: DatabasePaths) => unknown
+  /** The message of /readyz; undefined if the service stays ready. */
+  readyzMessage: RegExp | undefined
+  /** Whether writes and reads can succeed during the fault. */
+  canWrite: boolean
+  canRead: boolean
 }
 
 const writeOver = (file: string, from: string) =>
   execFileSync('dd', [`if=${from}`, `of=${file}`, 'bs=1M', 'conv=notrunc', 'status=none'])
 
-let holder: ReturnType<typeof spawn> | undefined
+let locker: ReturnType<typeof spawn> | undefined
 
 const faults: Fault[] = [
   {
     name: 'replaced by another database',
-    strike({ folder, file }) {
+    cause({ folder, file }) {
       renameSync(file, join(folder, 'away'))
       copyFileSync(inject('world').source, file)
     },
-    mend: ({ folder, file }) => renameSync(join(folder, 'away'), file),
-    told: /was replaced/,
-    writes: false,
-    reads: false,
+    repair: ({ folder, file }) => renameSync(join(folder, 'away'), file),
+    readyzMessage: /was replaced/,
+    canWrite: false,
+    canRead: false,
   },
   {
     name: 'gone',
-    strike: ({ folder, file }) => renameSync(file, join(folder, 'away')),
-    mend: ({ folder, file }) => renameSync(join(folder, 'away'), file),
-    told: /is gone/,
-    writes: false,
-    reads: false,
+    cause: ({ folder, file }) => renameSync(file, join(folder, 'away')),
+    repair: ({ folder, file }) => renameSync(join(folder, 'away'), file),
+    readyzMessage: /is gone/,
+    canWrite: false,
+    canRead: false,
   },
   {
     name: 'overwritten with garbage',
-    strike({ folder, file }) {
+    cause({ folder, file }) {
       copyFileSync(file, join(folder, 'right'))
       const garbage = join(folder, 'garbage')
       writeFileSync(garbage, Buffer.alloc(readFileSync(file).length, 'no database '))
       writeOver(file, garbage)
     },
-    mend: ({ folder, file }) => writeOver(file, join(folder, 'right')),
-    told: /is damaged/,
+    repair: ({ folder, file }) => writeOver(file, join(folder, 'right')),
+    readyzMessage: /is damaged/,
     // The writer has cached pages.
-    writes: false,
-    reads: false,
+    canWrite: false,
+    canRead: false,
   },
   {
     name: 'locked by another program',
-    async strike({ file }) {
+    async cause({ file }) {
       const script = `import sqlite3, sys
 c = sqlite3.connect(sys.argv[1], isolation_level=None)
 c.execute('begin immediate')
 print('locked', flush=True)
 sys.stdin.read()`
       const locking = spawn('python3', ['-c', script, file], { stdio: ['pipe', 'pipe', 'inherit'] })
-      holder = locking
+      locker = locking
       await once(locking.stdout, 'data')
     },
-    async mend() {
-      if (!holder) return
-      holder.kill('SIGKILL')
-      await once(holder, 'exit')
+    async repair() {
+      if (!locker) return
+      locker.kill('SIGKILL')
+      await once(locker, 'exit')
     },
-    told: undefined,
-    writes: false,
-    reads: true,
+    readyzMessage: undefined,
+    canWrite: false,
+    canRead: true,
   },
   {
     name: 'on a disk that is full',
-    strike({ folder }) {
+    cause({ folder }) {
       expect(() => writeFileSync(join(folder, 'filler'), Buffer.alloc(64 * 2 ** 20))).toThrow('ENOSPC')
     },
-    mend: ({ folder }) => rmSync(join(folder, 'filler')),
-    told: /no room left/,
+    repair: ({ folder }) => rmSync(join(folder, 'filler')),
+    readyzMessage: /no room left/,
     // While the log has free space from before.
-    writes: true,
-    reads: true,
+    canWrite: true,
+    canRead: true,
   },
 ]
 
-/** A directory on a small disk, if mounting works here. */
-function place(): DatabasePaths {
+/** Copies the world into a directory, on a small disk if mounting works here. */
+function createDatabase(): DatabasePaths {
   const folder = join(temporaryFolder(), 'disk')
   mkdirSync(folder)
   if (canMount) mountSmallDisk(folder, 48)
@@ -109,46 +109,46 @@ const key = () => inject('world').keys.ada
 const readiness = (server: Served) => server.request('GET', '/readyz')
 
 test.for(faults.filter(({ name }) => canMount || !name.includes('full')))(
-  'a database that is $name is reported, no write is lost, nothing gets a 500, and the service recovers',
-  async ({ strike, mend, told, writes, reads }) => {
-    const { folder, file } = place()
+  'when the database is $name, no write is lost, no request gets a 500, and the service recovers',
+  async ({ cause, repair, readyzMessage, canWrite, canRead }) => {
+    const { folder, file } = createDatabase()
     const server = await serve(`sqlite:${file}`)
-    const deeds = noWrites()
+    const writes = noWrites()
     let number = 0
     const create = async () => {
       const name = `Round ${++number}`
       const json = { name, description: `${name} is whole.`, category_id: 1 }
       const { status, body } = await server.request('POST', '/apps', { key: key(), json })
-      if (status === 201) deeds.created.set(body.data.app_id, name)
+      if (status === 201) writes.created.set(body.data.app_id, name)
       return status
     }
     for (let times = 0; times < 20; times++) expect(await create()).toBe(201)
     expect((await readiness(server)).status).toBe(200)
 
-    await strike({ folder, file })
-    if (told) {
+    await cause({ folder, file })
+    if (readyzMessage) {
       const { status, body } = await readiness(server)
-      expect([status, body.message]).toEqual([503, expect.stringMatching(told)])
+      expect([status, body.message]).toEqual([503, expect.stringMatching(readyzMessage)])
     }
-    for (let times = 0; times < (writes ? 20 : 2); times++) {
-      expect(writes ? [201, 503] : [503]).toContain(await create())
-      expect((await server.request('GET', `/apps?search=s${times}`)).status).toBe(reads ? 200 : 503)
-      expect((await readiness(server)).status).toBe(told ? 503 : 200)
+    for (let times = 0; times < (canWrite ? 20 : 2); times++) {
+      expect(canWrite ? [201, 503] : [503]).toContain(await create())
+      expect((await server.request('GET', `/apps?search=s${times}`)).status).toBe(canRead ? 200 : 503)
+      expect((await readiness(server)).status).toBe(readyzMessage ? 503 : 200)
     }
 
-    await mend({ folder, file })
+    await repair({ folder, file })
     await expect.poll(async () => (await readiness(server)).status, { timeout: 30_000 }).toBe(200)
     await expect.poll(create, { timeout: 30_000 }).toBe(201)
     expect((await server.request('GET', '/apps?search=s')).status).toBe(200)
     server.process.kill('SIGTERM')
     expect((await server.exited)[0]).toBe(0)
     expect(server.log.filter((line) => line.includes('"statusCode":500'))).toEqual([])
-    expect(await findLosses(file, deeds)).toEqual([])
+    expect(await findLosses(file, writes)).toEqual([])
   },
 )
 
 test('a command on a missing database does not create one', async () => {
-  const { folder, file } = place()
+  const { folder, file } = createDatabase()
   renameSync(file, join(folder, 'away'))
   const { code, stderr } = await commandLine(`sqlite:${file}`).run('category', 'add', '--slug', 'new', '--name', 'New')
   expect([code, stderr]).toEqual([1, expect.stringMatching(/does not exist/)])

@@ -7,7 +7,7 @@ import { findLosses, noWrites } from './acknowledged-writes.ts'
 import { connected } from './sockets.ts'
 
 test.runIf(process.platform === 'linux')(
-  'without free file descriptors nothing gets a 500, and the service recovers when there are some',
+  'without free file descriptors, no request gets a 500, and the service recovers once some are free',
   async () => {
     const file = copyWorldFile()
     const server = await serve(`sqlite:${file}`)
@@ -19,21 +19,21 @@ test.runIf(process.platform === 'linux')(
     const sockets = await Promise.all(Array.from({ length: 100 }, () => connected(server.port)))
     await expect.poll(used).toBeGreaterThanOrEqual(limit - 1)
 
-    const deeds = noWrites()
+    const writes = noWrites()
     const create = async (name: string) => {
       const json = { name, description: `${name} is whole.`, category_id: 1 }
       const reply = await server
         .request('POST', '/apps', { key: inject('world').keys.ada, json })
         .catch(() => undefined)
-      if (reply?.status === 201) deeds.created.set(reply.body.data.app_id, name)
+      if (reply?.status === 201) writes.created.set(reply.body.data.app_id, name)
       return reply?.status
     }
     // A client whose connection was accepted before the descriptors were used up.
-    const taken = sockets[0]
-    const answers: string[] = []
-    taken?.on('data', (chunk: Buffer) => answers.push(chunk.toString('latin1')))
-    taken?.write('GET /apps?search=x HTTP/1.1\r\nHost: x\r\n\r\n')
-    await expect.poll(() => answers.join('')).toMatch(/^HTTP\/1\.1 (200|503) /)
+    const accepted = sockets[0]
+    const received: string[] = []
+    accepted?.on('data', (chunk: Buffer) => received.push(chunk.toString('latin1')))
+    accepted?.write('GET /apps?search=x HTTP/1.1\r\nHost: x\r\n\r\n')
+    await expect.poll(() => received.join('')).toMatch(/^HTTP\/1\.1 (200|503) /)
 
     // Waiting connections are accepted now, and use descriptors again until they are closed.
     for (const socket of sockets) socket.destroy()
@@ -42,6 +42,6 @@ test.runIf(process.platform === 'linux')(
     await expect.poll(() => statusOf('/readyz'), { timeout: 30_000 }).toBe(200)
     await expect.poll(() => statusOf('/apps?search=x'), { timeout: 30_000 }).toBe(200)
     expect(server.process.exitCode).toBeNull()
-    expect(await findLosses(file, deeds)).toEqual([])
+    expect(await findLosses(file, writes)).toEqual([])
   },
 )

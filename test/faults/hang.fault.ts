@@ -4,20 +4,19 @@ import { addressAt, administer, ask, isInstalled, type PostgresServer, startPost
 import { serve } from '../support/process.ts'
 import { startProxy } from '../support/proxy.ts'
 import { createWorld } from '../support/world.ts'
-import { isCut } from './short-run.ts'
+import { isShortRun } from './short-run.ts'
 
 /** Run in parallel, each with its own database. */
-const servers = isCut ? 2 : 5
-const hangsOfEach = isCut ? 1 : 4
+const servers = isShortRun ? 2 : 5
+const hangsOfEach = isShortRun ? 1 : 4
 
-/** Seconds. */
-const hang = 12
-const mostUntilWritten = 40
-const longestWait = 90
+const hangSeconds = 12
+const maxSecondsUntilWritten = 40
+const giveUpSeconds = 90
 
-/** The requests during a hang: writes and probes, none, or only probes. */
-const traffics = ['writes', 'none', 'probes'] as const
-type Traffic = (typeof traffics)[number]
+/** The requests sent during a hang; `writes` includes probes. */
+const trafficKinds = ['writes', 'none', 'probes'] as const
+type Traffic = (typeof trafficKinds)[number]
 
 type Hang = {
   traffic: Traffic
@@ -33,7 +32,7 @@ type Hang = {
 const secondsSince = (begin: number) => Number(((performance.now() - begin) / 1000).toFixed(1))
 
 /** Hangs a server's network repeatedly, while clients write or wait until it has healed. */
-async function hangBefore(postgres: PostgresServer, number: number): Promise<Hang[]> {
+async function hangRepeatedly(postgres: PostgresServer, number: number): Promise<Hang[]> {
   const name = `apps${number}`
   await administer(postgres.address, `create database ${name}`)
   const { keys } = await createWorld(addressAt(postgres.address, name))
@@ -60,14 +59,14 @@ async function hangBefore(postgres: PostgresServer, number: number): Promise<Han
     const probes: Record<string, number> = {}
     const asked: Promise<unknown>[] = []
     proxy.hang()
-    for (let second = 0; second < hang; second++) {
+    for (let second = 0; second < hangSeconds; second++) {
       if (traffic === 'writes') asked.push(createAtOnce(2))
       if (traffic !== 'none') asked.push(readiness().then((status) => (probes[status] = (probes[status] ?? 0) + 1)))
       await delay(1000)
     }
     proxy.heal()
     const begin = performance.now()
-    const isOver = () => secondsSince(begin) > longestWait
+    const isOver = () => secondsSince(begin) > giveUpSeconds
     const until = async (isDone: () => Promise<boolean>) => {
       while (!(await isDone())) {
         if (isOver()) return Number.POSITIVE_INFINITY
@@ -75,7 +74,7 @@ async function hangBefore(postgres: PostgresServer, number: number): Promise<Han
       }
       return secondsSince(begin)
     }
-    const never = delay(longestWait * 1000, Number.POSITIVE_INFINITY)
+    const never = delay(giveUpSeconds * 1000, Number.POSITIVE_INFINITY)
     const writers = [1, 2, 3].map(() => until(create))
     const first = Promise.race([never, ...writers])
     const ready = Promise.race([never, until(async () => (await readiness()) === 200)])
@@ -88,7 +87,7 @@ async function hangBefore(postgres: PostgresServer, number: number): Promise<Han
 
   const hangs: Hang[] = []
   for (let count = 0; count < hangsOfEach; count++) {
-    hangs.push(await round(traffics[(number + count) % traffics.length] ?? 'none'))
+    hangs.push(await round(trafficKinds[(number + count) % trafficKinds.length] ?? 'none'))
   }
 
   const rows = await ask<{ name: string }>(
@@ -102,18 +101,18 @@ async function hangBefore(postgres: PostgresServer, number: number): Promise<Han
 }
 
 test.skipIf(!isInstalled)(
-  `the network to PostgreSQL hangs for ${hang} s: /readyz says so, and writes work ${mostUntilWritten} s after it heals, nothing is lost or duplicated`,
+  `when the network to PostgreSQL hangs for ${hangSeconds} s, /readyz reports it, writes work again within ${maxSecondsUntilWritten} s, and none is lost or duplicated`,
   async () => {
     const postgres = await startPostgres()
     onTestFinished(postgres.remove)
     const numbers = Array.from({ length: servers }, (_, index) => index)
-    const hangs = (await Promise.all(numbers.map((number) => hangBefore(postgres, number)))).flat()
-    for (const each of hangs) console.log('hung, and healed:', each)
+    const hangs = (await Promise.all(numbers.map((number) => hangRepeatedly(postgres, number)))).flat()
+    for (const each of hangs) console.log('hang:', each)
     console.log(`${hangs.length} hangs, seconds until the first 201:`, hangs.map(({ written }) => written).join(' '))
     for (const { traffic, written, ready, canWrite, probes } of hangs) {
       expect(Object.keys(probes)).toEqual(traffic === 'none' ? [] : ['503'])
       expect(canWrite).toBe(true)
-      expect(Math.max(written, ready)).toBeLessThanOrEqual(mostUntilWritten)
+      expect(Math.max(written, ready)).toBeLessThanOrEqual(maxSecondsUntilWritten)
     }
   },
 )

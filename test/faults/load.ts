@@ -8,47 +8,40 @@ import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
 
-/** Building blocks of load tests: a server process, clients, and what they saw. */
+/** Building blocks of load tests: a server process, clients, and the times of their requests. */
 
 export type ServerUnderLoad = {
   port: number
+  /** Its database. */
+  file: string
   /** Megabytes of memory: current and peak. */
-  memory: () => { now: number; most: number }
+  memory: () => { now: number; max: number }
   /** The longest time that the event loop was blocked since the last call, in milliseconds. */
   longestStall: () => Promise<number>
 }
 
-/** `SERVER` names the `src/apps-service.js` of another version, for comparison. */
-const main = process.env.SERVER ?? `${import.meta.dirname}/../../src/apps-service.js`
+const main = `${import.meta.dirname}/../../src/apps-service.js`
 
-/** No preparation. */
-export const noPreparation = async () => {}
-
-/** Serves a prepared copy of a database while the work runs. */
-export async function withServer<T, Prepared>(
-  database: string,
-  prepare: (file: string) => Promise<Prepared>,
-  work: (server: ServerUnderLoad, prepared: Prepared) => Promise<T>,
-): Promise<T> {
+/** Serves a copy of a database while the work runs. */
+export async function withServer<T>(database: string, work: (server: ServerUnderLoad) => Promise<T>): Promise<T> {
   const folder = mkdtempSync(join(tmpdir(), 'apps-load-'))
   const file = join(folder, 'apps.sqlite')
   copyFileSync(database, file)
-  const prepared = await prepare(file)
   const child = spawn(process.execPath, ['--import', `${import.meta.dirname}/event-loop-watchdog.ts`, main, 'serve'], {
     env: { PATH: process.env.PATH, PORT: '0', DATABASE_URL: `sqlite:${file}` },
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
   })
   try {
-    const server = {
+    return await work({
       port: await portOf(child),
+      file,
       memory: () => memoryOf(child),
       async longestStall() {
         child.send({})
         const [longest] = await once(child, 'message')
         return longest
       },
-    }
-    return await work(server, prepared)
+    })
   } finally {
     child.kill('SIGKILL')
     await once(child, 'exit')
@@ -58,7 +51,7 @@ export async function withServer<T, Prepared>(
 
 function portOf(child: ChildProcess): Promise<number> {
   return new Promise((resolve, reject) => {
-    if (!child.stdout) return reject(new Error('its output cannot be read'))
+    if (!child.stdout) return reject(new Error('the server has no standard output'))
     // Keep reading, or the process would block on a full pipe.
     createInterface({ input: child.stdout }).on('line', (line) => {
       const { port } = line.includes('"port"') ? JSON.parse(line) : {}
@@ -71,25 +64,38 @@ function portOf(child: ChildProcess): Promise<number> {
 function memoryOf({ pid }: ChildProcess) {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8')
   const megabytes = (name: string) => Math.round(Number(new RegExp(`${name}:\\s+(\\d+)`).exec(status)?.[1]) / 1024)
-  return { now: megabytes('VmRSS'), most: megabytes('VmHWM') }
+  return { now: megabytes('VmRSS'), max: megabytes('VmHWM') }
 }
 
-/** Milliseconds of responses by status; status 0 is a refused or broken connection. */
-export type Seen = Record<number, number[]>
+/** The milliseconds of each request, by status; status 0 is a refused or broken connection. */
+export type Timings = Record<number, number[]>
 
-/** Clients that request targets in turn, each pausing that many milliseconds after each response. */
-export type Clients = { port: number; clients: number; targets: string[]; pause?: number; milliseconds: number }
+/** Clients that request the targets in order. Each pauses that many milliseconds after each response. */
+type Clients = { port: number; clients: number; targets: string[]; pause?: number; milliseconds: number }
 
-/** In a separate thread, so that they do not slow down the timed clients. */
-export async function load(clients: Clients): Promise<Seen> {
+/** Runs clients in a separate thread, so that they do not slow down other clients. */
+export async function load(clients: Clients): Promise<Timings> {
   const worker = new Worker(import.meta.filename, { workerData: clients })
-  const [seen] = await once(worker, 'message')
-  return seen
+  const [timings] = await once(worker, 'message')
+  return timings
 }
 
-async function ask({ port, clients, targets, pause = 0, milliseconds }: Clients): Promise<Seen> {
+/** Reads of different apps, reads of one cached app, and readiness probes. */
+export type OtherClients = { byId: Timings; cached: Timings; ready: Timings }
+
+export async function loadOfOtherClients(port: number, milliseconds: number): Promise<OtherClients> {
+  const request = (targets: string[]) => load({ port, clients: 2, targets, pause: 10, milliseconds })
+  const [byId, cached, ready] = await Promise.all([
+    request(spread(10_000, catalogueSize).map((id) => `/apps/${id}`)),
+    request(['/apps/77']),
+    request(['/readyz']),
+  ])
+  return { byId, cached, ready }
+}
+
+async function run({ port, clients, targets, pause = 0, milliseconds }: Clients): Promise<Timings> {
   const agent = new Agent({ keepAlive: true, maxSockets: clients })
-  const seen: Seen = {}
+  const timings: Timings = {}
   const until = performance.now() + milliseconds
   let next = 0
   const client = async () => {
@@ -97,14 +103,14 @@ async function ask({ port, clients, targets, pause = 0, milliseconds }: Clients)
       const target = targets[next++ % targets.length] ?? '/'
       const started = performance.now()
       const status = await statusOf(agent, port, target)
-      seen[status] ??= []
-      seen[status].push(performance.now() - started)
+      timings[status] ??= []
+      timings[status].push(performance.now() - started)
       if (pause > 0) await delay(pause)
     }
   }
   await Promise.all(Array.from({ length: clients }, client))
   agent.destroy()
-  return seen
+  return timings
 }
 
 const statusOf = (agent: Agent, port: number, path: string): Promise<number> =>
@@ -115,25 +121,25 @@ const statusOf = (agent: Agent, port: number, path: string): Promise<number> =>
     }).on('error', () => resolve(0))
   })
 
-/** Of all responses, regardless of status. */
-export function percentile(seen: Seen, percent: number): number {
-  const all = Object.values(seen)
+/** Of all requests, regardless of status. */
+export function percentile(timings: Timings, percent: number): number {
+  const all = Object.values(timings)
     .flat()
     .toSorted((a, b) => a - b)
   return all[Math.min(all.length - 1, Math.floor((all.length * percent) / 100))] ?? Number.NaN
 }
 
-/** For example `503: 12, 200: 3001, p50 3.1, p99 20.5, most 31.0 ms`. */
-export function told(seen: Seen): string {
-  const counts = Object.entries(seen).map(([status, times]) => `${status}: ${times.length}`)
-  const times = [50, 99, 100].map((percent) => percentile(seen, percent).toFixed(1))
-  return `${counts.join(', ')}; p50 ${times[0]}, p99 ${times[1]}, most ${times[2]} ms`
+/** For example `200: 3001, 503: 12; p50 3.1, p99 20.5, max 31.0 ms`. */
+export function summarize(timings: Timings): string {
+  const counts = Object.entries(timings).map(([status, times]) => `${status}: ${times.length}`)
+  const times = [50, 99, 100].map((percent) => percentile(timings, percent).toFixed(1))
+  return `${counts.join(', ')}; p50 ${times[0]}, p99 ${times[1]}, max ${times[2]} ms`
 }
 
-/** Whether the calling file was started as a program. */
-export const isProgram = (filename: string) => isMainThread && process.argv[1] === filename
+/** The number of apps in the catalogue of these tests. */
+export const catalogueSize = 200_000
 
-/** Numbers below a size, evenly spread and equal in each run. */
+/** Numbers from 1 to `size`, evenly spread and equal in each run. */
 export const spread = (count: number, size: number) =>
   Array.from({ length: count }, (_, index) => 1 + ((index * 7919) % size))
 
@@ -141,4 +147,4 @@ export const spread = (count: number, size: number) =>
 export const getBytes = (path: string, ...headers: string[]) =>
   [`GET ${path} HTTP/1.1`, 'Host: x', ...headers, '', ''].join('\r\n')
 
-if (!isMainThread && workerData?.targets) parentPort?.postMessage(await ask(workerData))
+if (!isMainThread && workerData?.targets) parentPort?.postMessage(await run(workerData))

@@ -1,12 +1,11 @@
 /*
- * What a disk still has after a power cut, for a process that is started with this library in LD_PRELOAD: of every file below
- * POWER_CUT_FROM that is written to, POWER_CUT_TO holds what was flushed, and nothing else. Writes are noted in POWER_CUT_NOTES,
- * for all processes together; fsync copies what was noted of that file, whoever wrote it. So to kill the processes and to go on
- * with the copy is to cut the power, where whatever was not flushed is lost. A kill amid an fsync leaves a part of it, as a
- * disk may.
+ * Simulates power cuts for processes started with this library in LD_PRELOAD. For each file below POWER_CUT_FROM,
+ * POWER_CUT_TO has a copy with only the flushed data. Writes of all processes are logged in POWER_CUT_LOG; fsync copies
+ * the logged ranges of its file, no matter which process wrote them. Killing the processes and continuing with the copy
+ * is a power cut that loses all unflushed data. A kill during fsync leaves a part of it, as a disk may.
  *
- * A name is there once its file is flushed, or, by link, once its folder is. What is removed is gone at once. The -shm beside
- * a database is shared memory; SQLite makes it anew.
+ * A file appears in the copy when it is flushed; a link, when its directory is flushed. Removals apply at once. The -shm
+ * file of a database is shared memory, which SQLite recreates, so it is ignored.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -31,7 +30,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static const char *from_folder(void) { return getenv("POWER_CUT_FROM"); }
 static const char *to_folder(void) { return getenv("POWER_CUT_TO"); }
 
-/* The path in the copy; 0 where the file is none of ours. */
+/* The path in the copy; returns 0 if the file is not below POWER_CUT_FROM. */
 static int copy_of(const char *path, char *copy) {
   const char *from = from_folder(), *to = to_folder();
   if (!from || !to) return 0;
@@ -55,18 +54,18 @@ static int is_ours(int fd) {
   return from_folder() && path_of(fd, path) && copy_of(path, copy);
 }
 
-/* The notes of one file, which nobody else has until they are closed. */
-static int notes_of(const struct stat *file) {
+/* The log of one file, locked until it is closed. */
+static int open_log(const struct stat *file) {
   char path[PATH_MAX];
-  snprintf(path, sizeof path, "%s/%lu", getenv("POWER_CUT_NOTES"), (unsigned long)file->st_ino);
+  snprintf(path, sizeof path, "%s/%lu", getenv("POWER_CUT_LOG"), (unsigned long)file->st_ino);
   pthread_mutex_lock(&mutex);
-  int notes = open(path, O_RDWR | O_CREAT | O_APPEND, 0600);
-  if (notes < 0 || flock(notes, LOCK_EX) != 0) abort();
-  return notes;
+  int log = open(path, O_RDWR | O_CREAT | O_APPEND, 0600);
+  if (log < 0 || flock(log, LOCK_EX) != 0) abort();
+  return log;
 }
 
-static void close_notes(int notes) {
-  close(notes);
+static void close_log(int log) {
+  close(log);
   pthread_mutex_unlock(&mutex);
 }
 
@@ -75,13 +74,13 @@ static ssize_t real_write(int fd, const void *data, size_t length) {
   return real(fd, data, length);
 }
 
-static void note(int fd, off_t offset, ssize_t length) {
+static void log_write(int fd, off_t offset, ssize_t length) {
   struct stat file;
   if (length <= 0 || !is_ours(fd) || fstat(fd, &file) != 0) return;
   struct range range = { offset, offset + length };
-  int notes = notes_of(&file);
-  if (real_write(notes, &range, sizeof range) != sizeof range) abort();
-  close_notes(notes);
+  int log = open_log(&file);
+  if (real_write(log, &range, sizeof range) != sizeof range) abort();
+  close_log(log);
 }
 
 static void make_folders(char *path) {
@@ -99,7 +98,7 @@ static void copy_range(int fd, int copy, off_t from, off_t to) {
   while (from < to) {
     size_t wanted = to - from < (off_t)sizeof buffer ? (size_t)(to - from) : sizeof buffer;
     ssize_t got = pread64(fd, buffer, wanted, from);
-    /* Cut off since. */
+    /* The file was truncated since. */
     if (got <= 0) return;
     if (write_at(copy, buffer, got, from) != got) abort();
     from += got;
@@ -112,8 +111,8 @@ static int real_link(const char *from, const char *to) {
   return real(from, to);
 }
 
-/* Before the flush itself returns: what follows it may rely on it. */
-static void flushed(int fd) {
+/* Runs before fsync returns, because the caller then relies on the data being on disk. */
+static void copy_flushed(int fd) {
   char path[PATH_MAX], name[PATH_MAX];
   struct stat file;
   if (!from_folder() || !path_of(fd, path) || !copy_of(path, name) || fstat(fd, &file) != 0) return;
@@ -127,25 +126,25 @@ static void flushed(int fd) {
     pthread_mutex_unlock(&mutex);
     return;
   }
-  static int (*cut)(int, off_t);
-  if (!cut) cut = dlsym(RTLD_NEXT, "ftruncate64");
+  static int (*truncate_to)(int, off_t);
+  if (!truncate_to) truncate_to = dlsym(RTLD_NEXT, "ftruncate64");
   make_folders(name);
-  int notes = notes_of(&file);
+  int log = open_log(&file);
   int copy = open(name, O_WRONLY | O_CREAT, file.st_mode & 0777);
   struct range range;
   if (copy < 0) abort();
-  for (off_t at = 0; pread64(notes, &range, sizeof range, at) == sizeof range; at += sizeof range) {
+  for (off_t at = 0; pread64(log, &range, sizeof range, at) == sizeof range; at += sizeof range) {
     copy_range(fd, copy, range.from, range.to);
   }
-  if (cut(notes, 0) != 0 || fstat(fd, &file) != 0 || cut(copy, file.st_size) != 0) abort();
+  if (truncate_to(log, 0) != 0 || fstat(fd, &file) != 0 || truncate_to(copy, file.st_size) != 0) abort();
   close(copy);
-  close_notes(notes);
+  close_log(log);
 }
 
 ssize_t pwrite64(int fd, const void *data, size_t length, off_t offset) {
   REAL(pwrite64);
   ssize_t written = real(fd, data, length, offset);
-  note(fd, offset, written);
+  log_write(fd, offset, written);
   return written;
 }
 
@@ -154,21 +153,21 @@ ssize_t pwrite(int fd, const void *data, size_t length, off_t offset) { return p
 ssize_t write(int fd, const void *data, size_t length) {
   off_t offset = is_ours(fd) ? lseek(fd, 0, SEEK_CUR) : -1;
   ssize_t written = real_write(fd, data, length);
-  if (offset >= 0) note(fd, offset, written);
+  if (offset >= 0) log_write(fd, offset, written);
   return written;
 }
 
 int fsync(int fd) {
   REAL(fsync);
   int result = real(fd);
-  if (result == 0) flushed(fd);
+  if (result == 0) copy_flushed(fd);
   return result;
 }
 
 int fdatasync(int fd) {
   REAL(fdatasync);
   int result = real(fd);
-  if (result == 0) flushed(fd);
+  if (result == 0) copy_flushed(fd);
   return result;
 }
 

@@ -3,10 +3,10 @@ import { copyFileSync, cpSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, expect, inject, test } from 'vitest'
 import { temporaryFolder } from '../support/database.ts'
-import { addTo, between, expectNoLosses, findLosses, noTotals, noWrites, startWriting } from './acknowledged-writes.ts'
-import { isCut } from './short-run.ts'
+import { addTo, between, expectIntact, findLosses, noTotals, noWrites, startWriting } from './acknowledged-writes.ts'
+import { isShortRun } from './short-run.ts'
 
-const cuts = isCut ? 2 : 20
+const cuts = isShortRun ? 2 : 20
 
 let library = ''
 beforeAll(() => {
@@ -15,36 +15,36 @@ beforeAll(() => {
   execFileSync('cc', ['-shared', '-fPIC', '-O2', '-o', library, source, '-ldl', '-lpthread'])
 })
 
-/** A directory, and what the disk has of it after a power cut. */
-function disk() {
+/** A directory with a database, and a copy of what would remain on disk after a power cut. */
+function createDisk() {
   const folder = temporaryFolder()
-  const [from, to, notes] = [join(folder, 'seen'), join(folder, 'flushed'), join(folder, 'notes')]
+  const [from, to, log] = [join(folder, 'written'), join(folder, 'flushed'), join(folder, 'log')]
   mkdirSync(from)
-  mkdirSync(notes)
+  mkdirSync(log)
   copyFileSync(inject('world').source, join(from, 'apps.sqlite'))
   cpSync(from, to, { recursive: true })
   return {
     file: join(from, 'apps.sqlite'),
-    remains: join(to, 'apps.sqlite'),
-    env: { LD_PRELOAD: library, POWER_CUT_FROM: from, POWER_CUT_TO: to, POWER_CUT_NOTES: notes },
-    pathIn: (path: string) => path.replace(from, to),
+    flushedFile: join(to, 'apps.sqlite'),
+    env: { LD_PRELOAD: library, POWER_CUT_FROM: from, POWER_CUT_TO: to, POWER_CUT_LOG: log },
+    flushedPath: (path: string) => path.replace(from, to),
   }
 }
 
 test.runIf(process.platform === 'linux')(
-  `power cut, ${cuts} times, which drops what was not flushed: no acknowledged write is lost`,
+  `no acknowledged write is lost by ${cuts} power cuts, which drop everything that was not flushed`,
   async () => {
     const totals = noTotals()
     for (let cut = 0; cut < cuts; cut++) {
-      const { file, remains, env, pathIn } = disk()
-      const deeds = noWrites()
-      const { acknowledged, kill } = await startWriting(file, deeds, cut, env)
+      const { file, flushedFile, env, flushedPath } = createDisk()
+      const writes = noWrites()
+      const { acknowledged, kill } = await startWriting(file, writes, cut, env)
       await acknowledged(between(20, 300))
       await kill()
-      deeds.backups = deeds.backups.map(pathIn)
-      expect(await findLosses(remains, deeds)).toEqual([])
-      await expectNoLosses(remains, deeds)
-      addTo(totals, deeds)
+      writes.backups = writes.backups.map(flushedPath)
+      expect(await findLosses(flushedFile, writes)).toEqual([])
+      await expectIntact(flushedFile, writes)
+      addTo(totals, writes)
     }
     console.log(`power cut × ${cuts}: acknowledged`, totals, 'lost 0')
     expect(totals.created).toBeGreaterThan(cuts)
@@ -52,19 +52,19 @@ test.runIf(process.platform === 'linux')(
 )
 
 test.runIf(process.platform === 'linux')(
-  'the same with synchronous=NORMAL loses writes, so the simulation works',
+  'with synchronous=NORMAL, power cuts lose writes, so the simulation works',
   async () => {
     let lost = 0
-    // Writes before the last checkpoint are on disk anyway; sometimes these are all.
+    // Writes before the last checkpoint are on disk, sometimes all of them.
     for (let cut = 0; lost === 0 && cut < 5; cut++) {
-      const { file, remains, env } = disk()
-      const deeds = noWrites()
+      const { file, flushedFile, env } = createDisk()
+      const writes = noWrites()
       const normal = { ...env, NODE_OPTIONS: `--import=${import.meta.dirname}/normal.ts` }
-      const { acknowledged, kill } = await startWriting(file, deeds, cut, normal)
+      const { acknowledged, kill } = await startWriting(file, writes, cut, normal)
       await acknowledged(200)
       await kill()
-      lost = (await findLosses(remains, { ...deeds, backups: [] })).length
-      console.log(`power cut with synchronous NORMAL: ${lost} of ${deeds.created.size} creates and others lost`)
+      lost = (await findLosses(flushedFile, { ...writes, backups: [] })).length
+      console.log(`power cut with synchronous NORMAL: ${lost} writes lost, ${writes.created.size} apps created`)
     }
     expect(lost).toBeGreaterThan(0)
   },

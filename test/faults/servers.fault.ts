@@ -8,25 +8,30 @@ import { addressAt, administer, ask, isInstalled, type PostgresServer, startPost
 import { commandLine, type Served, serve } from '../support/process.ts'
 import { createWorld, type World } from '../support/world.ts'
 import { between } from './acknowledged-writes.ts'
-import { isCut } from './short-run.ts'
+import { isShortRun } from './short-run.ts'
 
-const seconds = isCut ? 10 : 60
+const seconds = isShortRun ? 10 : 60
 
 /** Counts of events, for the output. */
 type Counts = Record<'created' | 'updated' | 'approved' | 'takenDown' | 'reads' | 'unavailable' | 'conflicts', number>
 
-/** Acknowledged writes of each app, and those whose outcome is unknown. */
+/** The acknowledged writes, and those with an unknown outcome. */
 type Known = {
   /** Names by id. */
   created: Map<number, string>
-  createdPerhaps: number
+  possiblyCreated: number
   /** By id, the last acknowledged and the last sent change. */
   changed: Map<number, { acknowledged: number; sent: number; count: number }>
   /** States by id; undefined after a decision that was not acknowledged. */
   decided: Map<number, 'approved' | 'rejected' | undefined>
 }
 
-type Servers = { servers: Served[]; address: string; world: Omit<World, 'source'>; kept: () => Promise<number> }
+type Servers = {
+  servers: Served[]
+  address: string
+  world: Omit<World, 'source'>
+  countCacheHits: () => Promise<number>
+}
 
 async function startThree(postgres: PostgresServer): Promise<Servers> {
   await administer(postgres.address, 'create database apps')
@@ -36,27 +41,27 @@ async function startThree(postgres: PostgresServer): Promise<Servers> {
   const servers = await Promise.all(
     ports.map((port) => serve(address, { WRITE_LIMIT: '0', METRICS_PORT: String(port) })),
   )
-  async function keptOf(port: number): Promise<number> {
+  async function cacheHitsOf(port: number): Promise<number> {
     const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
     return Number(/^apps_kept_answers_total\{result="hit"\} (\d+)$/m.exec(text)?.[1] ?? Number.NaN)
   }
-  const kept = async () => (await Promise.all(ports.map(keptOf))).reduce((sum, count) => sum + count, 0)
-  return { servers, address, world, kept }
+  const countCacheHits = async () => (await Promise.all(ports.map(cacheHitsOf))).reduce((sum, count) => sum + count, 0)
+  return { servers, address, world, countCacheHits }
 }
 
 /**
- * Clients create, change and read through all servers, and operators decide on the command line, until the time is over.
- * After each acknowledgement, all servers are read: none may return the old state.
+ * Clients create, change and read through all servers, and operators decide on the command line, until the time is up.
+ * After each acknowledged write, none of the servers may return the old state.
  */
 async function work({ servers, address, world }: Servers, mayFail: boolean) {
-  const known: Known = { created: new Map(), createdPerhaps: 0, changed: new Map(), decided: new Map() }
+  const known: Known = { created: new Map(), possiblyCreated: 0, changed: new Map(), decided: new Map() }
   const counts: Counts = { created: 0, updated: 0, approved: 0, takenDown: 0, reads: 0, unavailable: 0, conflicts: 0 }
   const cli = commandLine(address)
   const key = world.keys.ada
   const until = performance.now() + seconds * 1000
   const any = () => servers[between(0, servers.length - 1)] ?? expect.fail('there is no server')
-  const repeat = async (turn: (number: number) => Promise<unknown>) => {
-    for (let number = 1; performance.now() < until; number++) await turn(number)
+  const repeat = async (round: (number: number) => Promise<unknown>) => {
+    for (let number = 1; performance.now() < until; number++) await round(number)
   }
 
   /**
@@ -77,7 +82,7 @@ async function work({ servers, address, world }: Servers, mayFail: boolean) {
   }
 
   /** Reads from each server twice, because the second response may be cached. */
-  async function everywhere(path: string, options: RequestOptions, isRight: (answer: CheckedResponse) => boolean) {
+  async function readFromAll(path: string, options: RequestOptions, isRight: (response: CheckedResponse) => boolean) {
     for (const server of servers) {
       for (const time of ['first', 'second']) {
         const answer = await request(server, 'GET', path, options)
@@ -91,16 +96,16 @@ async function work({ servers, address, world }: Servers, mayFail: boolean) {
   }
 
   async function create(client: number, number: number) {
-    // Many with one name, each with a different slug.
+    // Equal names, so that the slugs compete.
     const name = `Crowd ${number % 20}`
     const json = { name, description: `${name} of ${client}.`, category_id: between(1, 2) }
     const answer = await request(any(), 'POST', '/apps', { key, json })
-    if (!answer) return known.createdPerhaps++
+    if (!answer) return known.possiblyCreated++
     expect(answer.status).toBe(201)
     const id: number = answer.body.data.app_id
     known.created.set(id, name)
     counts.created++
-    await everywhere(`/apps/${id}`, { key }, ({ status, body }) => status === 200 && body.data.app.name === name)
+    await readFromAll(`/apps/${id}`, { key }, ({ status, body }) => status === 200 && body.data.app.name === name)
   }
 
   async function change(id: number) {
@@ -119,8 +124,8 @@ async function work({ servers, address, world }: Servers, mayFail: boolean) {
     counts.updated++
     const numberIn = (text: string) => Number(/^Change (\d+)$/.exec(text)?.[1])
     const isNew = (text: string) => numberIn(text) >= state.acknowledged
-    await everywhere(`/apps/${id}`, {}, ({ status, body }) => status === 200 && isNew(body.data.app.description))
-    await everywhere('/apps?sort=popular&limit=100', {}, ({ body }) =>
+    await readFromAll(`/apps/${id}`, {}, ({ status, body }) => status === 200 && isNew(body.data.app.description))
+    await readFromAll('/apps?sort=popular&limit=100', {}, ({ body }) =>
       isNew(body.data.apps.find((app: { id: number }) => app.id === id)?.description ?? ''),
     )
   }
@@ -134,14 +139,14 @@ async function work({ servers, address, world }: Servers, mayFail: boolean) {
     for (const id of ids) {
       known.decided.set(id, decision === 'approve' ? 'approved' : 'rejected')
       counts[decision === 'approve' ? 'approved' : 'takenDown']++
-      const due = decision === 'approve' ? 200 : 404
-      await everywhere(`/apps/${id}`, {}, ({ status }) => status === due)
+      const expectedStatus = decision === 'approve' ? 200 : 404
+      await readFromAll(`/apps/${id}`, {}, ({ status }) => status === expectedStatus)
     }
   }
 
   const pending = (of: number) =>
     [...known.created.keys()].filter((id) => id % 2 === of && !known.decided.has(id)).slice(0, 5)
-  const shown = (of: number) =>
+  const approved = (of: number) =>
     [...known.decided].filter(([id, state]) => id % 2 === of && state === 'approved').slice(0, 2)
   const pages = ['/apps', '/apps?search=crowd', '/apps?category=tools&sort=rating', '/apps?search=tide', '/apps/1']
 
@@ -150,12 +155,12 @@ async function work({ servers, address, world }: Servers, mayFail: boolean) {
     repeat(() => change(world.apps.approved)),
     // Two concurrent updates with one ETag change the same app, so one may fail.
     ...[0, 1].map((of) =>
-      repeat(async (turn) => {
+      repeat(async (round) => {
         await decide('approve', pending(of))
-        if (turn % 3 === 0)
+        if (round % 3 === 0)
           await decide(
             'reject',
-            shown(of).map(([id]) => id),
+            approved(of).map(([id]) => id),
           )
       }),
     ),
@@ -169,8 +174,8 @@ async function work({ servers, address, world }: Servers, mayFail: boolean) {
   return { known, counts }
 }
 
-/** Compares the database with everything acknowledged. */
-async function expectKept(address: string, known: Known, mayFail: boolean) {
+/** Compares the database with the acknowledged writes. */
+async function expectAcknowledged(address: string, known: Known, mayFail: boolean) {
   await expectConsistentAt(address)
   const database = openDatabase(address)
   onTestFinished(() => database.close())
@@ -184,7 +189,7 @@ async function expectKept(address: string, known: Known, mayFail: boolean) {
     const crowd = apps.filter(({ name }) => name.startsWith('Crowd'))
     expect(created.toSorted()).toEqual(crowd.map(({ id }) => id).toSorted())
     expect(crowd.length - known.created.size).toBeGreaterThanOrEqual(0)
-    expect(crowd.length - known.created.size).toBeLessThanOrEqual(known.createdPerhaps)
+    expect(crowd.length - known.created.size).toBeLessThanOrEqual(known.possiblyCreated)
     for (const [id, { acknowledged, sent, count }] of known.changed) {
       const number = Number(/^Change (\d+)$/.exec(byId.get(id)?.description ?? '')?.[1])
       expect(number).toBeGreaterThanOrEqual(acknowledged)
@@ -199,28 +204,28 @@ async function expectKept(address: string, known: Known, mayFail: boolean) {
 }
 
 test.skipIf(!isInstalled)(
-  `three servers on one PostgreSQL, ${seconds} s: no response is older than an acknowledged write or an error, and counters and search are right`,
+  `three servers on one PostgreSQL never return an error or stale data in ${seconds} s, and counters and search stay right`,
   async () => {
     const postgres = await startPostgres()
     onTestFinished(postgres.remove)
     const three = await startThree(postgres)
     const { known, counts } = await work(three, false)
-    const kept = await three.kept()
-    console.log(`three servers, ${seconds} s:`, counts, `kept answers given: ${kept}`)
-    await expectKept(three.address, known, false)
-    expect(kept).toBeGreaterThan(0)
+    const cacheHits = await three.countCacheHits()
+    console.log(`three servers, ${seconds} s:`, counts, `cache hits: ${cacheHits}`)
+    await expectAcknowledged(three.address, known, false)
+    expect(cacheHits).toBeGreaterThan(0)
     expect(Math.min(counts.created, counts.updated, counts.approved, counts.takenDown)).toBeGreaterThan(0)
   },
 )
 
 test.skipIf(!isInstalled)(
-  `the same with a session terminated every second, a backend killed every ten, and PostgreSQL restarted: at most 503`,
+  `three servers return at most a 503 while sessions are terminated, backends are killed and PostgreSQL is restarted`,
   async () => {
     const postgres = await startPostgres()
     onTestFinished(postgres.remove)
     const three = await startThree(postgres)
     const faults = { ended: 0, killed: 0, restarted: 0 }
-    const hurting = (async () => {
+    const causeFaults = (async () => {
       for (let second = 1; second < seconds; second++) {
         await delay(1000)
         if (second === Math.floor(seconds / 2)) {
@@ -241,13 +246,18 @@ test.skipIf(!isInstalled)(
         }
       }
     })()
-    const [{ known, counts }] = await Promise.all([work(three, true), hurting])
-    console.log(`three servers, ${seconds} s, with faults`, faults, counts, `kept answers given: ${await three.kept()}`)
+    const [{ known, counts }] = await Promise.all([work(three, true), causeFaults])
+    console.log(
+      `three servers, ${seconds} s, with faults`,
+      faults,
+      counts,
+      `cache hits: ${await three.countCacheHits()}`,
+    )
     for (const server of three.servers) {
       await expect.poll(async () => (await server.request('GET', '/readyz')).status).toBe(200)
       expect((await server.request('GET', '/apps')).status).toBe(200)
     }
-    await expectKept(three.address, known, true)
+    await expectAcknowledged(three.address, known, true)
     expect(Math.min(counts.created, counts.updated, counts.approved, counts.unavailable)).toBeGreaterThan(0)
   },
 )

@@ -1,2 +1,2 @@
 /** Whether this is the short run for CI: `make faults CUT=1`. */
-export const isCut = Boolean(process.env.CUT)
+export const isShortRun = Boolean(process.env.CUT)

@@ -5,7 +5,7 @@ import { copyWorldFile } from '../support/database.ts'
 import { freePort } from '../support/free-port.ts'
 import { connected } from './sockets.ts'
 
-/** Under keep-alive, and by the shell that npm starts: test/cli/serve.test.ts. */
+/** test/cli/serve.test.ts tests signals under keep-alive and from the shell that npm starts. */
 test('SIGTERM to npx stops the server, which answers requests in flight and frees the port', async () => {
   const port = await freePort()
   const npx = spawn('npx', ['apps-service', 'serve'], {
@@ -32,13 +32,13 @@ test('SIGTERM to npx stops the server, which answers requests in flight and free
     if (isRunning(pid)) process.kill(pid, 'SIGKILL')
   })
   const socket = await connected(port)
-  const answers: string[] = []
-  socket.on('data', (chunk: Buffer) => answers.push(chunk.toString('latin1')))
+  const received: string[] = []
+  socket.on('data', (chunk: Buffer) => received.push(chunk.toString('latin1')))
   socket.write('GET /apps HTTP/1.1\r\nHost: x\r\n')
   npx.kill('SIGTERM')
   await expect.poll(() => logged('finishing the requests')).toBe(1)
   socket.write('\r\n')
-  await expect.poll(() => answers.join('')).toMatch(/^HTTP\/1\.1 200 [\s\S]*\nConnection: close\r\n/)
+  await expect.poll(() => received.join('')).toMatch(/^HTTP\/1\.1 200 [\s\S]*\nConnection: close\r\n/)
   await expect.poll(() => isRunning(pid)).toBe(false)
   expect(logged('stopped serving')).toBe(1)
 })

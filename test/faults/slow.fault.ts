@@ -2,9 +2,9 @@ import type { Socket } from 'node:net'
 import { expect, inject, test } from 'vitest'
 import { copyWorldFile } from '../support/database.ts'
 import { serve } from '../support/process.ts'
-import { connected, ended } from './sockets.ts'
+import { closed, connected } from './sockets.ts'
 
-const each = 500
+const clientsOfEachKind = 500
 
 const slowHead = 'GET /apps HTTP/1.1\r\nHost: x\r\nX-Slow: '
 const slowBody = () =>
@@ -19,22 +19,23 @@ const slowBody = () =>
   ].join('\r\n')
 const unread = 'GET /apps?limit=100 HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(5)
 
-/** A connection that sends the beginning and then one byte per second, and reads or not. */
+/** Opens a connection that sends the beginning and then one byte per second. */
 async function slow(port: number, beginning: string, reads: boolean) {
   const socket: Socket = await connected(port)
   socket.write(beginning)
   const dribble = setInterval(() => socket.write('a'), 1000)
   if (reads) socket.resume()
   else socket.pause()
-  const closed = ended(socket).then(() => clearInterval(dribble))
-  return { socket, closed }
+  return { socket, hasClosed: closed(socket).then(() => clearInterval(dribble)) }
 }
 
-test(`${each} slow heads, ${each} slow bodies and ${each} clients that do not read: others are answered, and these are disconnected`, async () => {
+test(`${clientsOfEachKind} slow heads, ${clientsOfEachKind} slow bodies and ${clientsOfEachKind} clients that do not read are disconnected, and others get responses`, async () => {
   const server = await serve(`sqlite:${copyWorldFile()}`)
-  const beginnings = [slowHead, slowBody()].flatMap((beginning) => Array.from({ length: each }, () => beginning))
+  const beginnings = [slowHead, slowBody()].flatMap((beginning) =>
+    Array.from({ length: clientsOfEachKind }, () => beginning),
+  )
   const senders = await Promise.all(beginnings.map((beginning) => slow(server.port, beginning, true)))
-  const readers = await Promise.all(Array.from({ length: each }, () => slow(server.port, unread, false)))
+  const readers = await Promise.all(Array.from({ length: clientsOfEachKind }, () => slow(server.port, unread, false)))
 
   let isOver = false
   let answered = 0
@@ -46,15 +47,15 @@ test(`${each} slow heads, ${each} slow bodies and ${each} clients that do not re
       answered++
     }
   })()
-  // Ten seconds for a head, thirty for a body.
-  await Promise.all(senders.map(({ closed }) => closed))
+  // The server allows ten seconds for a head and thirty for a body.
+  await Promise.all(senders.map(({ hasClosed }) => hasClosed))
   isOver = true
   await others
-  console.log(`${3 * each} slow connections: ${4 * answered} other requests answered meanwhile`)
+  console.log(`${3 * clientsOfEachKind} slow connections, and responses to ${4 * answered} other requests`)
   expect(answered).toBeGreaterThan(50)
 
   server.process.kill('SIGTERM')
   expect((await server.exited)[0]).toBe(0)
   for (const { socket } of readers) socket.destroy()
-  await Promise.all(readers.map(({ closed }) => closed))
+  await Promise.all(readers.map(({ hasClosed }) => hasClosed))
 })

@@ -4,7 +4,7 @@ import document from '../../generated/openapi.json' with { type: 'json' }
 import { generateKey } from '../../src/accounts/keys.ts'
 import { Metrics } from '../../src/http/metrics.ts'
 import { type Call, newApp, validRequests } from '../contract/valid-requests.ts'
-import { connected, ended } from '../faults/sockets.ts'
+import { closed, connected } from '../faults/sockets.ts'
 import { freezeMonotonicClock } from '../support/clock.ts'
 import { copyWorld } from '../support/database.ts'
 import { freePort } from '../support/free-port.ts'
@@ -128,7 +128,7 @@ test('closes its port and connections', async () => {
   // The server has accepted the connection before it is told to close.
   await fetch(`http://127.0.0.1:${metricsPort}/metrics`)
   stop()
-  await Promise.all([ended(reader.resume()), ended(silent.resume())])
+  await Promise.all([closed(reader.resume()), closed(silent.resume())])
   await expect(fetch(`http://127.0.0.1:${metricsPort}/metrics`)).rejects.toThrow()
 })
 

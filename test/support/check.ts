@@ -18,11 +18,11 @@ export type CheckedResponse = HttpResponse & { body: Body }
 const checker = new ResponseChecker()
 
 /** Checks a response against the document. Every response of every test passes through here. */
-export function check(answer: HttpResponse): CheckedResponse {
-  const path = answer.path.split('?', 1).join()
-  const { problems, covers } = checker.check({ ...answer, path })
-  expect(problems, `${answer.method} ${answer.path}\n${answer.text.slice(0, 1000)}`).toEqual([])
+export function check(response: HttpResponse): CheckedResponse {
+  const path = response.path.split('?', 1).join()
+  const { problems, covers } = checker.check({ ...response, path })
+  expect(problems, `${response.method} ${response.path}\n${response.text.slice(0, 1000)}`).toEqual([])
   recordSeen(inject('coverage').file, covers)
-  const isJson = String(answer.headers['content-type']).startsWith('application/json')
-  return { ...answer, body: isJson && answer.text !== '' ? JSON.parse(answer.text) : undefined }
+  const isJson = String(response.headers['content-type']).startsWith('application/json')
+  return { ...response, body: isJson && response.text !== '' ? JSON.parse(response.text) : undefined }
 }

@@ -11,7 +11,7 @@ import { idLimit, toSearchDocument } from '../../src/search/terms.ts'
  * index.
  */
 export async function expectConsistent(database: Database) {
-  const { kept, counted, rated, reviews } = await database.snapshot(async ({ sql }) => {
+  const { categories, counted, apps, reviews } = await database.snapshot(async ({ sql }) => {
     const counts: { id: number; count: number }[] = await sql('apps')
       .where({ status: 'approved' })
       .whereNull('deleted_at')
@@ -19,33 +19,35 @@ export async function expectConsistent(database: Database) {
       .select('category_id as id')
       .count({ count: '*' })
     return {
-      kept: await sql('categories').orderBy('id').select('id', 'listed_apps'),
+      categories: await sql('categories').orderBy('id').select('id', 'listed_apps'),
       counted: new Map(counts.map(({ id, count }) => [id, Number(count)])),
-      rated: await sql('apps'),
+      apps: await sql('apps'),
       reviews: Map.groupBy(await sql('reviews').select('app_id', 'rating'), ({ app_id }) => app_id),
     }
   })
-  expect(kept).toEqual(kept.map(({ id }) => ({ id, listed_apps: counted.get(id) ?? 0 })))
-  for (const app of rated) {
-    const ofReviews = reviews.get(app.id) ?? []
+  expect(categories).toEqual(categories.map(({ id }) => ({ id, listed_apps: counted.get(id) ?? 0 })))
+  for (const app of apps) {
+    const appReviews = reviews.get(app.id) ?? []
     const others = { sum: app.other_rating_sum, count: app.other_rating_count }
-    const due = { review_count: ofReviews.length, ...ratingColumns(addRatings(ratingsOf(ofReviews), others)) }
-    expect(app).toMatchObject(due)
+    const ratings = ratingColumns(addRatings(ratingsOf(appReviews), others))
+    expect(app).toMatchObject({ review_count: appReviews.length, ...ratings })
   }
 
-  const { indexed, due } = await indexedAndExpected(database)
-  const wrong = [...new Set([...indexed.keys(), ...due.keys()])].filter((id) => due.get(id) !== indexed.get(id))
-  const told = (index: Map<number, string>) => Object.fromEntries(wrong.slice(0, 10).map((id) => [id, index.get(id)]))
-  expect(told(indexed), `apps that search knows wrongly: ${wrong.length}`).toEqual(told(due))
+  const { indexed, expected } = await indexedAndExpected(database)
+  const ids = [...new Set([...indexed.keys(), ...expected.keys()])]
+  const wrong = ids.filter((id) => expected.get(id) !== indexed.get(id))
+  const firstWrong = (index: Map<number, string>) =>
+    Object.fromEntries(wrong.slice(0, 10).map((id) => [id, index.get(id)]))
+  expect(firstWrong(indexed), `apps with a wrong index entry: ${wrong.length}`).toEqual(firstWrong(expected))
 }
 
-const undo = new Error('rolls the transaction back')
+const rollback = new Error('rolls the transaction back')
 
-/** The index of each app, now and after indexing again, which is rolled back. */
+/** The index entries of each app, as stored and as they should be: indexes all apps again, and rolls that back. */
 async function indexedAndExpected(database: Database) {
   let indexed = new Map<number, string>()
-  let due = new Map<number, string>()
-  const looking = database.write(async (connection) => {
+  let expected = new Map<number, string>()
+  const indexing = database.write(async (connection) => {
     const { sql, search } = connection
     const listed = await sql('apps')
       .join('developers', 'developers.id', 'apps.developer_id')
@@ -58,13 +60,13 @@ async function indexedAndExpected(database: Database) {
     await search.index(
       listed.map((app) => ({ id: app.id, categoryId: app.category_id, ...toSearchDocument(app, app.developer_name) })),
     )
-    due = await indexedTokens(connection)
-    throw undo
+    expected = await indexedTokens(connection)
+    throw rollback
   })
-  await looking.catch((error: unknown) => {
-    if (error !== undo) throw error
+  await indexing.catch((error: unknown) => {
+    if (error !== rollback) throw error
   })
-  return { indexed, due }
+  return { indexed, expected }
 }
 
 /** The index entries of each app. */
@@ -73,12 +75,11 @@ async function indexedTokens(connection: Connection): Promise<Map<number, string
   return new Map(rows.map(({ id, tokens }) => [id, tokens]))
 }
 
-/** A test can have a database on either engine. */
 const isSqlite = ({ sql }: Connection) => sql.client.driverName === 'sqlite3'
 
 type Indexed = { id: number; tokens: string }
 
-/** With the rank and the place of each token (https://sqlite.org/fts5.html#the_fts5vocab_virtual_table_module). */
+/** With the rank, and the position of each token (https://sqlite.org/fts5.html#the_fts5vocab_virtual_table_module). */
 async function sqliteTokens({ sql }: Connection): Promise<Indexed[]> {
   await sql.raw("create virtual table temp.indexed_tokens using fts5vocab('main', 'app_search', 'instance')")
   const rows: Indexed[] = await sql.raw(
@@ -103,7 +104,7 @@ export async function expectSound(database: Database) {
   })
 }
 
-/** The same for a database that other processes have open. */
+/** Calls `expectConsistent` on a new connection. */
 export async function expectConsistentAt(address: string) {
   const database = openDatabase(address)
   await expectConsistent(database).finally(() => database.close())

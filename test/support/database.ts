@@ -31,7 +31,7 @@ export function copyWorldFile(): string {
 export const filePath = (address: string) => address.replace(/^sqlite:/, '')
 
 async function newPostgres(templateIn: (factory: DatabaseFactory) => string): Promise<string> {
-  factory ??= placeOnPostgres()
+  factory ??= createFactory()
   const { server, strategy, administrator } = await factory
   const name = newName()
   await administrator.query(`create database ${name} template ${templateIn(await factory)} ${strategy}`)
@@ -47,13 +47,13 @@ type DatabaseFactory = {
   strategy: string
   /** One session that creates and drops the databases of a test file. */
   administrator: Client
-  leave: () => Promise<void>
+  close: () => Promise<void>
 }
 
 let factory: Promise<DatabaseFactory> | undefined
 
 /** Each test file has its own server, unless TEST_POSTGRES_URL is set. */
-async function placeOnPostgres(): Promise<DatabaseFactory> {
+async function createFactory(): Promise<DatabaseFactory> {
   const { source } = inject('world')
   const own = configuredServer === undefined ? await startPostgres(source) : undefined
   const server = own?.address ?? configuredServer ?? ''
@@ -64,11 +64,11 @@ async function placeOnPostgres(): Promise<DatabaseFactory> {
     world: own ? worldName : new URL(source).pathname.slice(1),
     strategy: own ? copyStrategy : '',
     administrator,
-    async leave() {
+    async close() {
       await administrator.end()
       await own?.remove()
     },
   }
 }
 
-afterAll(async () => (await factory)?.leave())
+afterAll(async () => (await factory)?.close())

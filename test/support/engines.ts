@@ -14,16 +14,14 @@ const testsImportedBy = (file: string, code: string) =>
     .filter((name) => name.startsWith(join(root, 'test/')))
 
 /** Whether a file, or a test file that it imports, uses the engine or the world. */
-function asksForEngine(file: string, seen = new Set<string>()): boolean {
+function usesEngine(file: string, seen = new Set<string>()): boolean {
   if (seen.has(file)) return false
   seen.add(file)
   const code = readFileSync(file, 'utf8')
-  return (
-    /\binject\('(engine|world)'\)/.test(code) || testsImportedBy(file, code).some((name) => asksForEngine(name, seen))
-  )
+  return /\binject\('(engine|world)'\)/.test(code) || testsImportedBy(file, code).some((name) => usesEngine(name, seen))
 }
 
 /** Test files that do not use an engine, so they run once. */
 export const withoutEngine = globSync('test/**/*.test.ts', { cwd: root, exclude: engines.map(filesOf) }).filter(
-  (file) => !asksForEngine(join(root, file)),
+  (file) => !usesEngine(join(root, file)),
 )

@@ -67,11 +67,11 @@ export async function interrupt(
   onTestFinished(() => {
     child.kill('SIGKILL')
   })
-  const said = text(child.stderr)
+  const errorOutput = text(child.stderr)
   const exited = once(child, 'exit')
   while (!begun() && child.exitCode === null) await delay(1)
   child.kill(signal)
-  const stopped = { exit: await exited, said: await said }
+  const stopped = { exit: await exited, stderr: await errorOutput }
   if (!existsSync(file)) return stopped
   for (const name of readdirSync(dirname(file))) rmSync(join(dirname(file), name), { recursive: true })
   return interrupt(command, file, env, signal, begun)
@@ -108,14 +108,14 @@ export type Served = {
 }
 
 /** Resolves to the port once it accepts a connection. */
-async function answering(port: number): Promise<number> {
+async function untilListening(port: number): Promise<number> {
   const socket = connect(port, '127.0.0.1')
-  const isTaken = await once(socket, 'connect').then(
+  const isListening = await once(socket, 'connect').then(
     () => true,
     () => false,
   )
   socket.destroy()
-  return isTaken ? port : delay(20).then(() => answering(port))
+  return isListening ? port : delay(20).then(() => untilListening(port))
 }
 
 /** Starts the server as a process. If `env` has a LOG_LEVEL, it must have a PORT. */
@@ -142,7 +142,7 @@ export async function listening(command: string, env: Record<string, string>, fo
       if (typeof entry.port === 'number') resolve(entry.port)
     })
     // With a higher log level, it does not log its port.
-    if (env.LOG_LEVEL !== undefined) answering(Number(env.PORT)).then(resolve, reject)
+    if (env.LOG_LEVEL !== undefined) untilListening(Number(env.PORT)).then(resolve, reject)
     child.on('exit', (code) => reject(new Error(`${command} exited with ${code} before it listened`)))
   })
 

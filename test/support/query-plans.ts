@@ -6,10 +6,10 @@ type Statement = { sql: string; bindings: (string | number)[] }
 /** The result of a read, and SQLite's plans of its statements that select apps other than by id. */
 export async function explainQueries<T>(database: Database, work: (connection: Connection) => Promise<T>) {
   const statements: Statement[] = []
-  const note = (statement: Statement) => statements.push(statement)
+  const record = (statement: Statement) => statements.push(statement)
   const result = await database.read(async (connection) => {
-    connection.sql.on('query', note)
-    return work(connection).finally(() => connection.sql.removeListener('query', note))
+    connection.sql.on('query', record)
+    return work(connection).finally(() => connection.sql.removeListener('query', record))
   })
   const plans = await database.read(({ sql }) =>
     Promise.all(

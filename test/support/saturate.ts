@@ -9,7 +9,7 @@ export const { concurrency } = openEngine(inject('engine') === 'sqlite' ? 'sqlit
 export async function saturate(begin: (work: () => Promise<void>) => Promise<unknown>, width: number) {
   const { promise: released, resolve: release } = Promise.withResolvers<void>()
   let begun = 0
-  const held = Array.from({ length: width }, () =>
+  const running = Array.from({ length: width }, () =>
     begin(() => {
       begun++
       return released
@@ -18,7 +18,7 @@ export async function saturate(begin: (work: () => Promise<void>) => Promise<unk
   await expect.poll(() => begun).toBe(width)
   return async () => {
     release()
-    await Promise.all(held)
+    await Promise.all(running)
   }
 }
 

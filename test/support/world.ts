@@ -32,19 +32,21 @@ declare module 'vitest' {
 /** The projects of vitest.config.ts are named after their engine. Without projects, it is SQLite. */
 export default async function setup(project: TestProject) {
   const engine = project.name === 'postgres' ? 'postgres' : 'sqlite'
-  const make = engine === 'sqlite' ? inFile : configuredServer === undefined ? onPostgres : onGiven(configuredServer)
+  const make =
+    engine === 'sqlite' ? onSqlite : configuredServer === undefined ? onPostgres : onConfiguredServer(configuredServer)
   const { remove, ...world } = await make()
   project.provide('engine', engine)
   project.provide('world', world)
   return async () => {
     await remove()
-    if (project.name === 'sqlite' && !hasPostgres) console.log(leftOut)
+    if (project.name === 'sqlite' && !hasPostgres) console.log(skippedPostgres)
   }
 }
 
-const leftOut = 'Left out: the tests on PostgreSQL, which need Debian’s package postgresql or a TEST_POSTGRES_URL.'
+const skippedPostgres =
+  'Skipped the tests on PostgreSQL: install Debian’s package postgresql, or set TEST_POSTGRES_URL.'
 
-async function inFile() {
+async function onSqlite() {
   const folder = mkdtempSync(join(tmpdir(), 'apps-world-'))
   const source = join(folder, 'world.sqlite')
   return { ...(await createWorld(`sqlite:${source}`)), source, remove: () => rmSync(folder, { recursive: true }) }
@@ -58,7 +60,7 @@ async function onPostgres() {
   return { ...world, source: data, remove }
 }
 
-const onGiven = (server: string) => async () => {
+const onConfiguredServer = (server: string) => async () => {
   const name = newName()
   await administer(server, `create database ${name}`)
   const source = addressAt(server, name)

@@ -1,12 +1,12 @@
 import { createServer } from 'node:http'
-import { readAnswers } from './answers.ts'
+import { readResponses } from './responses.ts'
 
-/** The limit of what a server on Node can give: answers that are ready, under their addresses, and nothing else. */
+/** The upper limit for a server on Node: sends prepared responses, and does nothing else. */
 
-const answers = readAnswers(process.argv[2])
+const responses = readResponses(process.argv[2])
 
 createServer((request, response) => {
-  const answer = answers.get(request.url ?? '')
-  if (answer) response.writeHead(200, answer.headers).end(answer.body)
+  const prepared = responses.get(request.url ?? '')
+  if (prepared) response.writeHead(200, prepared.headers).end(prepared.body)
   else response.writeHead(404).end()
 }).listen(Number(process.env.PORT), '127.0.0.1')

@@ -1,14 +1,14 @@
 import express from 'express'
-import { readAnswers } from './answers.ts'
+import { readResponses } from './responses.ts'
 
-/** The same answers through Express, which does nothing for them besides. */
+/** Sends prepared responses through Express. */
 
 const app = express()
 app.disable('x-powered-by')
 app.set('etag', false)
 app.set('query parser', false)
 
-for (const [target, { headers, body }] of readAnswers(process.argv[2])) {
+for (const [target, { headers, body }] of readResponses(process.argv[2])) {
   const named = Object.fromEntries(
     headers.flatMap((name, index) => (index % 2 === 0 ? [[name, headers[index + 1] ?? '']] : [])),
   )

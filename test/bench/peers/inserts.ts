@@ -2,18 +2,18 @@ import { DatabaseSync } from 'node:sqlite'
 import { pragmas } from '../../../src/db/sqlite/client.ts'
 
 /**
- * The limit of what an import can reach: its rows, which stand ready in other databases, go by INSERT … SELECT into an empty one
- * of the same schema, as safe on disk as the service's. Prints the seconds that took, to the closing of the file.
+ * The upper limit for an import: copies its rows from other databases by INSERT … SELECT into an empty one with the
+ * same schema and durability. Prints the seconds until the file is closed.
  */
 
-/** Apps in a transaction. */
-const slice = 2000
+/** Apps per transaction. */
+const batchSize = 2000
 
 const [databaseFile = '', readyFile = '', tokensFile = ''] = process.argv.slice(2)
 const database = new DatabaseSync(databaseFile)
 for (const [name, value] of Object.entries(pragmas)) database.exec(`pragma ${name} = ${value}`)
 database.prepare('attach ? as ready').run(readyFile)
-database.prepare('attach ? as cut').run(tokensFile)
+database.prepare('attach ? as prepared').run(tokensFile)
 
 const started = performance.now()
 inTransaction(() => {
@@ -30,12 +30,12 @@ const index = [
   'app_search_apps (app_id, rank, name_words) select app_id, rank, name_words',
   'app_search (rowid, tokens) select rank, tokens',
 ].map((rows) =>
-  database.prepare(`insert into main.${rows} from cut.tokens_of_apps where app_id between ? and ? order by rank`),
+  database.prepare(`insert into main.${rows} from prepared.tokens_of_apps where app_id between ? and ? order by rank`),
 )
 const last = Number(database.prepare('select max(id) as last from ready.apps').get()?.last)
-for (let first = 1; first <= last; first += slice) {
+for (let first = 1; first <= last; first += batchSize) {
   inTransaction(() => {
-    for (const part of [...parts, ...index]) part.run(first, first + slice - 1)
+    for (const part of [...parts, ...index]) part.run(first, first + batchSize - 1)
   })
 }
 database.close()
