@@ -77,7 +77,7 @@ export const appHandlers = (database: Database, baseUrl: string): Handlers => ({
         const app = await lockOwnApp(apps, path.id, caller, header['If-Match'])
         if (body.category_id !== undefined) await assertCategoryExists(connection, body.category_id)
         await apps.save('app update', app, rowChanges(app, body), caller)
-          return required(await apps.find(path.id), 'the updated app')
+        return required(await apps.find(path.id), 'the updated app')
       },
       // An owner's update changes no app from listed to unlisted, or back.
       { signal, changesPublicData: isListed },
