@@ -74,9 +74,7 @@ export function keyState(key: { revoked_at: string | null; expires_at: string },
   return Date.parse(key.expires_at) <= now ? 'expired' : 'active'
 }
 
-export type NewKey = { id: string; key: string; sha256: string }
-
-export function generateKey(): NewKey {
+export function generateKey() {
   const id = Array.from({ length: 12 }, () => alphabet.charAt(randomInt(36))).join('')
   const body = `apps_${id}_${base62.encode(randomBytes(32)).padStart(43, '0')}`
   const key = body + checksumOf(body)

@@ -27,12 +27,12 @@ export type KeySummary = {
 /** Milliseconds. */
 const defaultKeyLifetime = 365 * 24 * 60 * 60 * 1000
 
-const operatorError = (message: string) => new OperatorError(message)
-const developerNotFound = (name: string) => operatorError(`there is no developer ${JSON.stringify(name.trim())}`)
-const nameTaken = (name: string) => operatorError(`there is already a developer ${JSON.stringify(name)}`)
+const developerNotFound = (name: string) => new OperatorError(`there is no developer ${JSON.stringify(name.trim())}`)
+const nameTaken = (name: string) => new OperatorError(`there is already a developer ${JSON.stringify(name)}`)
 
 export const accountStore = (connection: Connection) => {
   const { sql } = connection
+  const audit = auditStore(connection)
 
   const findDeveloper = (name: string): Promise<{ id: number; name: string } | undefined> =>
     sql('developers').where({ name: name.trim() }).first('id', 'name')
@@ -101,15 +101,12 @@ export const accountStore = (connection: Connection) => {
       await sql('apps').where({ developer_id: id }).orderBy('id').forUpdate().select('id')
       const before = await sql('developers').where({ id }).forUpdate().first('name')
       if (before?.name !== from.trim()) throw developerNotFound(from)
-      if (name === before.name) throw operatorError(`the developer is named ${JSON.stringify(name)} already`)
+      if (name === before.name) throw new OperatorError(`the developer is named ${JSON.stringify(name)} already`)
       const at = new Date().toISOString()
       const update = () => sql('developers').where({ id }).update({ name, changed_at: at })
       await connection.mapUniqueViolation(update, { 'developers.name': () => nameTaken(name) })
       const change = { before: { name: before.name }, after: { name } }
-      await auditStore(connection).record(
-        [{ action: 'developer rename', at, subject: { developer_id: id }, ...change }],
-        actor,
-      )
+      await audit.record([{ action: 'developer rename', at, subject: { developer_id: id }, ...change }], actor)
       return { id, name, listed_apps: await appStore(connection).reindexAppsOf(id, name, onProgress) }
     },
 
@@ -125,17 +122,8 @@ export const accountStore = (connection: Connection) => {
       const expires_at = options.expiresAt ?? new Date(now + defaultKeyLifetime).toISOString()
       const created_at = new Date(now).toISOString()
       await sql('api_keys').insert({ id, sha256, name, developer_id: developer.id, created_at, expires_at })
-      await auditStore(connection).record(
-        [
-          {
-            action: 'key issue',
-            at: created_at,
-            subject: { developer_id: developer.id },
-            after: { id, name, expires_at },
-          },
-        ],
-        actor,
-      )
+      const subject = { developer_id: developer.id }
+      await audit.record([{ action: 'key issue', at: created_at, subject, after: { id, name, expires_at } }], actor)
       return { id, key, name, developer_name: developer.name, expires_at }
     },
 
@@ -153,15 +141,8 @@ export const accountStore = (connection: Connection) => {
         .orderBy(['developers.name', 'api_keys.created_at', 'api_keys.id'])
         .limit(limit)
         .offset(offset)
-        .select(
-          'api_keys.id',
-          'api_keys.name',
-          'developers.name as developer_name',
-          'api_keys.created_at',
-          'expires_at',
-          'last_used_at',
-          'revoked_at',
-        )
+        .select('api_keys.id', 'api_keys.name', 'developers.name as developer_name')
+        .select('api_keys.created_at', 'expires_at', 'last_used_at', 'revoked_at')
       const now = Date.now()
       return {
         keys: rows.map((row) => ({ ...row, state: keyState(row, now) })),
@@ -176,22 +157,13 @@ export const accountStore = (connection: Connection) => {
         .where('api_keys.id', id)
         .forUpdate('api_keys')
         .first('api_keys.developer_id', 'developers.name as developer_name', 'api_keys.revoked_at')
-      if (!key) throw operatorError(`there is no key ${keyPrefix(id)}`)
-      if (key.revoked_at) throw operatorError(`the key ${keyPrefix(id)} was revoked at ${key.revoked_at} already`)
+      if (!key) throw new OperatorError(`there is no key ${keyPrefix(id)}`)
+      if (key.revoked_at) throw new OperatorError(`the key ${keyPrefix(id)} was revoked at ${key.revoked_at} already`)
       const revoked_at = new Date().toISOString()
       await sql('api_keys').where({ id }).update({ revoked_at })
-      await auditStore(connection).record(
-        [
-          {
-            action: 'key revoke',
-            at: revoked_at,
-            subject: { developer_id: key.developer_id },
-            before: { id, revoked_at: null },
-            after: { id, revoked_at },
-          },
-        ],
-        actor,
-      )
+      const subject = { developer_id: key.developer_id }
+      const change = { before: { id, revoked_at: null }, after: { id, revoked_at } }
+      await audit.record([{ action: 'key revoke', at: revoked_at, subject, ...change }], actor)
       return { id, developer_name: key.developer_name, revoked_at }
     },
   }

@@ -1,5 +1,6 @@
 import type { Caller } from '../contract/contract.ts'
 import type { Connection } from '../db/dialect.ts'
+import type { AuditRow } from '../db/tables.ts'
 
 /** Who changes something: a developer by a key, or an operator by the name of their account on the machine. */
 export type Actor = Caller | Readonly<{ operator: string }>
@@ -27,21 +28,11 @@ export type Subject = { app_id: number; developer_id: number } | { developer_id:
 export type NewAuditEntry = { action: Action; at: string; subject: Subject; before?: object; after: object }
 
 /** An entry as it is read. Either `operator` or `key_id` is set. Slugs and names are the current ones. */
-export type AuditEntry = {
-  id: number
-  at: string
-  action: Action
-  operator: string | null
-  key_id: string | null
-  app_id: number | null
-  app_slug: string | null
-  developer_id: number | null
-  developer_name: string | null
-  category_id: number | null
-  category_slug: string | null
+export type AuditEntry = Omit<StoredEntry, 'before' | 'after'> & {
   before: Record<string, unknown> | null
   after: Record<string, unknown>
 }
+type StoredEntry = AuditRow & { app_slug: string | null; developer_name: string | null; category_slug: string | null }
 
 export type AuditFilter = { appId?: number | undefined; developerId?: number | undefined; since?: string | undefined }
 
@@ -65,30 +56,17 @@ export const auditStore = ({ sql, insertRows }: Connection) => ({
     if (appId !== undefined) query.where('audit.app_id', appId)
     if (developerId !== undefined) query.where('audit.developer_id', developerId)
     if (since !== undefined) query.where('audit.at', '>=', since)
-    const rows = await query.select(
-      'audit.id',
-      'audit.at',
-      'audit.action',
-      'audit.operator',
-      'audit.key_id',
-      'audit.app_id',
-      'apps.slug as app_slug',
-      'audit.developer_id',
-      'developers.name as developer_name',
-      'audit.category_id',
-      'categories.slug as category_slug',
-      'audit.before',
-      'audit.after',
-    )
-    const entries = rows.slice(0, limit).reverse()
-    return { entries: entries.map(parseEntry), hasOlder: rows.length > limit }
+    const names = ['apps.slug as app_slug', 'developers.name as developer_name', 'categories.slug as category_slug']
+    const rows: StoredEntry[] = await query.select('audit.*', ...names)
+    return { entries: rows.slice(0, limit).reverse().map(parseEntry), hasOlder: rows.length > limit }
   },
 })
+
+const noSubject = { app_id: null, developer_id: null, category_id: null }
 
 function toRows(entries: NewAuditEntry[], actor: Actor) {
   const actorColumns =
     'operator' in actor ? { operator: actor.operator, key_id: null } : { operator: null, key_id: actor.keyId }
-  const noSubject = { app_id: null, developer_id: null, category_id: null }
   return entries.map(({ action, at, subject, before, after }) => ({
     at,
     action,
@@ -100,11 +78,7 @@ function toRows(entries: NewAuditEntry[], actor: Actor) {
   }))
 }
 
-const parseEntry = ({
-  before,
-  after,
-  ...entry
-}: AuditEntry & { before: string | null; after: string }): AuditEntry => ({
+const parseEntry = ({ before, after, ...entry }: StoredEntry): AuditEntry => ({
   ...entry,
   before: before === null ? null : JSON.parse(before),
   after: JSON.parse(after),

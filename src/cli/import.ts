@@ -1,17 +1,15 @@
 import { createReadStream, fstatSync, type Stats } from 'node:fs'
-import { type FileHandle, lstat, open, rm, stat } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { rm, stat } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import { setFlagsFromString } from 'node:v8'
 import { Command, CommanderError } from 'commander'
-import type { Problem } from '../contract/contract.ts'
 import { OperatorError } from '../contract/errors.ts'
 import type { Database } from '../db/database.ts'
 import { type ImportSummary, importCatalogue } from '../transfer/import.ts'
 import { lineSchema } from '../transfer/line.ts'
-import { ReasonCounts, toReject } from '../transfer/rejects.ts'
 import { buildCommand, currentOperator, print, printError, printInfo, printJson, withDatabase } from './command.ts'
 import { showProgress } from './progress.ts'
+import { hasEarlierRejects, rejectsWriter } from './rejects-file.ts'
 import { formatCount, sanitize } from './terminal-text.ts'
 import { elapsedSeconds } from './time.ts'
 
@@ -64,7 +62,8 @@ async function runImport(file: string, { dryRun, onlyNew = false, rejects: path 
   const isStdin = file === '-'
   const rejectsPath = path ?? (isStdin ? 'stdin.rejects.ndjson' : `${file}.rejects.ndjson`)
   const input = isStdin ? fstatSync(process.stdin.fd) : await statFile(file)
-  const rejects = new RejectsFile(rejectsPath, await rejectsOpenFlags(rejectsPath, input))
+  const isReplacing = await hasEarlierRejects(rejectsPath, input)
+  const rejects = rejectsWriter(rejectsPath)
   const source: Readable & { bytesRead: number } = isStdin ? process.stdin : createReadStream(file)
   const begin = performance.now()
   const { update, stop } = showProgress()
@@ -75,9 +74,8 @@ async function runImport(file: string, { dryRun, onlyNew = false, rejects: path 
   onProgress({ lines: 0 })
 
   limitHeapGrowth()
-  const onReject = rejects.add.bind(rejects)
   const importInto = (database: Database) =>
-    importCatalogue(database, source, { actor: currentOperator(), onlyNew, onReject, onProgress })
+    importCatalogue(database, source, { actor: currentOperator(), onlyNew, onReject: rejects.add, onProgress })
   const summary = await withDatabase((database) =>
     dryRun ? database.dryRun(importInto) : importInto(database),
   ).finally(async () => {
@@ -90,7 +88,7 @@ async function runImport(file: string, { dryRun, onlyNew = false, rejects: path 
   if (readError) {
     const where = `${isStdin ? 'standard input' : file} beyond line ${lines}`
     printError(`cannot read ${where}: ${readError.message}; the lines before were imported`)
-  } else if (rejected === 0 && !isStdin && path === undefined && !dryRun) await rejects.removePrevious()
+  } else if (isReplacing && rejected === 0 && !isStdin && path === undefined && !dryRun) await rm(rejectsPath)
   return { summary, seconds: elapsedSeconds(begin), rejects: rejected > 0 ? { rejects: rejectsPath, reasons } : {} }
 }
 
@@ -125,68 +123,4 @@ function printRejections(rejected: number, path: string, reasons: { reason: stri
     printInfo(`  ${formatCount(count)} × ${sanitize(reason)}`)
   }
   if (reasons.length > maxReasons) printInfo(`  and ${reasons.length - maxReasons} more reasons`)
-}
-
-const cannotWriteRejects = (path: string, reason: string) =>
-  new OperatorError(`cannot write rejects to ${path}: ${reason}; use --rejects FILE`)
-
-/** Throws if writing rejects would overwrite the file that is read, or a file that is not a rejects file. */
-async function rejectsOpenFlags(path: string, source: Stats): Promise<'w' | 'wx'> {
-  const existing = await stat(path).catch(() => undefined)
-  if (existing === undefined) {
-    const directory = dirname(path)
-    const parent = await stat(directory).catch(() => undefined)
-    if (!parent?.isDirectory()) throw cannotWriteRejects(path, `${directory} is not a directory`)
-    return 'wx'
-  }
-  if (existing.isDirectory()) throw cannotWriteRejects(path, 'it is a directory')
-  // A device or a pipe loses nothing.
-  if (!existing.isFile()) return 'w'
-  if (existing.dev === source.dev && existing.ino === source.ino)
-    throw cannotWriteRejects(path, 'it is the file to import')
-  if (existing.size > 0 && !(await isRejectsFile(path)))
-    throw cannotWriteRejects(path, 'it already exists and is not a rejects file')
-  return 'w'
-}
-
-/** Tells by the beginning, which stays the same when the lines are corrected. */
-async function isRejectsFile(path: string): Promise<boolean> {
-  await using file = await open(path)
-  const { buffer, bytesRead } = await file.read(Buffer.alloc(64), 0, 64, 0)
-  return /^\{\s*"line"\s*:\s*\d+\s*,\s*"errors"/.test(buffer.toString('utf8', 0, bytesRead))
-}
-
-/** The file of refused lines. It is created, or emptied, by the first of them. */
-class RejectsFile {
-  readonly reasons = new ReasonCounts()
-  readonly #path: string
-  readonly #flags: 'w' | 'wx'
-  #file: FileHandle | undefined
-
-  constructor(path: string, flags: 'w' | 'wx') {
-    this.#path = path
-    this.#flags = flags
-  }
-
-  async add(line: number, problems: Problem[], text: string | undefined) {
-    this.reasons.add(problems)
-    const reject = JSON.stringify(toReject(line, problems, text))
-    try {
-      this.#file ??= await open(this.#path, this.#flags)
-      await this.#file.appendFile(`${reject}\n`)
-    } catch (error) {
-      const { code, message } = error as NodeJS.ErrnoException
-      throw cannotWriteRejects(this.#path, code ?? message)
-    }
-  }
-
-  async close() {
-    await this.#file?.close()
-  }
-
-  /** Removes the rejects of an earlier import. */
-  async removePrevious() {
-    const found = await lstat(this.#path).catch(() => undefined)
-    if (found?.isFile() && (await isRejectsFile(this.#path))) await rm(this.#path)
-  }
 }

@@ -5,8 +5,8 @@ import { type AppReview, reviewColumns } from '../catalogue/store.ts'
 import type { Database } from '../db/database.ts'
 import type { Connection } from '../db/dialect.ts'
 import type { AppRow } from '../db/tables.ts'
-import { chunk, required } from '../util/helpers.ts'
-import { type CategoryLine, type Line, type LineCategory, pick } from './line.ts'
+import { chunk, pick, required } from '../util/helpers.ts'
+import type { CategoryLine, Line, LineCategory } from './line.ts'
 
 type ExportedApp = AppRow & { developer_name: string; reviews: AppReview[] }
 type Categories = Map<number, LineCategory>

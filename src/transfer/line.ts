@@ -15,7 +15,7 @@ import {
 import { addCharacterRules, duplicateField, objectProblems } from '../contract/validation.ts'
 import type { AppRow, CategoryRow } from '../db/tables.ts'
 import { idLimit, type SearchDocument } from '../search/terms.ts'
-import { required } from '../util/helpers.ts'
+import { pick, required } from '../util/helpers.ts'
 import { isNestedTooDeeply, unwrapReject } from './rejects.ts'
 
 /** A line of a catalogue file: an app. A field that is left out stays as it is; null removes it. */
@@ -269,10 +269,6 @@ function trimTexts(value: unknown): unknown {
 /** Function declarations, because the constants above call them. */
 function nullable<Schema extends { type: string }>(schema: Schema) {
   return { ...schema, type: [schema.type, 'null'] }
-}
-
-export function pick<T extends object, Key extends keyof T>(object: T, ...keys: Key[]): Pick<T, Key> {
-  return Object.fromEntries(keys.map((key) => [key, object[key]])) as Pick<T, Key>
 }
 
 function when(condition: object, then: object, otherwise: object) {

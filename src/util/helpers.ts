@@ -11,6 +11,10 @@ export function* chunk<T>(values: readonly T[], size: number): Generator<T[]> {
   for (let first = 0; first < values.length; first += size) yield values.slice(first, first + size)
 }
 
+/** The object with only these fields. */
+export const pick = <T extends object, Key extends keyof T>(object: T, ...keys: Key[]): Pick<T, Key> =>
+  Object.fromEntries(keys.map((key) => [key, object[key]])) as Pick<T, Key>
+
 /** Milliseconds that a request has waited for the database, and that its statements have run there. */
 export type Timing = { waiting: number; sql: number }
 

@@ -1,0 +1,51 @@
+import type { Stats } from 'node:fs'
+import { type FileHandle, open, stat } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import type { Problem } from '../contract/contract.ts'
+import { OperatorError } from '../contract/errors.ts'
+import { ReasonCounts, toReject } from '../transfer/rejects.ts'
+
+/** Counts refused lines by reason, and writes them into a file, which the first of them creates or empties. */
+export function rejectsWriter(path: string) {
+  const reasons = new ReasonCounts()
+  let file: FileHandle | undefined
+  return {
+    reasons,
+    async add(line: number, problems: Problem[], text: string | undefined) {
+      reasons.add(problems)
+      const reject = JSON.stringify(toReject(line, problems, text))
+      try {
+        file ??= await open(path, 'w')
+        await file.appendFile(`${reject}\n`)
+      } catch (error) {
+        const { code, message } = error as NodeJS.ErrnoException
+        throw cannotWrite(path, code ?? message)
+      }
+    },
+    close: async () => file?.close(),
+  }
+}
+
+const cannotWrite = (path: string, reason: string) =>
+  new OperatorError(`cannot write rejects to ${path}: ${reason}; use --rejects FILE`)
+
+/** Whether the path has the rejects of an earlier import. Throws if rejects cannot be written there without losing another file. */
+export async function hasEarlierRejects(path: string, source: Stats): Promise<boolean> {
+  const existing = await stat(path).catch(() => undefined)
+  if (existing?.isDirectory()) throw cannotWrite(path, 'it is a directory')
+  const directory = dirname(path)
+  const parent = await stat(directory).catch(() => undefined)
+  if (!parent?.isDirectory()) throw cannotWrite(path, `${directory} is not a directory`)
+  // A device, a pipe or an empty file loses nothing.
+  if (!existing?.isFile() || existing.size === 0) return false
+  if (existing.dev === source.dev && existing.ino === source.ino) throw cannotWrite(path, 'it is the file to import')
+  if (!(await isRejectsFile(path))) throw cannotWrite(path, 'it already exists and is not a rejects file')
+  return true
+}
+
+/** Tells by the beginning, which stays the same when the lines are corrected. */
+async function isRejectsFile(path: string): Promise<boolean> {
+  await using file = await open(path)
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(64), 0, 64, 0)
+  return /^\{\s*"line"\s*:\s*\d+\s*,\s*"errors"/.test(buffer.toString('utf8', 0, bytesRead))
+}
