@@ -2,17 +2,17 @@
 import module from 'node:module'
 import { join } from 'node:path'
 
-// What follows is beyond older ones; their own words would be a stack of what they do not know.
+// Older versions fail on the imports below, with a stack trace that does not say why.
 if (Number.parseInt(process.versions.node, 10) < 24) {
   console.error(
-    `apps-service: this is Node ${process.versions.node}, and it needs 24; make install, and npx takes that.`,
+    `apps-service: this is Node ${process.versions.node}, but Node 24 is needed; make install installs it for npx.`,
   )
   process.exit(1)
 }
 
-// JavaScript, since what is TypeScript has Node load what strips its types, 17 MB and 30 ms, unless it comes from this cache.
-// There what was compiled once is not compiled again: half of the time that a command takes. Beside what npm installed, so that
-// no other account can write there as in a folder for all; where this one cannot either, nothing is kept.
+// This file is JavaScript, because for TypeScript that is not in the cache Node loads a type stripper: 17 MB and 30 ms.
+// The cache also halves the time of a command, since nothing is compiled twice. It is in node_modules, because other accounts
+// can write to a shared temporary directory. If this account cannot write to node_modules, nothing is cached.
 module.enableCompileCache(join(import.meta.dirname, '../node_modules/.cache/compiled'))
 
 await import('./main.ts')

@@ -4,10 +4,9 @@ import { readFileSync, writeFileSync } from 'node:fs'
 /** Fails if `make generate` would change a file. Leaves the files as they were. */
 
 const root = `${import.meta.dirname}/..`
-const packages = ['package.json', 'package-lock.json']
 const files = [
   ...['openapi.json', 'openapi.d.ts', 'server.d.ts'].map((file) => `generated/${file}`),
-  ...[...packages, ...packages.map((file) => `clients/typescript/${file}`)],
+  ...['package.json', 'package-lock.json'].map((file) => `clients/typescript/${file}`),
 ]
 const read = () => files.map((file) => readFileSync(`${root}/${file}`, 'utf8'))
 

@@ -28,7 +28,7 @@ export type AppListQuery = Readonly<{
 /** A page, the number of apps on all pages, and sentences about how a search found them. */
 export type AppPage = { apps: AppSummary[]; total: number; notes?: string[] }
 
-/** Each has an index, which is read backwards. */
+/** Each order has an index, which is read backwards. */
 const orders: Record<Sort, SortOrder> = {
   latest: ['approved_at', 'id'],
   popular: ['total_downloads', 'id'],
@@ -38,7 +38,7 @@ const orders: Record<Sort, SortOrder> = {
 /** Up to this offset a page is found from the front: skipping so few ids costs less than another statement. */
 const maxShallowOffset = 1000
 
-/** A page of the list. Its apps and its total are of one moment. */
+/** A page of the list. Its apps and its total are from one snapshot. */
 export function findApps(database: Database, query: AppListQuery, signal?: AbortSignal): Promise<AppPage> {
   const { page, limit, category, search, sort } = query
   const offset = (page - 1) * limit

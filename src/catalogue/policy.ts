@@ -33,7 +33,7 @@ export type Decision = keyof typeof decisions
 export const canDecide = (decision: Decision, app: { status: AppStatus; unreviewed_since: string | null }) =>
   app.status !== decisions[decision] || (decision === 'approve' && app.unreviewed_since !== null)
 
-/** What the fields were at the last decision that the owner has changed since. */
+/** The fields that the owner has changed since the last decision, with their values at that decision. */
 export type UnreviewedChanges = Partial<Pick<AppRow, OwnerColumn>>
 
 export const parseUnreviewed = ({ unreviewed_changes }: Pick<AppRow, 'unreviewed_changes'>): UnreviewedChanges =>

@@ -28,7 +28,7 @@ export const ratingColumns = ({
   weighted_rating: weightedRating({ sum, count }),
 })
 
-/** Ratings that are added to each app's own when apps are ordered by rating. The document names them, too. */
+/** Ratings that are added to each app's own for the order by rating. The document states them, too. */
 const priorRatings: Ratings = { sum: 10 * 350, count: 10 }
 
 /** The mean including the prior ratings, in whole millionths; 0 without ratings, which sorts last. Also in migration 0002. */

@@ -1,10 +1,10 @@
 import { slugify } from 'transliteration'
 import { maxAppSlugLength } from '../contract/field-rules.ts'
 
-/** Returns `[a-z0-9]+(-[a-z0-9]+)*`, within the document's length, from a name in any script; `app` if nothing can be transliterated. */
+/** A slug that matches `[a-z0-9]+(-[a-z0-9]+)*` and has the document's length; `app` if nothing can be transliterated. */
 export const toSlug = (name: string) => shorten(transliterate(name), maxAppSlugLength) || 'app'
 
-/** Most names are ASCII, which needs no transliteration: a tenth of the work. */
+/** Most names are ASCII and need no transliteration, which takes ten times as long. */
 const transliterate = (name: string) =>
   /^[ -~]*$/.test(name)
     ? (name.toLowerCase().match(/[a-z0-9]+/g) ?? []).join('-')

@@ -26,7 +26,7 @@ export const reviewColumns = ['id', 'reviewer_name', 'rating', 'comment', 'creat
 const newestFirst = 'created_at desc, id desc'
 const newestReviews = `(select * from reviews where app_id = apps.id order by ${newestFirst} limit 100) as newest`
 
-/** How many apps there are in each state; a deleted one counts as that alone. */
+/** How many apps there are in each state. A deleted app counts only as deleted. */
 export type StateCounts = Readonly<Record<AppStatus | 'deleted', number>>
 export const noApps: StateCounts = { pending: 0, approved: 0, rejected: 0, deleted: 0 }
 
@@ -69,7 +69,7 @@ export const appStore = (connection: Connection) => {
     return rows
   }
 
-  /** Tries again if another transaction takes a slug that was free when this one looked. */
+  /** Tries again if another transaction takes a slug that was free when this one checked. */
   async function insertWithFreeSlugs(apps: NewAppRow[]): Promise<AppRow[]> {
     const errors = { ...packageNameTaken(apps[0]?.package_name), 'apps.slug': () => new SlugTaken() }
     for (let attempts = 1; ; attempts++) {
@@ -82,7 +82,7 @@ export const appStore = (connection: Connection) => {
     }
   }
 
-  /** Complete rows, but for the ids that the table gives. */
+  /** Complete rows, except for generated ids. */
   async function withSlugs(apps: NewAppRow[]) {
     const unnamed = apps.filter(({ slug }) => slug === undefined).map(({ name }) => name)
     const reserved = apps.flatMap(({ slug }) => slug ?? [])
@@ -97,7 +97,7 @@ export const appStore = (connection: Connection) => {
     }))
   }
 
-  /** Keeps the search index, the categories' counts and the audit in step with changes of apps. */
+  /** Applies changes of apps to the search index, the categories' counts and the audit log. */
   async function applySideEffects(action: Action, changes: AppChange[], actor: Actor) {
     await updateIndex(changes)
     await updateCounts(changes)
@@ -151,7 +151,7 @@ export const appStore = (connection: Connection) => {
   }
 
   return {
-    /** Whether there is no app at all, not even a deleted one. */
+    /** Whether there are no apps, not even deleted ones. */
     async isEmpty(): Promise<boolean> {
       return (await sql('apps').first('id')) === undefined
     },
@@ -164,7 +164,7 @@ export const appStore = (connection: Connection) => {
       id: number,
       { includeDeleted = false, forUpdate = false, visibleTo }: FindOptions = {},
     ): Promise<AppWithReviews | undefined> {
-      // Before the joined rows are read: one statement that joins and locks may see the two at different moments.
+      // Locked before the joined rows are read: one statement that joins and locks may read different versions of them.
       if (forUpdate) await sql('apps').where({ id }).forUpdate().select('id')
       const owner = visibleTo === undefined || visibleTo === 'anyone' ? [] : [visibleTo.developerId]
       const [row] = await connection.select<NamedAppRow & { reviews: string }>(
@@ -273,7 +273,7 @@ function auditedDifference(before: AppRow | undefined, after: AppRow) {
   return { ...(before && { before: pick(before) }), after: pick(after) }
 }
 
-/** A search document has only the popularity that downloads amount to. */
+/** A search document has the popularity class of the downloads, not their number. */
 const hasSameDocument = (before: AppRow, after: AppRow) =>
   searchedColumns.every((column) =>
     column === 'total_downloads'

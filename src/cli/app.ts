@@ -4,6 +4,7 @@ import { moderationStore } from '../moderation/store.ts'
 import {
   buildDatabaseCommand,
   buildListCommand,
+  commandGroup,
   currentOperator,
   parsePositiveInteger,
   print,
@@ -13,11 +14,11 @@ import {
 import { age } from './time.ts'
 
 export const appCommand = () =>
-  new Command('app')
-    .description('find apps in any state, restore deleted ones, and transfer apps to another developer')
-    .addCommand(list())
-    .addCommand(restore())
-    .addCommand(transfer())
+  commandGroup('app', 'find apps in any state, restore deleted ones, and transfer apps to another developer', [
+    list(),
+    restore(),
+    transfer(),
+  ])
 
 const states: AppState[] = ['pending', 'approved', 'rejected', 'deleted']
 
@@ -35,8 +36,7 @@ them. A deleted app is in no other state.`,
       "app list --status deleted --json | jq '.apps[].id'",
     ],
     rows: 'apps',
-    json: `{apps, pagination: {current_page, total_pages, per_page, total}}.
-An app: {id, name, slug, package_name, developer_name, category_slug, status,
+    json: `An app: {id, name, slug, package_name, developer_name, category_slug, status,
 deleted_at, created_at, updated_at}. If deleted_at is not null, status is the
 one before the deletion.`,
     find: (connection, options: AppFilter & { status?: AppState }, limit, offset) =>

@@ -4,8 +4,8 @@ import { accountStore } from '../accounts/store.ts'
 import { type AuditEntry, auditStore } from '../audit/store.ts'
 import { moderationStore } from '../moderation/store.ts'
 import { required } from '../util/helpers.ts'
-import { buildDatabaseCommand, detailWidth, parsePositiveInteger, printInfo, printTable } from './command.ts'
-import { formatDifference, toSingleLine, truncate } from './terminal-text.ts'
+import { buildDatabaseCommand, parsePositiveInteger, printInfo, printTable } from './command.ts'
+import { detailWidth, formatDifference, toSingleLine, truncate } from './terminal-text.ts'
 import { formatMinute, parsePastTime } from './time.ts'
 
 export const auditCommand = () =>

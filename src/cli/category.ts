@@ -1,13 +1,9 @@
 import { Command } from 'commander'
 import { categoryStore } from '../catalogue/categories.ts'
-import { buildDatabaseCommand, currentOperator, print, printTable } from './command.ts'
+import { buildDatabaseCommand, commandGroup, currentOperator, print, printTable } from './command.ts'
 
 export const categoryCommand = () =>
-  new Command('category')
-    .description('add, list and rename the categories of apps')
-    .addCommand(add())
-    .addCommand(list())
-    .addCommand(rename())
+  commandGroup('category', 'add, list and rename the categories of apps', [add(), list(), rename()])
 
 const slugHelp = 'slug, by which the list is filtered: lower-case letters, digits, hyphens'
 

@@ -1,13 +1,20 @@
 import { userInfo } from 'node:os'
-import { type Command, InvalidArgumentError } from 'commander'
+import { Command, CommanderError, InvalidArgumentError } from 'commander'
 import { readConfig } from '../config.ts'
 import { type Database, openMigratedDatabase } from '../db/database.ts'
 import type { Connection, ServerOptions } from '../db/dialect.ts'
-import { type Cell, sanitize, tableLines, terminalWidth } from './terminal-text.ts'
+import { sanitize, tableLines } from './terminal-text.ts'
 
-/** How commands are built: a command gets checked arguments and returns a result, which is printed for people or as JSON. */
+/** Builds commands: each gets checked arguments and returns a result, which is printed for people or as JSON. */
 
-export type CommandDescription = {
+export function commandGroup(name: string, description: string, commands: Command[]): Command {
+  const group = new Command(name).description(description)
+  for (const command of commands) group.addCommand(command)
+  return group
+}
+
+/** `Args` are the arguments and the options. */
+type CommandParts<Args, Result> = {
   /** Its name, description, arguments and options. */
   command: Command
   /** More help, printed below the options. */
@@ -16,42 +23,36 @@ export type CommandDescription = {
   examples: string[]
   /** The fields that `--json` prints. */
   json: string
-}
-
-type Output<Args, Result> = {
   /** The value that `--json` prints, if it is not the result itself. Nothing is printed for undefined. */
   toJson?: (result: NoInfer<Result>, args: NoInfer<Args>) => unknown
   /** Prints the result for people. */
   print: (result: NoInfer<Result>, args: NoInfer<Args>) => void
 }
 
-/** `Args` are the arguments, the options, and the command itself. */
-type CommandParts<Args extends unknown[], Result> = CommandDescription &
-  Output<Args, Result> & { run: (...args: Args) => Promise<Result> }
+export type CommandDescription = Omit<CommandParts<unknown, unknown>, 'toJson' | 'print'>
 
-export const buildCommand = <Args extends unknown[], Result>(parts: CommandParts<Args, Result>) =>
-  parts.command
+export function buildCommand<Args extends unknown[], Result>(
+  parts: CommandParts<Args, Result> & { run: (...args: Args) => Promise<Result> },
+) {
+  const { command, about, examples, json, run, toJson = (result) => result, print } = parts
+  if (about) command.addHelpText('after', `\n${about}`)
+  return command
+    .addHelpText('after', ['\nExamples:', ...examples.map((example) => `  npx apps-service ${example}`)].join('\n'))
+    .addHelpText('after', `\nJSON: ${json}`)
     .option('--json', 'print JSON')
-    .addHelpText('after', helpText(parts))
     .action(async (...given) => {
       const args = given as Args
-      const result = await parts.run(...args)
-      if (!parts.command.opts().json) return parts.print(result, args)
-      const value = parts.toJson ? parts.toJson(result, args) : result
+      const result = await run(...args)
+      if (!command.opts().json) return print(result, args)
+      const value = toJson(result, args)
       if (value !== undefined) printJson(value)
     })
-
-function helpText({ about, examples, json }: CommandDescription): string {
-  const title = examples.length === 1 ? 'Example:' : 'Examples:'
-  const usage = [title, ...examples.map((example) => `  npx apps-service ${example}`)].join('\n')
-  return `\n${[...(about ? [about] : []), usage, `JSON: ${json}`].join('\n\n')}`
 }
 
-type DatabaseParts<Args extends unknown[], Result> = CommandDescription &
-  Output<Args, Result> & { run: (database: Database, ...args: Args) => Promise<Result> }
-
 /** A command that works on the database of `DATABASE_URL`. */
-export const buildDatabaseCommand = <Args extends unknown[], Result>(parts: DatabaseParts<Args, Result>) =>
+export const buildDatabaseCommand = <Args extends unknown[], Result>(
+  parts: CommandParts<Args, Result> & { run: (database: Database, ...args: Args) => Promise<Result> },
+) =>
   buildCommand<Args, Result>({ ...parts, run: (...args) => withDatabase((database) => parts.run(database, ...args)) })
 
 type PageOptions = { page: number; limit: number }
@@ -73,25 +74,24 @@ export function buildListCommand<Options extends object, Page extends { total: n
   print,
   ...parts
 }: ListParts<Options, Page>) {
-  const offsetOf = ({ page, limit }: PageOptions) => (page - 1) * limit
-  const pagesOf = (total: number, limit: number) => Math.ceil(total / limit)
   parts.command
     .option('--page <number>', 'number of the page', parsePositiveInteger, 1)
     .option('--limit <number>', `rows on a page, at most ${maxPageSize}`, parseLimit, 50)
   return buildDatabaseCommand({
     ...parts,
-    run: (database, options: Options & PageOptions) =>
-      database.snapshot((connection) => find(connection, options, options.limit, offsetOf(options))),
-    toJson: ({ total, note: _, ...page }, [{ page: current_page, limit }]) => ({
-      ...page,
-      pagination: { current_page, total_pages: pagesOf(total, limit), per_page: limit, total },
-    }),
-    print(found, [options]) {
+    json: `{${rows}, pagination: {current_page, total_pages, per_page, total}}.\n${parts.json}`,
+    async run(database, options: Options & PageOptions) {
       const { page, limit } = options
-      if (found.total === 0) return printInfo(`No ${rows}.`)
+      const found = await database.snapshot((connection) => find(connection, options, limit, (page - 1) * limit))
+      const total_pages = Math.ceil(found.total / limit)
+      return { found, pagination: { current_page: page, total_pages, per_page: limit, total: found.total } }
+    },
+    toJson: ({ found: { total: _, note: __, ...page }, pagination }) => ({ ...page, pagination }),
+    print({ found, pagination: { current_page, total_pages, total } }, [options]) {
+      if (total === 0) return printInfo(`No ${rows}.`)
       if (found.note) printInfo(found.note)
-      if (offsetOf(options) < found.total) print(found, options)
-      printInfo(`Page ${page} of ${pagesOf(found.total, limit)}, ${found.total} in all.`)
+      if (current_page <= total_pages) print(found, options)
+      printInfo(`Page ${current_page} of ${total_pages}, ${total} in all.`)
     },
   })
 }
@@ -114,7 +114,7 @@ export async function withDatabase<T>(work: (database: Database) => Promise<T>, 
   }
 }
 
-/** The account that runs the command, as the audit names it. */
+/** The account that runs the command, as the audit log names it. */
 export function currentOperator() {
   try {
     return { operator: userInfo().username }
@@ -122,6 +122,12 @@ export function currentOperator() {
     // In a container the account may have only a number.
     return { operator: `uid ${process.getuid?.()}` }
   }
+}
+
+/** Ends the command as commander does after wrong usage. Unlike its parsers' errors, the message does not repeat the argument. */
+export function failUsage(message: string): never {
+  printInfo(`error: ${message}`)
+  throw new CommanderError(2, 'usage', message)
 }
 
 export function parsePositiveInteger(text: string): number {
@@ -158,23 +164,4 @@ export function printJson(value: unknown) {
   process.stdout.write(`${JSON.stringify(value, null, 2)}\n`)
 }
 
-type TableOptions = {
-  shrinkable?: string[]
-  optionalColumn?: string
-  /** Lines to print below each row. */
-  details?: string[][]
-}
-
-export function printTable(
-  head: string[],
-  rows: Cell[][],
-  { shrinkable, optionalColumn, details = [] }: TableOptions = {},
-) {
-  const [headLine, ...lines] = tableLines(head, rows, shrinkable, optionalColumn)
-  const detailed = lines.flatMap((line, index) => [line, ...(details[index] ?? []).map((detail) => indent + detail)])
-  print([headLine, ...detailed].join('\n'))
-}
-
-const indent = '    '
-/** The width of the lines below a table's rows. */
-export const detailWidth = () => terminalWidth() - indent.length
+export const printTable = (...table: Parameters<typeof tableLines>) => print(tableLines(...table).join('\n'))

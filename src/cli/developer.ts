@@ -1,21 +1,17 @@
 import { Command } from 'commander'
 import { accountStore } from '../accounts/store.ts'
-import { buildDatabaseCommand, buildListCommand, currentOperator, print, printTable } from './command.ts'
+import { buildDatabaseCommand, buildListCommand, commandGroup, currentOperator, print, printTable } from './command.ts'
 import { showCount } from './progress.ts'
 
 export const developerCommand = () =>
-  new Command('developer')
-    .description('list and rename developers, who own apps and keys')
-    .addCommand(list())
-    .addCommand(rename())
+  commandGroup('developer', 'list and rename developers, who own apps and keys', [list(), rename()])
 
 const list = () =>
   buildListCommand({
     command: new Command('list').description('list developers by name, with the number of their apps in each state'),
     examples: ['developer list --page 2'],
     rows: 'developers',
-    json: `{developers, pagination: {current_page, total_pages, per_page, total}}.
-A developer: {id, name, created_at, active_keys, apps: {pending, approved,
+    json: `A developer: {id, name, created_at, active_keys, apps: {pending, approved,
 rejected, deleted}}. A deleted app counts only as deleted.`,
     find: (connection, _options: object, limit, offset) => accountStore(connection).developers(limit, offset),
     print: ({ developers }) =>

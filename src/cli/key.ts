@@ -1,15 +1,20 @@
 import { Command } from 'commander'
 import { keyPrefix, parseKeyIdOrPrefix } from '../accounts/keys.ts'
 import { accountStore } from '../accounts/store.ts'
-import { buildDatabaseCommand, buildListCommand, currentOperator, print, printInfo, printTable } from './command.ts'
+import {
+  buildDatabaseCommand,
+  buildListCommand,
+  commandGroup,
+  currentOperator,
+  failUsage,
+  print,
+  printInfo,
+  printTable,
+} from './command.ts'
 import { age, formatDate, parseFutureTime } from './time.ts'
 
 export const keyCommand = () =>
-  new Command('key')
-    .description('issue, list and revoke the API keys of developers')
-    .addCommand(issue())
-    .addCommand(list())
-    .addCommand(revoke())
+  commandGroup('key', 'issue, list and revoke the API keys of developers', [issue(), list(), revoke()])
 
 const issue = () =>
   buildDatabaseCommand({
@@ -47,8 +52,7 @@ const list = () =>
       .option('--developer <name>', 'only keys of this developer'),
     examples: ['key list --developer "Harbour Software"'],
     rows: 'keys',
-    json: `{keys, pagination: {current_page, total_pages, per_page, total}}.
-A key: {id, name, developer_name, created_at, expires_at, last_used_at,
+    json: `A key: {id, name, developer_name, created_at, expires_at, last_used_at,
 revoked_at, state}. state is active, expired or revoked; name, last_used_at and
 revoked_at may be null. last_used_at is updated at most once an hour.`,
     async find(connection, { developer: name }: { developer?: string }, limit, offset) {
@@ -67,14 +71,13 @@ revoked_at may be null. last_used_at is updated at most once an hour.`,
       ),
   })
 
-function revoke() {
-  const command = new Command('revoke')
-  return buildDatabaseCommand({
-    command: command.description('revoke a key; it is refused from the next request on').argument(
+const revoke = () =>
+  buildDatabaseCommand({
+    command: new Command('revoke').description('revoke a key; it is refused from the next request on').argument(
       '<key>',
       'id of the key, as key list shows it, or the whole key',
       // The message does not repeat the text, which may be a mistyped secret.
-      (text) => parseKeyIdOrPrefix(text) ?? command.error('error: that is neither a key nor the id of one'),
+      (text) => parseKeyIdOrPrefix(text) ?? failUsage('that is neither a key nor the id of one'),
     ),
     examples: ['key revoke apps_3k9x0v2m1qzt'],
     json: '{id, developer_name, revoked_at}.',
@@ -84,4 +87,3 @@ function revoke() {
       }),
     print: ({ id, developer_name }) => print(`The key ${keyPrefix(id)} of ${developer_name} is revoked.`),
   })
-}

@@ -4,7 +4,6 @@ import type { Decision } from '../catalogue/policy.ts'
 import { OperatorError, ServiceError } from '../contract/errors.ts'
 import { parseReason } from '../contract/field-rules.ts'
 import type { Database } from '../db/database.ts'
-import type { OwnerColumn } from '../db/tables.ts'
 import type { AppFilter } from '../moderation/app-filter.ts'
 import { type AppReviewDetails, type Change, type DecisionOptions, moderationStore } from '../moderation/store.ts'
 import { printEntries } from './audit.ts'
@@ -12,8 +11,9 @@ import {
   buildCommand,
   buildListCommand,
   type CommandDescription,
+  commandGroup,
   currentOperator,
-  detailWidth,
+  failUsage,
   parsePositiveInteger,
   print,
   printError,
@@ -22,16 +22,11 @@ import {
   withDatabase,
   withFilterOptions,
 } from './command.ts'
-import { formatDifference, sanitize, terminalWidth, toSingleLine, truncate } from './terminal-text.ts'
+import { detailWidth, formatDifference, sanitize, terminalWidth, toSingleLine, truncate } from './terminal-text.ts'
 import { age, parsePastTime, secondsSince } from './time.ts'
 
 export const moderationCommand = () =>
-  new Command('moderation')
-    .description('decide which apps the catalogue shows')
-    .addCommand(queue())
-    .addCommand(show())
-    .addCommand(approve())
-    .addCommand(reject())
+  commandGroup('moderation', 'decide which apps the catalogue shows', [queue(), show(), approve(), reject()])
 
 const queue = () =>
   buildListCommand({
@@ -46,28 +41,18 @@ const queue = () =>
       "moderation queue --json | jq '.apps[].id'",
     ],
     rows: 'apps',
-    json: `{apps, as_of, pagination: {current_page, total_pages, per_page, total}}.
-An app: {id, name, slug, short_description, developer_name, category_slug,
-created_at, updated_at, waiting_since, waiting_seconds, changes}. A change:
+    json: `An app: {id, name, slug, short_description, developer_name, category_slug,
+created_at, updated_at, waiting_since, changes, waiting_seconds}. A change:
 {field, before, after}, before being the value at the last decision. Texts are
-not shortened. as_of is for --as-of of approve and reject; null without apps.`,
+not shortened. There is also {as_of}, for --as-of of approve and reject; null
+without apps.`,
     async find(connection, options: AppFilter & { changed?: true }, limit, offset) {
       const name = options.changed ? 'changed' : 'pending'
       const { apps, total } = await moderationStore(connection).queue(name, options, limit, offset)
       // Updates are committed one after the other, so one that is missing here is not older.
-      const newest = apps
-        .map(({ updated_at }) => updated_at)
-        .toSorted()
-        .at(-1)
-      return {
-        apps: apps.map(({ changes, ...app }) => ({
-          ...app,
-          waiting_seconds: secondsSince(app.waiting_since),
-          changes,
-        })),
-        as_of: newest ?? null,
-        total,
-      }
+      const updates = apps.map(({ updated_at }) => updated_at).toSorted()
+      const as_of = updates.at(-1) ?? null
+      return { apps: apps.map((app) => ({ ...app, waiting_seconds: secondsSince(app.waiting_since) })), as_of, total }
     },
     print({ apps, as_of }, { changed }) {
       printTable(
@@ -105,31 +90,32 @@ type FailedApp = { id: number; error: string }
 type AppsParts<Options, Result> = CommandDescription & {
   /** Which ids the command takes. */
   ids: string
-  /** Prints its result, unless `--json` is given. `position` is the number of apps before it. Returns what `--json` prints. */
-  work: (database: Database, id: number, options: Options, position: number) => Promise<Result>
-  toJson?: (results: (Result | FailedApp)[], args: [Id[], Options, Command]) => unknown
+  run: (database: Database, id: number, options: Options) => Promise<Result>
+  toJson?: (results: (Result | FailedApp)[], args: [Id[], Options]) => unknown
+  /** Prints the result for people. `index` is the number of ids before its own. */
+  print: (result: NoInfer<Result>, index: number) => void
 }
 
 /** A command for several apps. If one fails, it prints the error, and goes on. */
-const buildAppsCommand = <Options, Result>({ ids, work, ...parts }: AppsParts<Options, Result>) =>
-  buildCommand<[Id[], Options, Command], (Result | FailedApp)[]>({
+const buildAppsCommand = <Options extends { json?: true }, Result>(parts: AppsParts<Options, Result>) =>
+  buildCommand<[Id[], Options], (Result | FailedApp)[]>({
     ...parts,
     command: parts.command.argument(
       '<ids...>',
-      `ids of ${ids}; - reads them from standard input, one per line`,
+      `ids of ${parts.ids}; - reads them from standard input, one per line`,
       (id: string, others: Id[] = []): Id[] => [...others, id === '-' ? id : parsePositiveInteger(id)],
     ),
-    async run(given, options, command) {
-      const listed = given.includes('-') ? await readIdsFromStdin(command) : []
+    async run(given, options) {
+      const listed = given.includes('-') ? await readIdsFromStdin() : []
       // Each id once, in the given order.
-      const all = new Set(given.flatMap((id) => (id === '-' ? listed : id)))
+      const ids = [...new Set(given.flatMap((id) => (id === '-' ? listed : id)))]
       return withDatabase(async (database) => {
         const results: (Result | FailedApp)[] = []
-        let position = 0
-        for (const id of all) {
+        for (const [index, id] of ids.entries()) {
           try {
-            results.push(await work(database, id, options, position))
-            position++
+            const result = await parts.run(database, id, options)
+            if (options.json) results.push(result)
+            else parts.print(result, index)
           } catch (error) {
             if (!(error instanceof OperatorError || error instanceof ServiceError)) throw error
             printError(error.message)
@@ -139,9 +125,25 @@ const buildAppsCommand = <Options, Result>({ ids, work, ...parts }: AppsParts<Op
         return results
       })
     },
-    // `work` has printed each result.
+    // `run` has printed each result.
     print: () => {},
   })
+
+/** How many bad lines an error names. */
+const maxNamedLines = 10
+
+/** Throws if any line is not an id: it may be the wrong list. */
+async function readIdsFromStdin(): Promise<number[]> {
+  const lines = (await text(process.stdin)).split('\n').map((line) => line.trim())
+  const bad = lines.flatMap((line, index) =>
+    /^([1-9]\d{0,14})?$/.test(line) ? [] : `line ${index + 1} (${truncate(toSingleLine(line), 40)})`,
+  )
+  if (bad.length > 0) {
+    const more = bad.length > maxNamedLines ? ` and ${bad.length - maxNamedLines} more` : ''
+    failUsage(`standard input has lines that are not ids: ${bad.slice(0, maxNamedLines).join(', ')}${more}`)
+  }
+  return lines.filter((line) => line !== '').map(Number)
+}
 
 /** How many history entries `show` prints. */
 const historyLimit = 100
@@ -161,17 +163,16 @@ created_at, updated_at, approved_at, total_downloads, average_rating,
 rating_count, review_count, category: {id, slug, name},
 developer: as in developer list, changes: as in queue, history: the newest
 ${historyLimit} entries as in audit}.`,
-    async work(database, id, { json }: { json?: true }, position) {
-      const details = await database.snapshot((connection) =>
-        moderationStore(connection).reviewDetails(id, historyLimit),
-      )
-      if (json) return detailsJson(details)
-      if (position > 0) print(`\n${'─'.repeat(terminalWidth())}\n`)
-      return printDetails(details)
-    },
+    run: (database, id) =>
+      database.snapshot((connection) => moderationStore(connection).reviewDetails(id, historyLimit)),
     toJson(results, [given]) {
-      if (given.length > 1 || given[0] === '-') return results
-      return results.find((result) => result && !('error' in result))
+      const apps = results.map((result) => ('error' in result ? result : detailsJson(result)))
+      if (given.length > 1 || given[0] === '-') return apps
+      return apps.find((app) => !('error' in app))
+    },
+    print(details, index) {
+      if (index > 0) print(`\n${'─'.repeat(terminalWidth())}\n`)
+      printDetails(details)
     },
   })
 
@@ -183,36 +184,29 @@ function detailsJson({ app, developer, changes, history }: AppReviewDetails) {
   return { ...own, category, developer, changes, history }
 }
 
-type LabelledValue = [label: string, value: string | null]
-
 function printDetails({ app, developer, changes, history, hasOlderHistory }: AppReviewDetails) {
-  const {
-    short_description,
-    ...own
-  }: Record<Exclude<OwnerColumn, 'description'>, LabelledValue> = {
-    name: ['Name', app.name],
-    version: ['Version', app.version],
-    package_name: ['Package name', app.package_name],
-    category_id: ['Category', `${app.category_name} (${app.category_slug})`],
-    short_description: ['In short', app.short_description],
-  }
   const states = Object.entries(developer.apps).map(([state, count]) => `${count} ${state}`)
-  const rows: LabelledValue[] = [
-    ['App', `${app.id} (${app.slug})`],
-    ['Status', app.status + (app.deleted_at ? `, deleted at ${app.deleted_at}` : '')],
-    ['Reason', app.rejection_reason],
-    ['Changed since', app.unreviewed_since],
-    ...Object.values(own),
-    ['Developer', `${developer.name}: ${states.join(', ')}`],
-    ['Downloads', String(app.total_downloads)],
-    ['Ratings', app.rating_count === 0 ? 'none' : `${app.rating_count}, ${app.average_rating} on average`],
-    ['Reviews', String(app.review_count)],
-    ['Created', app.created_at],
-    ['First approved', app.approved_at],
-    ['Updated', app.updated_at],
-    short_description,
-  ]
-  for (const [label, value] of rows) if (value !== null) print(`${label.padEnd(16)}${toSingleLine(value)}`)
+  const fields = {
+    App: `${app.id} (${app.slug})`,
+    Status: app.status + (app.deleted_at ? `, deleted at ${app.deleted_at}` : ''),
+    Reason: app.rejection_reason,
+    'Changed since': app.unreviewed_since,
+    Name: app.name,
+    Version: app.version,
+    'Package name': app.package_name,
+    Category: `${app.category_name} (${app.category_slug})`,
+    Developer: `${developer.name}: ${states.join(', ')}`,
+    Downloads: app.total_downloads,
+    Ratings: app.rating_count === 0 ? 'none' : `${app.rating_count}, ${app.average_rating} on average`,
+    Reviews: app.review_count,
+    Created: app.created_at,
+    'First approved': app.approved_at,
+    Updated: app.updated_at,
+    'In short': app.short_description,
+  }
+  for (const [label, value] of Object.entries(fields)) {
+    if (value !== null) print(`${label.padEnd(16)}${toSingleLine(String(value))}`)
+  }
   print(`\n${sanitize(app.description)}`)
   if (changes.length > 0) print('\nChanged since the last decision')
   for (const { field, before, after } of changes) {
@@ -226,35 +220,34 @@ function printDetails({ app, developer, changes, history, hasOlderHistory }: App
 const prefixLines = (prefix: string, text: string | null) => sanitize(text ?? noValue).replace(/^/gm, prefix)
 
 const approve = () =>
-  decisionCommand('approve', {
-    command: new Command('approve').description(
+  decisionCommand(
+    'approve',
+    new Command('approve').description(
       'show pending or rejected apps to everyone; accept the changes of approved ones',
     ),
-    examples: ['approve 42', 'approve 42 43 --as-of 2026-01-31T09:30:00Z', 'approve -'],
-  })
+    ['approve 42', 'approve 42 43 --as-of 2026-01-31T09:30:00Z', 'approve -'],
+  )
 
-function reject() {
-  const command: Command = new Command('reject')
-    .description('reject pending apps, or take approved ones down')
-    .requiredOption('--reason <text>', 'why; the owner reads it', (reason) => assertReason(reason, command))
-  return decisionCommand('reject', {
-    command,
-    examples: ['reject 42 --reason "The link is dead."', 'reject - --reason Spam'],
-  })
-}
+const reject = () =>
+  decisionCommand(
+    'reject',
+    new Command('reject')
+      .description('reject pending apps, or take approved ones down')
+      .requiredOption('--reason <text>', 'why; the owner reads it', checkReason),
+    ['reject 42 --reason "The link is dead."', 'reject - --reason Spam'],
+  )
 
 /** Unlike an error about an app, a bad reason is a usage error. */
-function assertReason(reason: string, command: Command): string {
+function checkReason(reason: string): string {
   try {
-    parseReason(reason)
-    return reason
+    return parseReason(reason)
   } catch (error) {
-    if (error instanceof OperatorError) command.error(`error: ${error.message}`)
+    if (error instanceof OperatorError) failUsage(error.message)
     throw error
   }
 }
 
-const decisionCommand = (decision: Decision, { command, examples }: { command: Command; examples: string[] }) =>
+const decisionCommand = (decision: Decision, command: Command, examples: string[]) =>
   buildAppsCommand({
     command: command.option(
       '--as-of <time>',
@@ -266,30 +259,12 @@ const decisionCommand = (decision: Decision, { command, examples }: { command: C
 on, and the exit code is 1.`,
     examples: examples.map((example) => `moderation ${example}`),
     json: 'an array in the order of the ids: {id, slug, status}, or {id, error}.',
-    async work(database, id, { json, ...options }: DecisionOptions & { json?: true }) {
+    async run(database, id, { reason, asOf }: DecisionOptions & { json?: true }) {
       const { wasListed, ...result } = await database.write(
-        (connection) => moderationStore(connection).decide(decision, id, currentOperator(), options),
+        (connection) => moderationStore(connection).decide(decision, id, currentOperator(), { reason, asOf }),
         { changesPublicData: ({ wasListed, status }) => wasListed || status === 'approved' },
       )
-      if (!json) print(`App ${id} (${result.slug}) is ${result.status} now.`)
       return result
     },
+    print: ({ id, slug, status }) => print(`App ${id} (${slug}) is ${status} now.`),
   })
-
-/** How many bad lines an error names. */
-const maxNamedLines = 10
-
-/** Fails if any line is not an id: it may be the wrong list. */
-async function readIdsFromStdin(command: Command): Promise<number[]> {
-  const lines = (await text(process.stdin)).split('\n').map((line, index) => ({ number: index + 1, text: line.trim() }))
-  const filled = lines.filter((line) => line.text !== '')
-  const bad = filled.filter((line) => !/^[1-9]\d{0,14}$/.test(line.text))
-  if (bad.length > 0) {
-    const named = bad
-      .slice(0, maxNamedLines)
-      .map((line) => `line ${line.number} (${truncate(toSingleLine(line.text), 40)})`)
-    const more = bad.length > maxNamedLines ? ` and ${bad.length - maxNamedLines} more` : ''
-    command.error(`error: standard input has lines that are not ids: ${named.join(', ')}${more}`)
-  }
-  return filled.map((line) => Number(line.text))
-}

@@ -6,24 +6,53 @@ import { readConfig } from '../config.ts'
 import { ServiceError } from '../contract/errors.ts'
 import type { Database } from '../db/database.ts'
 import type { ServiceBackend } from '../http/api.ts'
+import { mock } from '../http/mock.ts'
 import { dispatchTo } from '../http/request.ts'
 import { withDatabase } from './command.ts'
-import { serveUntilSignal } from './run-server.ts'
 
 export const serveCommand = () =>
   new Command('serve')
     .description('serve the catalogue over HTTP until SIGTERM or SIGINT')
-    .addHelpText('after', '\nThe environment says where; README.md has the table.')
+    .addHelpText('after', '\nIt is configured by environment variables; see README.md.')
     .action(serve)
+
+export const mockCommand = () =>
+  new Command('mock')
+    .description("serve the document's examples over HTTP, without a database, for tests of clients")
+    .addHelpText(
+      'after',
+      `
+Requests are validated as the server does. A valid one gets the document's first
+example of success; the header Prefer asks for another. Any key is accepted:
+Bearer anything. Creates, updates and deletes change nothing. It is configured
+as serve is.
+
+Examples, once it serves:
+  curl http://localhost:3000/apps/42
+  curl http://localhost:3000/apps/42 -H 'Prefer: code=404'
+  curl http://localhost:3000/apps/42 -H 'Prefer: example=rejected'
+  curl -X DELETE http://localhost:3000/apps/42 -H 'Authorization: Bearer any'`,
+    )
+    .action(serveMock)
 
 async function serve() {
   const config = readConfig(process.env)
+  const { serveUntilSignal } = await import('./run-server.ts')
+  const announcement = `serving ${config.baseUrl}/apps`
   await withDatabase(
-    (database) =>
-      serveUntilSignal(config, catalogueBackend(database, config.baseUrl), `serving ${config.baseUrl}/apps`),
-    // Far more than a request's statements take: the network to the database hangs.
+    (database) => serveUntilSignal(config, catalogueBackend(database, config.baseUrl), announcement),
+    // Far more than a request's statements take: after that, the network to the database hangs.
     { writeTimeout: 25_000 },
   )
+}
+
+async function serveMock() {
+  // It opens no database, so any DATABASE_URL will do; and tests need no limits.
+  const unused = { DATABASE_URL: '', WRITE_LIMIT: '0', REFUSED_KEY_LIMIT: '0', READ_LIMIT: '0' }
+  const config = readConfig({ ...process.env, ...unused })
+  const { serveUntilSignal } = await import('./run-server.ts')
+  const announcement = `serving a mock on ${config.baseUrl}/apps: examples alone, no database`
+  await serveUntilSignal(config, mock(config.baseUrl), announcement)
 }
 
 /** Handles requests with the database. */

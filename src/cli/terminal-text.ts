@@ -1,35 +1,28 @@
 import stringWidth from 'string-width'
 import { required } from '../util/helpers.ts'
 
-/** Makes text safe to print on a terminal, and fits it to the width. */
+/** Makes text safe to print on a terminal, and fits it to the width. Widths are in columns of the terminal. */
 
-/** Columns, if standard output is not a terminal. */
-const defaultWidth = 80
+/** 80 if standard output is not a terminal. */
+export const terminalWidth = () => process.stdout.columns ?? 80
 
-export const terminalWidth = () => process.stdout.columns ?? defaultWidth
-
-/** Characters that move the cursor or reverse the reading direction, and so could disguise text. */
-const unsafeCharacters = /[\p{Cc}\u202A-\u202E\u2066-\u2069]/gu
+/** Characters that move the cursor or reverse the reading direction, and so could disguise text; not the line break. */
+const unsafeCharacters = /[^\P{Cc}\n]|[\u202A-\u202E\u2066-\u2069]/gu
 
 /** Keeps line breaks. */
 export const sanitize = (text: string) =>
-  text
-    .split(/\r\n?|\n/)
-    .map((line) => line.replaceAll('\t', '    ').replace(unsafeCharacters, '\uFFFD'))
-    .join('\n')
+  text.replace(/\r\n?/g, '\n').replaceAll('\t', '    ').replace(unsafeCharacters, '\uFFFD')
 
 export const toSingleLine = (text: string) => sanitize(text.replace(/\s+/g, ' ').trim())
 
 const graphemes = new Intl.Segmenter()
 
-/** Shortens text to a width in columns, with … at the end. */
+/** Shortens text to a width, with … at the end. */
 export function truncate(text: string, width: number): string {
   if (stringWidth(text) <= width) return text
   let result = ''
-  let used = 1
   for (const { segment } of graphemes.segment(text)) {
-    used += stringWidth(segment)
-    if (used > width) break
+    if (stringWidth(result + segment) >= width) break
     result += segment
   }
   return `${result}…`
@@ -38,62 +31,68 @@ export function truncate(text: string, width: number): string {
 /** Characters shown before the first difference. */
 const contextLength = 8
 
-/** Both texts on one line, each from shortly before the first difference and at most `width` columns wide. */
+/** Both texts on one line, each at most `width` wide and, if that is too narrow, from shortly before the first difference. */
 export function formatDifference(before: string, after: string, width: number): string {
   const [old, now] = [[...toSingleLine(before)], [...toSingleLine(after)]]
   const fits = Math.max(old.length, now.length) <= width
   const first = old.findIndex((character, index) => character !== now[index])
-  const same = first === -1 ? old.length : first
-  const shown = (characters: string[]) =>
-    truncate(
-      fits || same <= contextLength ? characters.join('') : `…${characters.slice(same - contextLength).join('')}`,
-      width,
-    )
+  const start = fits ? 0 : Math.max(0, (first === -1 ? old.length : first) - contextLength)
+  const shown = (characters: string[]) => truncate((start > 0 ? '…' : '') + characters.slice(start).join(''), width)
   return `${shown(old)} → ${shown(now)}`
 }
 
-const separator = '  '
+type TableOptions = {
+  /** Columns that are narrowed, the widest first, if the table is wider than the terminal. */
+  shrinkable?: string[]
+  /** A column that is narrowed before the others, and left out if it gets too narrow or is empty. */
+  optionalColumn?: string
+  /** Lines below each row. */
+  details?: string[][]
+}
 
-/** Columns. A narrower optional column is left out. */
+type Column = { name: string; cells: string[]; width: number }
+
+const separator = '  '
+const indent = '    '
 const minOptionalWidth = 16
 
-export type Cell = string | number | null
+/** The width of the lines below a table's rows. */
+export const detailWidth = () => terminalWidth() - indent.length
 
-/**
- * The lines of a table, the head first. If it is wider than the terminal, the widest shrinkable column is narrowed until
- * it fits. The optional column gets the width that the others leave, or is left out.
- */
+/** The lines of a table, the head first. */
 export function tableLines(
   head: string[],
-  rows: Cell[][],
-  shrinkable: string[] = [],
-  optionalColumn?: string,
+  rows: (string | number | null)[][],
+  { shrinkable = [], optionalColumn, details = [] }: TableOptions = {},
 ): string[] {
-  const columns = head.map((name, index) => {
-    const cells = [name, ...rows.map((row) => toSingleLine(String(row[index] ?? '')))]
-    const width = cells.reduce((most, cell) => Math.max(most, stringWidth(cell)), 0)
-    return { name, cells, width, minWidth: shrinkable.includes(name) ? stringWidth(name) : width }
+  const columns = head
+    .map((name, index): Column => {
+      const cells = [name, ...rows.map((row) => toSingleLine(String(row[index] ?? '')))]
+      return { name, cells, width: cells.reduce((most, cell) => Math.max(most, stringWidth(cell)), 0) }
+    })
+    .filter(({ name, cells }) => name !== optionalColumn || cells.slice(1).some((cell) => cell !== ''))
+  fitToTerminal(columns, shrinkable, optionalColumn)
+  return [head, ...rows].flatMap((_, line) => {
+    const cells = columns.map(({ cells, width }) => fitToWidth(required(cells[line], 'a cell'), width))
+    const below = details[line - 1] ?? []
+    return [cells.join(separator).trimEnd(), ...below.map((detail) => indent + detail)]
   })
-  const widthOf = (some: typeof columns) => some.reduce((sum, { width }) => sum + width + separator.length, 0)
-  const available = terminalWidth() + separator.length
-  const optional = columns.find(({ name }) => name === optionalColumn)
-  if (optional) {
-    const left = available - widthOf(columns) + optional.width
-    const isEmpty = optional.cells.every((cell, line) => line === 0 || cell === '')
-    if (isEmpty || left < Math.min(optional.width, minOptionalWidth)) columns.splice(columns.indexOf(optional), 1)
-    optional.width = Math.min(optional.width, left)
+}
+
+function fitToTerminal(columns: Column[], shrinkable: string[], optionalColumn: string | undefined) {
+  for (;;) {
+    const excess =
+      columns.reduce((sum, { width }) => sum + width + separator.length, -separator.length) - terminalWidth()
+    if (excess <= 0) return
+    const optional = columns.find(({ name }) => name === optionalColumn)
+    const [widest] = columns
+      .filter(({ name, width }) => shrinkable.includes(name) && width > name.length)
+      .toSorted((a, b) => b.width - a.width)
+    if (optional && optional.width - excess >= minOptionalWidth) optional.width -= excess
+    else if (optional) columns.splice(columns.indexOf(optional), 1)
+    else if (widest) widest.width--
+    else return
   }
-  while (widthOf(columns) > available) {
-    const [widest] = columns.filter((column) => column.width > column.minWidth).toSorted((a, b) => b.width - a.width)
-    if (!widest) break
-    widest.width--
-  }
-  const lineOf = (index: number) =>
-    columns
-      .map(({ cells, width }) => fitToWidth(required(cells[index], 'a cell'), width))
-      .join(separator)
-      .trimEnd()
-  return [head, ...rows].map((_, index) => lineOf(index))
 }
 
 function fitToWidth(text: string, width: number): string {

@@ -3,8 +3,6 @@ import ms, { type StringValue } from 'ms'
 
 /** Parses and prints times for operators. A time without an offset is in UTC. */
 
-const expectedFormats = 'a time such as 2027-01-31 or 2027-01-31T09:30:00Z, or a duration such as 90d or 12h'
-
 /** A time, or a duration before now. */
 export const parsePastTime = (text: string): string => parseTimeOrDuration(text, -1)
 
@@ -19,10 +17,10 @@ function parseTimeOrDuration(text: string, direction: 1 | -1): string {
   const isDuration = /^\d+(\.\d+)? ?[a-z]+$/i.test(text)
   const date = new Date(isDuration ? Date.now() + direction * ms(text as StringValue) : parseTime(text))
   // ISO writes a year of more than four digits with a sign, which would not sort as text.
-  if (Number.isNaN(date.getTime()) || !/^\d{4}-/.test(date.toISOString())) {
-    throw new InvalidArgumentError(`It must be ${expectedFormats}.`)
-  }
-  return date.toISOString()
+  if (!Number.isNaN(date.getTime()) && /^\d{4}-/.test(date.toISOString())) return date.toISOString()
+  throw new InvalidArgumentError(
+    'It must be a time such as 2027-01-31 or 2027-01-31T09:30:00Z, or a duration such as 90d or 12h.',
+  )
 }
 
 function parseTime(text: string): number {

@@ -268,13 +268,13 @@ describe('one line and exit code 1', () => {
       'for a port that is taken',
       ['serve'],
       takenPort,
-      /cannot listen on 127\.0\.0\.1:\d+: the port is taken; set PORT to another/,
+      /address already in use 127\.0\.0\.1:\d+; change HOST or PORT$/m,
     ],
     [
       'for a host that is not an address of the machine',
       ['serve'],
       async () => ({ DATABASE_URL: await copyWorld(), HOST: '192.0.2.1' }),
-      /HOST is not an address of this machine/,
+      /address not available 192\.0\.2\.1:\d+; change HOST or PORT$/m,
     ],
     [
       'for all problems of the environment',

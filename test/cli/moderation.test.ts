@@ -634,6 +634,16 @@ describe('printed for people,', () => {
       '',
       'WHEN (UTC)        WHO   WHAT',
     ])
+    // A new column of the owner's does not compile until its value is here.
+    const ownerValues: Record<keyof AppChanges, string> = {
+      name: line.name,
+      short_description: line.short_description,
+      description: line.description,
+      category_id: 'Tools (tools)',
+      version: line.version,
+      package_name: line.package_name,
+    }
+    for (const value of Object.values(ownerValues)) expect(stdout).toContain(value)
     const unrated = await commandLine(databaseUrl).run('moderation', 'show', '2')
     expect(unrated.stdout).toContain('\nRatings         none\nReviews         0\n')
   })

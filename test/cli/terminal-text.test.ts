@@ -60,7 +60,7 @@ describe('a table', () => {
     ['of wide characters', [[1, '日本語'.repeat(30), 'b', 'x']], ['NAME', 'TEXT']],
     ['of many rows', Array.from({ length: 1000 }, (_, index) => [index, long, 'b', '']), ['NAME']],
   ])('%s is no wider than the terminal', ([, rows, shortened]) => {
-    const lines = tableLines(['ID', 'NAME', 'TEXT', 'STATE'], rows, shortened)
+    const lines = tableLines(['ID', 'NAME', 'TEXT', 'STATE'], rows, { shrinkable: shortened })
     expect(lines).toHaveLength(rows.length + 1)
     for (const line of lines) expect(stringWidth(line)).toBeLessThanOrEqual(80)
   })
@@ -73,7 +73,7 @@ describe('a table', () => {
           [1, '日本', 'k'.repeat(90)],
           [22, 'Bird\nSong', ''],
         ],
-        ['NAME'],
+        { shrinkable: ['NAME'] },
       ),
     ).toEqual(['ID  NAME  KEY', `1   日本  ${'k'.repeat(90)}`, '22  Bir…'])
     expect(tableLines(['ID', 'NAME'], [])).toEqual(['ID  NAME'])
@@ -81,7 +81,7 @@ describe('a table', () => {
 
   test('as wide as the terminal stays whole, and a wider one cuts its widest column', () => {
     const shown = (...widths: [number, number]) =>
-      tableLines(['A', 'B'], [widths.map((width) => 'x'.repeat(width))], ['A', 'B'])[1]?.split('  ')
+      tableLines(['A', 'B'], [widths.map((width) => 'x'.repeat(width))], { shrinkable: ['A', 'B'] })[1]?.split('  ')
     expect(shown(39, 39)).toEqual(['x'.repeat(39), 'x'.repeat(39)])
     expect(shown(30, 70)).toEqual(['x'.repeat(30), `${'x'.repeat(47)}…`])
   })
@@ -102,8 +102,7 @@ describe('a table', () => {
         [name, 'word '.repeat(30)],
         ['b', ''],
       ],
-      ['NAME'],
-      'IN SHORT',
+      { shrinkable: ['NAME'], optionalColumn: 'IN SHORT' },
     )
     expect(head.split(/ {2,}/)).toEqual(shown)
     expect(stringWidth(first)).toBeLessThanOrEqual(80)
@@ -112,10 +111,11 @@ describe('a table', () => {
   })
 
   test('leaves out an empty optional column, and keeps a short one whole', () => {
-    const lines = (short: string) => tableLines(['NAME', 'IN SHORT'], [['n'.repeat(65), short]], [], 'IN SHORT')
+    const lines = (short: string) =>
+      tableLines(['NAME', 'IN SHORT'], [['n'.repeat(65), short]], { optionalColumn: 'IN SHORT' })
     expect(lines('')).toEqual(['NAME', 'n'.repeat(65)])
     expect(lines('One')[1]).toBe(`${'n'.repeat(65)}  One`)
-    expect(tableLines(['NAME', 'IN SHORT', 'STATE'], [['a', 'One', 'x']], [], 'IN SHORT')).toEqual([
+    expect(tableLines(['NAME', 'IN SHORT', 'STATE'], [['a', 'One', 'x']], { optionalColumn: 'IN SHORT' })).toEqual([
       'NAME  IN SHORT  STATE',
       'a     One       x',
     ])

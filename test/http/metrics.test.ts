@@ -204,7 +204,7 @@ test('a port in use prevents the start, with an error that names its variable', 
   const { code, stderr } = await run(['serve'], env)
   expect([code, stderr]).toEqual([
     1,
-    `apps-service: cannot listen on 127.0.0.1:${port}: the port is taken; set METRICS_PORT to another\n`,
+    `apps-service: listen EADDRINUSE: address already in use 127.0.0.1:${port}; change HOST or METRICS_PORT\n`,
   ])
   const other = {
     DATABASE_URL: await copyWorld(),
