@@ -6,7 +6,7 @@ import { expect, inject, onTestFinished, test } from 'vitest'
 import { openDatabase } from '../../src/db/database.ts'
 import { expectSound } from '../support/consistency.ts'
 import { copyWorld } from '../support/database.ts'
-import { run, serve } from '../support/process.ts'
+import { isRunning, run, serve } from '../support/process.ts'
 import { readTwice } from '../support/raw-http.ts'
 
 test('decisions and keys show in a running server at once', async () => {
@@ -79,14 +79,6 @@ test('the server exits when npx exits', async () => {
   // The pipe closes when the server has ended.
   expect(await lines.next()).toMatchObject({ done: true })
 })
-
-function isRunning(pid: number): boolean {
-  try {
-    return process.kill(pid, 0)
-  } catch {
-    return false
-  }
-}
 
 test('a client that never finishes its request does not keep the process alive', async () => {
   const server = await serve(await copyWorld())
