@@ -27,16 +27,16 @@ describe.for(pages)('%s', (page) => {
 })
 
 test('README lists every directory of src/', () => {
-  const rooms = readdirSync(`${root}/src`, { withFileTypes: true }).filter((entry) => entry.isDirectory())
-  const told = new Set([...read('README.md').matchAll(/^\| `(src\/\w+)\/`/gm)].map(([, room]) => room))
-  expect(rooms.map(({ name }) => `src/${name}`).filter((room) => !told.has(room))).toEqual([])
+  const directories = readdirSync(`${root}/src`, { withFileTypes: true }).filter((entry) => entry.isDirectory())
+  const listed = new Set([...read('README.md').matchAll(/^\| `(src\/\w+)\/`/gm)].map(([, path]) => path))
+  expect(directories.map(({ name }) => `src/${name}`).filter((path) => !listed.has(path))).toEqual([])
 })
 
 test('README lists exactly the environment variables', () => {
   const names: string[] = []
   readConfig(new Proxy({}, { get: (_, name) => void names.push(String(name)) }))
-  const told = [...read('README.md').matchAll(/^\| `([A-Z_]+)` /gm)].map(([, name = '']) => name)
-  expect(told.toSorted()).toEqual(names.toSorted())
+  const listed = [...read('README.md').matchAll(/^\| `([A-Z_]+)` /gm)].map(([, name = '']) => name)
+  expect(listed.toSorted()).toEqual(names.toSorted())
 })
 
 test.for<[page: string, writes: RegExp, refusedKeys: RegExp]>([
@@ -50,15 +50,15 @@ test.for<[page: string, writes: RegExp, refusedKeys: RegExp]>([
   ],
 ])('%s has the default limits', ([page, ...patterns]) => {
   const { writeLimit, refusedKeyLimit } = readConfig({})
-  const told = patterns.map((pattern) => Number(pattern.exec(read(page))?.[1]?.replaceAll(',', '')))
-  expect(told).toEqual([writeLimit, refusedKeyLimit])
+  const documented = patterns.map((pattern) => Number(pattern.exec(read(page))?.[1]?.replaceAll(',', '')))
+  expect(documented).toEqual([writeLimit, refusedKeyLimit])
 })
 
 test('docs/operating.md lists exactly the commands', async () => {
   const [, section = ''] = /^## Commands$([\s\S]*?)^## /m.exec(read('docs/operating.md')) ?? []
-  const told = [...section.matchAll(/^npx apps-service ([a-z]+(?: [a-z]+)?)/gm)].map(([, name = '']) => name)
+  const listed = [...section.matchAll(/^npx apps-service ([a-z]+(?: [a-z]+)?)/gm)].map(([, name = '']) => name)
   const names = leafCommands(await programFor('')).map(({ name }) => name)
-  expect(told.toSorted()).toEqual(names.toSorted())
+  expect(listed.toSorted()).toEqual(names.toSorted())
 })
 
 test('every decision is in the index with its title, and the numbers have no gaps', () => {

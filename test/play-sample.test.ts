@@ -1,12 +1,10 @@
 import { readFileSync } from 'node:fs'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { categoryStore } from '../src/catalogue/categories.ts'
-import { openDatabase } from '../src/db/database.ts'
 import { nameKey } from '../src/search/terms.ts'
 import { playSampleLines } from './play-sample-lines.ts'
 import { exportLines, importLines } from './support/catalogue-file.ts'
-import { emptyDatabaseUrl } from './support/database.ts'
-import { type Service, startService } from './support/service.ts'
+import { type Service, startEmptyService, startService } from './support/service.ts'
 
 /** Real store listings, which are not in the repository; see CONTRIBUTING.md. */
 const { PLAY_SAMPLE: folder = '' } = process.env
@@ -62,7 +60,7 @@ describe.skipIf(folder === '')('real listings (skipped without PLAY_SAMPLE)', ()
 describe.skipIf(folder === '')('a file of real listings with their reviews (skipped without PLAY_SAMPLE)', () => {
   test('gives the same public responses when imported twice, exported, and imported elsewhere', async () => {
     const lines = playSampleLines(folder)
-    const [first, second] = [await emptyService(), await emptyService()]
+    const [first, second] = [await startEmptyService(), await startEmptyService()]
     const valid = lines.length - (await importLines(first.database, lines)).rejected
     expect(valid).toBeGreaterThan(100)
     expect(await importLines(first.database, lines)).toMatchObject({ created: 0, updated: 0, unchanged: valid })
@@ -84,14 +82,6 @@ describe.skipIf(folder === '')('a file of real listings with their reviews (skip
     }
   })
 })
-
-/** A service on an empty database. */
-async function emptyService(): Promise<Service> {
-  const database = openDatabase(await emptyDatabaseUrl())
-  await database.migrate()
-  onTestFinished(() => database.close())
-  return { ...(await startService({ database: () => database })), database }
-}
 
 const slugOf = ({ genreId }: Listing) => `real-${genreId.toLowerCase().replaceAll('_', '-')}`
 

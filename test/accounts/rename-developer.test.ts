@@ -11,10 +11,10 @@ import { copyWorld } from '../support/database.ts'
 const actor = { operator: 'test' }
 const past = '2020-01-01T00:00:00.000Z'
 
-/** More than two batches of what search is told at a time, several of one name; and one that waits. */
+/** More than two batches of the search index. */
 const count = 241
 
-/** A database with a developer of many apps, and another connection to it, as another process has. */
+/** A database with a developer of many approved apps and a pending one, and a second connection, as of another process. */
 async function prolific() {
   const address = await copyWorld()
   const [database, other] = [openDatabase(address), openDatabase(address)]

@@ -9,11 +9,11 @@ import { promisify } from 'node:util'
 import { openDatabase } from '../../src/db/database.ts'
 import { listed } from '../../src/db/tables.ts'
 import { toSearchDocument } from '../../src/search/terms.ts'
+import { residentBytes } from '../support/memory.ts'
 import { catalogueLines } from './catalogue-lines.ts'
 import { emptyDatabase, withDatabase } from './databases.ts'
 import { figure, type Section, type Target } from './report.ts'
 import type { Scale } from './scale.ts'
-import { residentBytes } from './servers.ts'
 import { ratios } from './statistics.ts'
 
 /** The speed of `import`, compared with copying the same rows from another database. */
@@ -142,7 +142,7 @@ async function importInto(
   const errorOutput = text(child.stderr)
   let memory: number | undefined
   const sampling = setInterval(() => {
-    memory = residentBytes(child.pid ?? 0, 'VmHWM') ?? memory
+    memory = residentBytes(child.pid, 'VmHWM') ?? memory
   }, 100)
   const [code] = await once(child, 'exit')
   clearInterval(sampling)

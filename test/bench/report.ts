@@ -19,7 +19,7 @@ export type Table = { head: string[]; rows: string[][] }
 
 /** A bound on a measured value. */
 export type Target = { what: string; values: number[]; bound: Bound; unit: Unit }
-export type Bound = { atLeast: number } | { atMost: number }
+type Bound = { atLeast: number } | { atMost: number }
 export type Unit = keyof typeof units
 
 export type Plot = { name: string; title: string; svg: string }
@@ -41,7 +41,7 @@ export function figure(values: readonly number[], unit: Unit): string {
   return values.length === 1 ? middle : `${middle} (${write(Math.min(...values))}–${write(Math.max(...values))})`
 }
 
-export function targetTable(musts: readonly Target[]): Table {
+function targetTable(musts: readonly Target[]): Table {
   const measured = musts.filter(({ values }) => values.length > 0)
   const rows = measured.map(({ what, values, bound, unit }) => {
     const value = median(values)
@@ -54,7 +54,7 @@ export function targetTable(musts: readonly Target[]): Table {
   return { head: ['target', 'measured', 'bound', 'met'], rows }
 }
 
-export function tableText({ head, rows }: Table): string {
+function tableText({ head, rows }: Table): string {
   const widths = head.map((_, column) => Math.max(3, ...[head, ...rows].map((row) => (row[column] ?? '').length)))
   const line = (row: readonly string[]) =>
     `| ${widths.map((width, column) => (column === 0 ? (row[column] ?? '').padEnd(width) : (row[column] ?? '').padStart(width))).join(' | ')} |`

@@ -1,9 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, openSync, readFileSync, writeFileSync } from 'node:fs'
+import { openSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { freePort } from '../support/free-port.ts'
+import { residentBytes } from '../support/memory.ts'
 import { get, getOk, type HttpResponse } from './client.ts'
 
 /** Starts the service and its peers, each as a separate process. */
@@ -82,7 +83,7 @@ async function start(
   await waitUntilReady(origin, child)
   return {
     origin,
-    memory: () => residentBytes(child.pid ?? 0),
+    memory: () => residentBytes(child.pid),
     async stop() {
       child.kill()
       await exited
@@ -99,12 +100,4 @@ export async function waitUntilReady(origin: string, child: ChildProcess) {
     if (response?.status === 200) return
     await delay(5)
   }
-}
-
-/** The current or peak resident set of a process; undefined on systems other than Linux. */
-export function residentBytes(pid: number, field: 'VmRSS' | 'VmHWM' = 'VmRSS'): number | undefined {
-  const file = `/proc/${pid}/status`
-  if (!existsSync(file)) return undefined
-  const kibibytes = new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(readFileSync(file, 'utf8'))?.[1]
-  return kibibytes === undefined ? undefined : Number(kibibytes) * 1024
 }

@@ -119,7 +119,7 @@ describe('search', () => {
     expect(namesOf(await service.get(`/apps?${encodeURI(query)}&category=empty`))).toEqual(names)
   })
 
-  /** One app a way to match, the better the rank the fewer its downloads. */
+  /** One app per way to match; better ranks have fewer downloads. */
   const ranked: Partial<NewAppRow>[] = [
     { name: 'Git-Go', total_downloads: 1 },
     { name: 'Other', package_name: 'git.go.example', total_downloads: 50 },
@@ -340,7 +340,7 @@ describe('search', () => {
     expect(half.body.message).toBe('Page 1 of 5.')
   })
 
-  test.for<[names: string[], told: string, found: string[]]>([
+  test.for<[names: string[], shown: string, found: string[]]>([
     [['Inder', 'Binder'], '"binder", "inder"', ['Binder', 'Inder']],
     [['Tinder', 'Binder', 'Finder'], '"binder", "finder", "tinder"', ['Finder', 'Binder', 'Tinder']],
     [
@@ -349,15 +349,15 @@ describe('search', () => {
       ['Cinder', 'Finder', 'Binder', 'Tinder'],
     ],
   ])(
-    'of %j at most three words are named, in the order of code points, and each is shown',
-    async ([names, told, found]) => {
+    'for %j the message names at most three words, in code point order, and the page has an app for each',
+    async ([names, shown, found]) => {
       const service = await startService()
       await publish(
         service,
         names.map((name) => ({ name })),
       )
       const reply = await service.get('/apps?search=xinder&sort=latest')
-      expect(reply.body.message).toBe(`No results for "xinder"; showing ${told}. Page 1 of 1.`)
+      expect(reply.body.message).toBe(`No results for "xinder"; showing ${shown}. Page 1 of 1.`)
       expect(namesOf(reply)).toEqual(found)
     },
   )
@@ -368,7 +368,7 @@ describe('search', () => {
     ['letters with two marks, one word', 'ệ'.repeat(19_993)],
     ['letters that are two', 'ǆ'.repeat(19_993)],
     ['syllables of Hangul', '한'.repeat(19_993)],
-  ])('knows the longest description to its end, and whose it is: %s', async ([, letters]) => {
+  ])('finds the last word of the longest description, and its developer: %s', async ([, letters]) => {
     const service = await startService()
     const description = `${letters} zenith`
     await publish(service, [{ name: 'Long', short_description: 'é'.repeat(200), description }])
@@ -376,7 +376,7 @@ describe('search', () => {
     expect(namesOf(await service.get('/apps?search=ada&category=empty'))).toEqual(['Long'])
   })
 
-  test('knows whose an app is whose description is cut, since its characters stand for many', async () => {
+  test('finds the developer of an app whose description expands so much that the index truncates it', async () => {
     const service = await startService()
     await publish(service, [{ name: 'Long', short_description: 'Of it.', description: 'ﷺ'.repeat(20_000) }])
     for (const search of ['ada', 'of']) {
@@ -384,11 +384,11 @@ describe('search', () => {
     }
   })
 
-  test('tells a page with a forgiven typo anew when other words stand for it', async () => {
+  test('a corrected search gets a new ETag when the corrections change', async () => {
     const service = await startService()
     await publish(service, [{ name: 'Binder', description: 'Both.' }])
     const before = await service.get('/apps?search=xinder')
-    // Another word in the same app: the page is the same, its message is not.
+    // With another correction in the same app, only the message changes.
     const app = { name: 'Binder', description: 'Both.', short_description: 'Finder' }
     await service.database.write(async (connection) => {
       const store = appStore(connection)
@@ -405,7 +405,7 @@ describe('search', () => {
     ])
   })
 
-  test('pages through the ranks without a gap or a repetition', async () => {
+  test('pages have no gaps and no repetitions across ranks', async () => {
     const service = await startService()
     await publish(service, apps)
     const whole = namesOf(await service.get('/apps?search=radar'))
@@ -420,7 +420,7 @@ describe('search', () => {
     }
   })
 
-  test('names come before texts, whole words before beginnings, and pages are parts of one order', async () => {
+  test('ranks names before texts and whole words before prefixes, in the same order on any pages', async () => {
     const service = await startService()
     const words = ['ant', 'antler', 'bee', 'beetle', 'cat', 'catfish']
     /** Some words, by the bits of a number. */
@@ -430,7 +430,7 @@ describe('search', () => {
       name: some(1 + ((index * 37) % 63)),
       description: index % 4 === 0 ? 'bee cat' : some(1 + ((index * 11) % 63)),
       package_name: `${words[index % 6]}.p.a${index}`,
-      // Powers of two, each of which is a popularity of its own.
+      // Powers of two, because search ranks each of them differently.
       total_downloads: 2 ** ((index * 7919) % 20),
     }))
     await publish(service, many)
@@ -504,7 +504,7 @@ describe('order', () => {
     rating: (index) => `${index + 100}`,
   }
   test.for(['latest', 'popular', 'rating'])(
-    '%s ends in the id, and every page is its part of the whole',
+    '%s breaks ties by id, and pages are slices of the whole list',
     async (sort) => {
       const service = await startService()
       await publish(service, ties)
@@ -527,10 +527,10 @@ describe('order', () => {
     },
   )
 
-  test('late pages, which are reached from the nearer end, go on where those before them ended', async () => {
+  test('late pages, which are read from the end of the order, continue the earlier ones', async () => {
     const service = await startService()
     const { world } = service
-    // As many as it takes for a late page to be nearer to the beginning.
+    // Enough that late pages are on either side of the middle.
     const apps = Array.from({ length: 2350 }, (_, index) => ({
       name: `Late ${index}`,
       total_downloads: 1000 + (index % 7),
@@ -547,14 +547,14 @@ describe('order', () => {
     }
     for (const [sort, inOrder] of Object.entries(orders)) {
       for (const category of [undefined, 'empty']) {
-        const due = inOrder.filter((app) => category === undefined || app.category_id === world.categories.empty)
+        const expected = inOrder.filter((app) => category === undefined || app.category_id === world.categories.empty)
         // All others are older and have fewer downloads.
-        const total = due.length + (category === undefined ? 2 : 0)
-        for (const page of [10, 11, 12, 13, Math.ceil(due.length / 100)]) {
+        const total = expected.length + (category === undefined ? 2 : 0)
+        for (const page of [10, 11, 12, 13, Math.ceil(expected.length / 100)]) {
           const reply = await service.get(
             `/apps?limit=100&page=${page}&sort=${sort}${category === undefined ? '' : `&category=${category}`}`,
           )
-          const names = due.slice((page - 1) * 100, page * 100).map(({ name }) => name)
+          const names = expected.slice((page - 1) * 100, page * 100).map(({ name }) => name)
           expect(namesOf(reply).slice(0, names.length), `${sort} ${category} ${page}`).toEqual(names)
           expect(reply.body.data.pagination.total_pages).toBe(Math.ceil(total / 100))
         }
@@ -582,7 +582,7 @@ describe('order', () => {
   })
 })
 
-test('writes a whole number as one, and another with its fraction, on a page of the list as on one of a search', async () => {
+test('writes average ratings without trailing zeros, in lists and searches', async () => {
   const service = await startService()
   await publish(service, [
     { name: 'Whole', average_rating: 4 },
@@ -601,7 +601,7 @@ test.for<[what: string, query: string, message: string, links: Record<string, nu
   ['a page past the end', 'limit=2&page=9', 'Page 9 of 3.', { first: 1, prev: 3, last: 3 }],
   ['the only page, which is full', 'limit=5', 'Page 1 of 1.', { first: 1, last: 1 }],
   ['a page where nothing matches', 'limit=2&page=9&search=nothing', 'No apps match.', { first: 1, prev: 1 }],
-])('%s says where it is, and links to those around it', async ([, query, message, links]) => {
+])('%s has its number in the message, and links to its neighbours', async ([, query, message, links]) => {
   const service = await startService()
   await publish(
     service,
@@ -613,7 +613,7 @@ test.for<[what: string, query: string, message: string, links: Record<string, nu
   expect(Object.fromEntries(found.map(([, page, relation]) => [relation, Number(page)]))).toEqual(links)
 })
 
-test('the kept totals stay exact under any sequence of changes', async () => {
+test('counters stay exact under any sequence of changes', async () => {
   const service = await startService()
   const { keys } = service.world
   const step = fc.record({

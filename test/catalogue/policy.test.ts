@@ -46,7 +46,7 @@ test.for<[method: string, json: object | undefined]>([
   ['PUT', { name: 'Mine' }],
   ['DELETE', undefined],
 ])(
-  '%s of an app that is hidden runs the statements of one that there is not: no time tells',
+  '%s runs the same statements for a hidden app as for a missing one, so response times do not differ',
   async ([method, json]) => {
     const statements: string[] = []
     const recording =
@@ -79,9 +79,9 @@ test.for<[method: string, json: object | undefined]>([
         // The use of a key is recorded now and then.
         return statements.filter((statement) => !/^update .api_keys/.test(statement))
       }
-      const ofNone = await run(999)
-      expect(ofNone).not.toEqual([])
-      for (const id of [apps.pending, apps.rejected, apps.deleted]) expect(await run(id)).toEqual(ofNone)
+      const ofMissing = await run(999)
+      expect(ofMissing).not.toEqual([])
+      for (const id of [apps.pending, apps.rejected, apps.deleted]) expect(await run(id)).toEqual(ofMissing)
     }
   },
 )
@@ -100,7 +100,7 @@ test.for<[decision: Decision, status: Status, isChanged: boolean, isOpen: boolea
   ['reject', 'approved', true, true],
   ['reject', 'rejected', false, false],
   ['reject', 'rejected', true, false],
-])('to %s an app that is %s, changed since: %j', ([decision, status, isChanged, isOpen]) => {
+])('%s is possible for an app that is %s, changed since: %j; expected: %j', ([decision, status, isChanged, isOpen]) => {
   const unreviewed_since = isChanged ? '2026-01-01T00:00:00.000Z' : null
   expect(canDecide(decision, { status, unreviewed_since })).toBe(isOpen)
 })

@@ -73,11 +73,11 @@ test('audit prints a table', async () => {
   // An entry is about an app, a developer or a category.
   expect(whole.stdout).toMatch(/ {2}category add +category tools\n[\s\S]* {2}key issue +developer Bob\n/)
   expect(await cli.run('audit', '--since', '2999-01-01')).toEqual({ code: 0, stdout: '', stderr: 'No entries.\n' })
-  for (const [option, value, told] of [
+  for (const [option, value, message] of [
     ['--app', '99', 'there is no app 99'],
     ['--developer', 'Eve', 'there is no developer "Eve"'],
   ] as const)
-    expect(await cli.run('audit', option, value)).toEqual({ code: 1, stdout: '', stderr: `apps-service: ${told}\n` })
+    expect(await cli.run('audit', option, value)).toEqual({ code: 1, stdout: '', stderr: `apps-service: ${message}\n` })
 })
 
 test('the table shows new values, and changes with a dash for no value', async () => {

@@ -89,14 +89,14 @@ test('a backup of a served database has all apps acknowledged before it, and can
   const during = creating.acknowledged.size - before.size
   expect([code, stderr]).toEqual([0, ''])
   expect(during).toBeGreaterThan(0)
-  const told = JSON.parse(stdout)
-  expect(told).toEqual({
+  const result = JSON.parse(stdout)
+  expect(result).toEqual({
     file: backup,
     bytes: statSync(backup).size,
     apps: expect.any(Number),
     seconds: expect.any(Number),
   })
-  expect(Object.keys(told)).toEqual(['file', 'bytes', 'apps', 'seconds'])
+  expect(Object.keys(result)).toEqual(['file', 'bytes', 'apps', 'seconds'])
 
   // Restoring loses only what was written after the backup.
   await run(['moderation', 'approve', String(inject('world').apps.pending)], envFor(file))
@@ -116,7 +116,7 @@ test('a backup of a served database has all apps acknowledged before it, and can
   }
   const json = { name: 'After', description: 'Writable.', category_id: 1 }
   const created = await restored.request('POST', '/apps', { key: inject('world').keys.bob, json })
-  expect(created.body.data.app_id).toBe(told.apps + 1)
+  expect(created.body.data.app_id).toBe(result.apps + 1)
 
   const database = openDatabase(`sqlite:${file}`)
   await database.write(async ({ sql }) => {

@@ -62,9 +62,9 @@ test('a copy and a copy of it have all rows, ids, slugs and search results', asy
   expect(await commandLine(second).json('copy', '--to', third)).toMatchObject({
     rows: { apps: 1206, reviews: 1203, categories: 3, developers: 3, api_keys: 4 },
   })
-  const due = await using(first, contentOf)
+  const expected = await using(first, contentOf)
   for (const address of [second, third]) {
-    expect(await using(address, contentOf)).toEqual(due)
+    expect(await using(address, contentOf)).toEqual(expected)
     await expectConsistentAt(address)
   }
   const created = await Promise.all(
@@ -95,12 +95,12 @@ test('a copy is served byte for byte', async () => {
   )
   const paths = [...orders, ...searches].map((query) => `/apps?limit=100&${query}`)
   for (const path of [...paths, ...Array.from({ length: 20 }, (_, id) => `/apps/${id + 1}`)]) {
-    const [due, given] = await Promise.all([one.request('GET', path), other.request('GET', path)])
+    const [expected, given] = await Promise.all([one.request('GET', path), other.request('GET', path)])
     expect([given.status, given.text, given.headers.etag, given.headers.link]).toEqual([
-      due.status,
-      due.text,
-      due.headers.etag,
-      due.headers.link,
+      expected.status,
+      expected.text,
+      expected.headers.etag,
+      expected.headers.link,
     ])
   }
 })
@@ -130,7 +130,7 @@ test('copying is refused while a server has the database open', async () => {
 
 test('kill -9 during a copy leaves everything or nothing, and the copy can be started again', async () => {
   const source = await livelyWorld()
-  const due = await using(source, contentOf)
+  const expected = await using(source, contentOf)
   const apps = (address: string) =>
     using(address, (database) => database.read(async ({ sql }) => (await sql('apps').pluck('id')).length))
   let killed = 0
@@ -140,16 +140,16 @@ test('kill -9 during a copy leaves everything or nothing, and the copy can be st
       env: { PATH: process.env.PATH, DATABASE_URL: source },
       stdio: ['ignore', 'ignore', 'inherit'],
     })
-    const ended = once(child, 'exit')
-    await Promise.race([ended, delay(150 + 100 * round)])
+    const exited = once(child, 'exit')
+    await Promise.race([exited, delay(150 + 100 * round)])
     child.kill('SIGKILL')
-    if ((await ended)[0] === null) killed++
+    if ((await exited)[0] === null) killed++
     // PostgreSQL may notice late that the client is gone, and still run its last statement.
     for (const address of [source, target]) await expect.poll(() => isInUse(address)).toBe(false)
     const arrived = await apps(target)
     expect([0, 1206]).toContain(arrived)
     if (arrived === 0) expect((await commandLine(source).run('copy', '--to', target)).stderr).toBe('')
-    expect(await using(target, contentOf)).toEqual(due)
+    expect(await using(target, contentOf)).toEqual(expected)
   }
   expect(killed).toBeGreaterThan(0)
 })

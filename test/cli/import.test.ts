@@ -52,7 +52,9 @@ describe('import', () => {
   test.skipIf(!hasTerminal)('shows a progress bar on a terminal, and restores the terminal', async () => {
     const shown = await runInTerminal(100, ['import', manyApps(300)], { DATABASE_URL: await copyWorld() })
     const [bar = '', sentence, ...rest] = shown.split('\n')
-    const states = [...bar.matchAll(/ (\d+)% \| (\d+) lines, (\d+)\/s \| (\d+)s left/g)].map(([, ...told]) => told)
+    const states = [...bar.matchAll(/ (\d+)% \| (\d+) lines, (\d+)\/s \| (\d+)s left/g)].map(
+      ([, ...numbers]) => numbers,
+    )
     expect(states.at(0)).toEqual(['0', '0', '0', '0'])
     expect(states.at(-1)).toEqual(['100', '300', expect.stringMatching(/^[1-9]/), '0'])
     // The last mode that is set makes the terminal wrap lines again.
@@ -153,9 +155,9 @@ describe('import', () => {
       { DATABASE_URL: await copyWorld() },
       textOf(lines.flat()),
     )
-    const [total, ...told] = reply.stderr.trimEnd().split('\n')
+    const [total, ...reasons] = reply.stderr.trimEnd().split('\n')
     expect(total).toMatch(/^78 refused: see \/dev\/null; /)
-    expect(told).toEqual([
+    expect(reasons).toEqual([
       ...lines.slice(0, 10).map(({ length }, field) => `  ${length} × /field${field}: is not a field that can be set`),
       '  and 2 more reasons',
     ])

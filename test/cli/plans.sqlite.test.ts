@@ -22,7 +22,7 @@ test.for<[state: AppState | undefined, filter: AppFilter, indexes: string[]]>([
   [undefined, { category: 'tools' }, ['apps_category_id_index', 'apps_category_id_index']],
   [undefined, { category: 'tools', search: 'x' }, ['apps_queue', 'apps_rejected', 'apps_deleted']],
   ['approved', { search: 'x' }, []],
-])('the list of apps of %s, %j, passes no apps that an index can spare', async ([state, filter, indexes]) => {
+])('the list of apps of %s, %j, reads no rows that an index can skip', async ([state, filter, indexes]) => {
   const database = openDatabase(await copyWorld())
   const { plans } = await explainQueries(database, (connection) =>
     moderationStore(connection).list(state, filter, 10, 0),

@@ -6,7 +6,7 @@ import { expect, inject, onTestFinished, test } from 'vitest'
 import { openDatabase } from '../../src/db/database.ts'
 import { expectSound } from '../support/consistency.ts'
 import { copyWorld } from '../support/database.ts'
-import { run, serve } from '../support/process.ts'
+import { isRunning, run, serve } from '../support/process.ts'
 import { readTwice } from '../support/raw-http.ts'
 
 test('decisions and keys show in a running server at once', async () => {
@@ -26,7 +26,7 @@ test('decisions and keys show in a running server at once', async () => {
   expect((await server.request('GET', `/apps/${id}`, { key })).body.data.app.rejection_reason).toBe('Dark.')
 })
 
-test('SIGTERM under keep-alive load makes it not ready, finishes requests in flight, and ends it', async () => {
+test('SIGTERM under keep-alive load makes the server not ready, finishes requests in flight, and stops the server', async () => {
   const server = await serve(await copyWorld())
   const agent = new Agent({ keepAlive: true, maxSockets: 20 })
   onTestFinished(() => agent.destroy())
@@ -56,9 +56,8 @@ test('SIGTERM under keep-alive load makes it not ready, finishes requests in fli
   expect(await server.exited).toEqual([0, null])
 })
 
-test('it ends when npx ends', async () => {
-  // As npm starts it: by a shell, which a signal to npx ends, and by which it is orphaned. Not npm itself, which may first
-  // ask the registry for this or that.
+test('the server exits when npx exits', async () => {
+  // npm starts it in a shell. A signal to npx ends only the shell. npm itself might contact the registry, so it is not used.
   const main = `${import.meta.dirname}/../../src/apps-service.js`
   const env = { npm_execpath: 'npm', PORT: '0', DATABASE_URL: await copyWorld() }
   const command = `'${process.execPath}' '${main}' serve; exit`
@@ -68,7 +67,7 @@ test('it ends when npx ends', async () => {
     for (let line = await lines.next(); !line.done; line = await lines.next()) {
       if (line.value.includes(text)) return JSON.parse(line.value)
     }
-    throw new Error(`it ended without saying ${text}`)
+    throw new Error(`the server exited without logging ${text}`)
   }
   const { pid } = await logged('serving ')
   onTestFinished(() => {
@@ -80,14 +79,6 @@ test('it ends when npx ends', async () => {
   // The pipe closes when the server has ended.
   expect(await lines.next()).toMatchObject({ done: true })
 })
-
-function isRunning(pid: number): boolean {
-  try {
-    return process.kill(pid, 0)
-  } catch {
-    return false
-  }
-}
 
 test('a client that never finishes its request does not keep the process alive', async () => {
   const server = await serve(await copyWorld())

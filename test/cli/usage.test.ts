@@ -18,14 +18,14 @@ test('--version prints the version', async () => {
   expect(await run(['--version'])).toEqual({ code: 0, stdout: `${document.info.version}\n`, stderr: '' })
 })
 
-test.for<[how: string, args: string[], told: RegExp]>([
+test.for<[how: string, args: string[], output: RegExp]>([
   ['without a command', [], /Usage: apps-service/],
   ['with an unknown command', ['frobnicate'], /unknown command 'frobnicate'/],
   ['with help for an unknown command', ['help', 'frobnicate'], /Usage: apps-service/],
-])('exits with 2 %s', async ([, args, told]) => {
+])('exits with 2 %s', async ([, args, output]) => {
   const { code, stdout, stderr } = await run(args)
   expect([code, stdout]).toEqual([2, ''])
-  expect(stderr).toMatch(told)
+  expect(stderr).toMatch(output)
   expect(stderr).not.toMatch(/\n\s+at /)
 })
 

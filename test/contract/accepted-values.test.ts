@@ -64,7 +64,7 @@ describe('whole bodies of createApp', () => {
     await runProperty(property, runs, task)
   })
 
-  test('an invalid one is never taken', { timeout }, async ({ task }) => {
+  test('an invalid one is never accepted', { timeout }, async ({ task }) => {
     const { request, world } = await startService({ limits: { writeLimit: 0 } })
     const property = fc.asyncProperty(fc.oneof(...nearly), async ({ value }) => {
       // What the schema admits has a character that the document lists.

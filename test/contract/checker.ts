@@ -33,7 +33,7 @@ const needless = new Set([
   ...['x-permitted-cross-domain-policies', 'x-xss-protection'],
 ])
 
-/** The forms of headers. The document describes them in words, since patterns of answers are in the way of generated clients. */
+/** Formats of headers. The document describes them in words, because patterns in responses break generated clients. */
 const entry = (parameters: string) => new RegExp(`^"[a-z-]+"${parameters}(, "[a-z-]+"${parameters})*$`)
 const forms: Record<string, RegExp> = {
   Allow: /^[A-Z]+(, [A-Z]+)*$/,

@@ -43,8 +43,8 @@ const saying = (path: string, operationId: string, more: string) =>
 const withoutStatus = (path: string, status: string, response: string) =>
   replace(`paths/${path}.yaml`, `    "${status}":\n      $ref: ../responses/${response}.yaml\n`, '')
 
-const ofItsOwn =
-  'Give the error Forbidden an envelope of its own, schemas/ForbiddenEnvelope.yaml, with data in ForbiddenError.yaml'
+const ownEnvelope =
+  'Give the error Forbidden its own envelope, schemas/ForbiddenEnvelope.yaml, with data in ForbiddenError.yaml'
 const toCode = 'Require data.code of an error, with an enum of the codes that it can carry'
 const flat = 'Write the envelope flat: success, message, data, all required'
 
@@ -93,19 +93,19 @@ const rows: Row[] = [
     'two errors with one envelope',
     replace('responses/Forbidden.yaml', 'schemas/ForbiddenEnvelope', 'schemas/UnauthorizedEnvelope'),
     'conventions/envelope',
-    [ofItsOwn, 'Give each status codes of its own: unauthorized is of 401, too'],
+    [ownEnvelope, 'Give each status its own codes: unauthorized also belongs to 401'],
   ],
   [
     'two errors with one data schema',
     replace('schemas/ForbiddenEnvelope.yaml', 'ForbiddenError', 'UnauthorizedError'),
     'conventions/envelope',
-    [ofItsOwn, 'Give each status codes of its own: unauthorized is of 401, too'],
+    [ownEnvelope, 'Give each status its own codes: unauthorized also belongs to 401'],
   ],
   [
     'a code with two statuses',
     replace('schemas/ForbiddenCode.yaml', 'enum: [forbidden]', 'enum: [forbidden, unauthorized]'),
     'conventions/envelope',
-    'Give each status codes of its own: unauthorized is of 401, too',
+    'Give each status its own codes: unauthorized also belongs to 401',
   ],
   [
     'an error without a code',
@@ -129,13 +129,13 @@ const rows: Row[] = [
     'a response without an envelope',
     replace('responses/Forbidden.yaml', 'schemas/ForbiddenEnvelope', 'schemas/ForbiddenError'),
     'conventions/envelope',
-    [flat, ofItsOwn],
+    [flat, ownEnvelope],
   ],
   [
     'a response without a schema',
     replace('responses/Forbidden.yaml', '    schema:\n      $ref: ../schemas/ForbiddenEnvelope.yaml\n', ''),
     'conventions/envelope',
-    [flat, ofItsOwn],
+    [flat, ownEnvelope],
   ],
   [
     'a success with success: false',
@@ -147,7 +147,7 @@ const rows: Row[] = [
     'an error in the envelope of a success',
     replace('responses/Forbidden.yaml', 'schemas/ForbiddenEnvelope', 'schemas/DeletedAppEnvelope'),
     'conventions/envelope',
-    ['Let success be a boolean with enum: [false]', ofItsOwn, toCode],
+    ['Let success be a boolean with enum: [false]', ownEnvelope, toCode],
   ],
   [
     'a message that is a number',
@@ -159,13 +159,13 @@ const rows: Row[] = [
     'data without a name',
     replace('schemas/DeletedAppEnvelope.yaml', '$ref: DeletedApp.yaml', 'type: object'),
     'conventions/envelope',
-    'Let data be the $ref of an object schema with a file of its own',
+    'Let data be the $ref of an object schema in its own file',
   ],
   [
     'data that is a number',
     replace('schemas/DeletedAppEnvelope.yaml', 'DeletedApp.yaml', 'AppId.yaml'),
     'conventions/envelope',
-    'Let data be the $ref of an object schema with a file of its own',
+    'Let data be the $ref of an object schema in its own file',
   ],
   [
     'a response without a common header',
@@ -383,7 +383,7 @@ const rows: Row[] = [
     'an enum named after a reserved word',
     replace('schemas/Review.yaml', '  comment:', '  default:\n    type: string\n    enum: [a]\n  comment:'),
     'conventions/names',
-    'Give the values of default a file of their own: generators name them after the field, a reserved word',
+    'Give the values of default their own file: generators name them after the field, a reserved word',
   ],
   [
     'an unused file',
@@ -438,8 +438,8 @@ describe('the linter', () => {
   test.for(rows.map((row, index) => [...row, sound.length + index] as const))(
     'finds %s',
     ([, , rule, advice, index]) => {
-      const told = findings[index]?.filter(({ ruleId }) => ruleId === rule).map(({ message }) => message)
-      expect(new Set(told)).toEqual(new Set([advice].flat()))
+      const messages = findings[index]?.filter(({ ruleId }) => ruleId === rule).map(({ message }) => message)
+      expect(new Set(messages)).toEqual(new Set([advice].flat()))
     },
   )
 })

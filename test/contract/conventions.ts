@@ -62,7 +62,7 @@ const verbOf = (method: Method, path: string): Verb =>
 
 /** Every JSON response is an envelope, and an error code belongs to one status. */
 function envelope() {
-  const told = new Set<string>()
+  const reported = new Set<string>()
   const statuses = new Map<unknown, string>()
   return {
     Operation({ responses = {} }: Operation, context: Context) {
@@ -84,13 +84,13 @@ function envelope() {
         for (const code of isSuccess(status) ? [] : codes) {
           const other = statuses.get(code) ?? status
           statuses.set(code, other)
-          if (other !== status) problems.push(`Give each status codes of its own: ${code} is of ${other}, too`)
+          if (other !== status) problems.push(`Give each status its own codes: ${code} also belongs to ${other}`)
         }
         for (const message of problems) {
           const finding = `${location.source.absoluteRef}${location.pointer} ${message}`
           // Many responses share a schema.
-          if (!told.has(finding)) context.report({ message, location })
-          told.add(finding)
+          if (!reported.has(finding)) context.report({ message, location })
+          reported.add(finding)
         }
       }
     },
@@ -122,7 +122,7 @@ function envelopeProblems(
     [resolved(message).type === 'string', 'Let message be a string'],
     [
       data.$ref !== undefined && resolved(data).type === 'object',
-      'Let data be the $ref of an object schema with a file of its own',
+      'Let data be the $ref of an object schema in its own file',
     ],
     [
       value || (codes.length > 0 && resolved(data).required?.includes('code') === true),
@@ -140,7 +140,7 @@ function errorProblems(name: string, envelope: Reference, data: Reference): stri
   const own = nameOf(data).replace(/Error$/, '')
   if (nameOf(envelope) === `${own}Envelope` && nameOf(data) === `${own}Error` && (name === '' || name.endsWith(own)))
     return []
-  return [`Give the error ${name} an envelope of its own, schemas/${name}Envelope.yaml, with data in ${name}Error.yaml`]
+  return [`Give the error ${name} its own envelope, schemas/${name}Envelope.yaml, with data in ${name}Error.yaml`]
 }
 
 const hasExactly = (wanted: string[], found: string[]) => found.toSorted().join() === wanted.join()
@@ -357,7 +357,7 @@ function names() {
     Schema({ properties = {} }: Schema, { location, report }: Context) {
       for (const [name, { enum: values }] of Object.entries(properties)) {
         if (values === undefined || !reservedWords.has(name)) continue
-        const message = `Give the values of ${name} a file of their own: generators name them after the field, a reserved word`
+        const message = `Give the values of ${name} their own file: generators name them after the field, a reserved word`
         report({ message, location: location.child(['properties', name]) })
       }
     },

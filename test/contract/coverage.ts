@@ -16,11 +16,11 @@ export default function setup(project: TestProject) {
   const file = join(folder, 'seen')
   writeFileSync(file, '')
   // Only a run of all tests must cover the document, on any engine; a run with a file or pattern is partial.
-  const told = process.argv
+  const command = process.argv
     .slice(2)
     .join(' ')
     .replaceAll(/ --project \w+/g, '')
-  project.provide('coverage', { file, isWhole: told === 'run' })
+  project.provide('coverage', { file, isWhole: command === 'run' })
   return () => rmSync(folder, { recursive: true })
 }
 

@@ -356,7 +356,7 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       problems: ['query a/b~'],
     },
     {
-      name: 'names all problems at once',
+      name: 'reports all problems together',
       request: ['GET', '/apps?page=x&limit=101&sort=foo&colour=red'],
       answers: 400,
       message: /4 problems/,
@@ -473,7 +473,7 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       request: ['GET', `/apps/${apps.deleted}`, { key: keys.ada }],
       answers: 404,
     },
-    { name: 'does not know an id that was never given', request: ['GET', '/apps/999'], answers: 404 },
+    { name: 'does not find an id that was never assigned', request: ['GET', '/apps/999'], answers: 404 },
     {
       name: 'answers If-None-Match: * with 304',
       request: ['GET', `/apps/${apps.approved}`, { headers: { 'If-None-Match': '*' } }],
@@ -486,7 +486,7 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       headers: { 'Content-Length': /^\d{3}$/ },
     },
     { name: 'refuses id 0', request: ['GET', '/apps/0'], answers: 400, code: 'invalid_request', problems: ['path id'] },
-    { name: 'refuses an id that is no number', request: ['GET', '/apps/abc'], answers: 400, problems: ['path id'] },
+    { name: 'refuses an id that is not a number', request: ['GET', '/apps/abc'], answers: 400, problems: ['path id'] },
     { name: 'refuses a hexadecimal id', request: ['GET', '/apps/0x1'], answers: 400, problems: ['path id'] },
     { name: 'refuses an id with a slash in it', request: ['GET', '/apps/1%2F2'], answers: 400, problems: ['path id'] },
     {
@@ -497,7 +497,7 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
     },
     { name: 'refuses a path that cannot be decoded', request: ['GET', '/apps/%'], answers: 400, problems: ['path id'] },
     {
-      name: 'names problems of parameters beside a path that cannot be decoded',
+      name: 'reports parameters together with a path that cannot be decoded',
       request: ['GET', '/apps/%ff?full=1'],
       answers: 400,
       problems: ['path id', 'query full'],
@@ -557,7 +557,7 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       data: expect.objectContaining({ slug: 'prilozhenie' }),
     },
     {
-      name: 'makes a slug where nothing can be spelt',
+      name: 'makes a slug for a name without letters and digits',
       request: createWith(keys, { name: '!?' }),
       answers: 201,
       data: expect.objectContaining({ slug: 'app' }),
@@ -587,7 +587,7 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       headers: { 'WWW-Authenticate': 'Bearer realm="apps"' },
     },
     {
-      name: 'refuses a key that is none',
+      name: 'refuses a malformed key',
       request: ['POST', '/apps', { key: 'secret', json: newApp }],
       answers: 401,
       headers: { 'WWW-Authenticate': /^Bearer realm="apps", error="invalid_token", error_description="[^"]+"$/ },
@@ -602,7 +602,7 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       answers: 401,
     },
     {
-      name: 'refuses a scheme other than Bearer, which is no key to find fault with',
+      name: 'treats a scheme other than Bearer as a missing key',
       headers: { 'WWW-Authenticate': 'Bearer realm="apps"' },
       request: ['POST', '/apps', { headers: { Authorization: `Basic ${keys.ada}` }, json: newApp }],
       answers: 401,
@@ -651,14 +651,14 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       code: 'malformed_json',
     },
     {
-      name: 'refuses no body at all',
+      name: 'refuses a missing body',
       request: ['POST', '/apps', { key: keys.ada }],
       answers: 400,
       code: 'invalid_request',
       problems: ['body '],
     },
     {
-      name: 'names problems of parameters beside a body that is missing',
+      name: 'reports parameters together with a missing body',
       request: ['POST', '/apps?draft=1', { key: keys.ada }],
       answers: 400,
       problems: ['query draft', 'body '],
@@ -741,13 +741,13 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       problems: ['body '],
     },
     {
-      name: 'names every field that is missing',
+      name: 'reports every missing field',
       request: ['POST', '/apps', { key: keys.ada, json: {} }],
       answers: 400,
       problems: ['body /name', 'body /description', 'body /category_id'],
     },
     {
-      name: 'names every field of a wrong type',
+      name: 'reports every field of a wrong type',
       request: [
         'POST',
         '/apps',
@@ -1187,7 +1187,7 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       problems: ['path id'],
     },
     {
-      name: 'names problems of id and body at once',
+      name: 'reports problems of id and body together',
       request: ['PUT', '/apps/0x1', { key: keys.ada, json: { name: 1 } }],
       answers: 400,
       problems: ['path id', 'body /name'],

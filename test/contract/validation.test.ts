@@ -11,7 +11,7 @@ import type { RequestOptions } from '../support/check.ts'
 import { type Service, startService } from '../support/service.ts'
 
 /** The place and message of each problem of an invalid request. */
-async function told(service: Service, method: string, path: string, options: RequestOptions) {
+async function problemsOf(service: Service, method: string, path: string, options: RequestOptions) {
   const key = method === 'GET' ? {} : { key: service.world.keys.ada }
   const { status, body } = await service.request(method, path, { ...options, ...key })
   expect([status, body.data.code]).toEqual([400, 'invalid_request'])
@@ -105,7 +105,7 @@ test.for<
   ['no change', 'PUT', '/apps/1', { json: {} }, '1 problem', { 'body ': 'must have at least one field' }],
   ['no body', 'PUT', '/apps/1', {}, '1 problem', { 'body ': 'is required' }],
 ])('%s: each problem has a message', async ([, method, path, options, count, problems]) => {
-  const reply = await told(await startService(), method, path, options)
+  const reply = await problemsOf(await startService(), method, path, options)
   expect(reply).toEqual({ message: `The request has ${count}; see data.errors.`, problems })
 })
 
@@ -124,7 +124,7 @@ test('lists the first hundred problems, and counts all', async () => {
   const names = Array.from({ length: 101 }, (_, index) => `x${index}=1`)
   const service = await startService()
   for (const count of [100, 101]) {
-    const { message, problems } = await told(service, 'GET', `/apps?${names.slice(0, count).join('&')}`, {})
+    const { message, problems } = await problemsOf(service, 'GET', `/apps?${names.slice(0, count).join('&')}`, {})
     expect([message, Object.keys(problems).length]).toEqual([
       `The request has ${count} problems; see data.errors.`,
       100,

@@ -8,7 +8,7 @@ import { expectConsistent, expectSound } from '../support/consistency.ts'
 import { type Served, serve } from '../support/process.ts'
 
 /** The writes that the service or a command acknowledged. */
-export type AcknowledgedWrites = {
+type AcknowledgedWrites = {
   /** Names by id. */
   created: Map<number, string>
   /** By id, the numbers of the last acknowledged and the last sent change. */

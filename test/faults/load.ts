@@ -1,12 +1,14 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { copyFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { copyFileSync, mkdtempSync, rmSync } from 'node:fs'
 import { Agent, get } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
+import { required } from '../../src/util/helpers.ts'
+import { residentBytes } from '../support/memory.ts'
 
 /** Building blocks of load tests: a server process, clients, and the times of their requests. */
 
@@ -62,8 +64,7 @@ function portOf(child: ChildProcess): Promise<number> {
 }
 
 function memoryOf({ pid }: ChildProcess) {
-  const status = readFileSync(`/proc/${pid}/status`, 'utf8')
-  const megabytes = (name: string) => Math.round(Number(new RegExp(`${name}:\\s+(\\d+)`).exec(status)?.[1]) / 1024)
+  const megabytes = (field: 'VmRSS' | 'VmHWM') => Math.round(required(residentBytes(pid, field), field) / 2 ** 20)
   return { now: megabytes('VmRSS'), max: megabytes('VmHWM') }
 }
 
@@ -81,9 +82,7 @@ export async function load(clients: Clients): Promise<Timings> {
 }
 
 /** Reads of different apps, reads of one cached app, and readiness probes. */
-export type OtherClients = { byId: Timings; cached: Timings; ready: Timings }
-
-export async function loadOfOtherClients(port: number, milliseconds: number): Promise<OtherClients> {
+export async function loadOfOtherClients(port: number, milliseconds: number) {
   const request = (targets: string[]) => load({ port, clients: 2, targets, pause: 10, milliseconds })
   const [byId, cached, ready] = await Promise.all([
     request(spread(10_000, catalogueSize).map((id) => `/apps/${id}`)),

@@ -1,18 +1,14 @@
-import { once } from 'node:events'
-import { connect, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { openDatabase } from '../../src/db/database.ts'
 import { getBytes, load, loadOfOtherClients, type ServerUnderLoad } from './load.ts'
+import { connected } from './sockets.ts'
 
 /** A burst of 700 pipelined requests, with a header that bypasses the response cache. */
 const burst = (path: string) => getBytes(path, 'Accept: application/*').repeat(700)
 
 async function sendBurst(port: number, path: string): Promise<Socket> {
-  const socket = connect(port, '127.0.0.1')
-  socket.on('error', () => {
-    // The server may close it.
-  })
-  await once(socket, 'connect')
+  const socket = await connected(port)
   await new Promise((resolve) => socket.write(burst(path), resolve))
   return socket
 }

@@ -3,6 +3,7 @@ import { createInterface } from 'node:readline'
 import { expect, onTestFinished, test } from 'vitest'
 import { copyWorldFile } from '../support/database.ts'
 import { freePort } from '../support/free-port.ts'
+import { isRunning } from '../support/process.ts'
 import { connected } from './sockets.ts'
 
 /** test/cli/serve.test.ts tests signals under keep-alive and from the shell that npm starts. */
@@ -42,11 +43,3 @@ test('SIGTERM to npx stops the server, which answers requests in flight and free
   await expect.poll(() => isRunning(pid)).toBe(false)
   expect(logged('stopped serving')).toBe(1)
 })
-
-function isRunning(pid: number): boolean {
-  try {
-    return process.kill(pid, 0)
-  } catch {
-    return false
-  }
-}

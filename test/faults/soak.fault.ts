@@ -1,9 +1,10 @@
 import { execFileSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, inject, test } from 'vitest'
+import { required } from '../../src/util/helpers.ts'
 import { median } from '../bench/statistics.ts'
 import { copyWorldFile } from '../support/database.ts'
+import { residentBytes } from '../support/memory.ts'
 import { serve } from '../support/process.ts'
 import { between } from './acknowledged-writes.ts'
 import { connected } from './sockets.ts'
@@ -16,8 +17,7 @@ test.runIf(process.env.SOAK)(
   async () => {
     const server = await serve(`sqlite:${copyWorldFile()}`)
     const { pid } = server.process
-    const megabytes = () =>
-      Math.round(Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024)
+    const megabytes = () => Math.round(required(residentBytes(pid), 'memory of the server') / 2 ** 20)
     const descriptors = () => Number(execFileSync('sh', ['-c', `ls /proc/${pid}/fd | wc -l`]))
     const key = inject('world').keys.ada
     const until = performance.now() + minutes * 60_000

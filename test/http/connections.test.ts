@@ -287,13 +287,13 @@ test('closes connections over the limit, and logs that once a minute', async () 
   const first = new Client(service).read()
   first.send(getHead('/apps/999'))
   await expect.poll(() => first.answers('/apps/999')).toHaveLength(1)
-  const told = () => logged(service).filter(({ level }) => level === 40)
+  const warnings = () => logged(service).filter(({ level }) => level === 40)
   for (const milliseconds of [0, 0, 59_999, 1, 0]) {
     wait(milliseconds)
     await new Client(service).read().closed
   }
   const msg = 'there are as many connections as the server takes; others were closed'
-  expect(told()).toMatchObject([
+  expect(warnings()).toMatchObject([
     { dropped: 1, msg },
     { dropped: 3, msg },
   ])

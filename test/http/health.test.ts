@@ -49,8 +49,8 @@ test.for<[what: string, database: Partial<Database>, message: string]>([
     { schemaAge: () => Promise.reject(new Error('gone')) },
     'The database does not answer or is not migrated.',
   ],
-])('/readyz if the database %s', async ([, ailing, message]) => {
-  const service = await startService({ database: (database) => ({ ...database, ...ailing }) })
+])('/readyz if the database %s', async ([, failing, message]) => {
+  const service = await startService({ database: (database) => ({ ...database, ...failing }) })
   const { status, body } = await service.get('/readyz')
   expect([status, body]).toEqual([503, { success: false, message, data: { code: 'unavailable' } }])
 })

@@ -198,7 +198,7 @@ describe('a request of more than a second logs where the time went', () => {
 const id = '0123456789ab'
 const secret = `${'aB3'.repeat(16)}x`
 
-test.for<[what: string, text: string, told: string]>([
+test.for<[what: string, text: string, redacted: string]>([
   ['no key', 'GET /apps 200', 'GET /apps 200'],
   ['an underscore', 'review_count is 7', 'review_count is 7'],
   ['a key', `key=apps_${id}_${secret}&page=2`, `key=apps_${id}_[redacted]&page=2`],
@@ -213,28 +213,28 @@ test.for<[what: string, text: string, told: string]>([
   ['a percent-encoded id', `apps%5F%30${id.slice(1)}`, `apps%5F%30${id.slice(1)}`],
   ['a partly percent-encoded key', `apps_${id}_%41${secret}`, `apps_${id}_[redacted]`],
   ['another prefix', `aps_${id}_${secret}`, `aps_${id}_${secret}`],
-])('redacts %s', ([, text, told]) => {
-  expect(redact(text)).toBe(told)
+])('redacts %s', ([, text, redacted]) => {
+  expect(redact(text)).toBe(redacted)
 })
 
 test('logs the message, code and cause of an error, without keys and other properties', () => {
   const lines: string[] = []
   const log = createLogger('info', { write: (line) => lines.push(line) })
-  const error = new Error(`no apps_${id}_${secret}`, { cause: new Error('for want of room') })
+  const error = new Error(`no apps_${id}_${secret}`, { cause: new Error('no space left') })
   log.error({ err: Object.assign(error, { code: 'SQLITE_FULL', sent: 'a body' }) }, 'failed')
   log.error({ err: new Error('plain') }, 'failed')
   const [full, plain] = lines.map((line) => JSON.parse(line).err)
   expect(full).toEqual({
     type: 'Error',
-    message: `no apps_${id}_[redacted]: for want of room`,
+    message: `no apps_${id}_[redacted]: no space left`,
     stack: expect.stringMatching(/^Error: no apps_0123456789ab_\[redacted\]\n/),
     code: 'SQLITE_FULL',
-    cause: 'Error: for want of room',
+    cause: 'Error: no space left',
   })
   expect(Object.keys(plain)).toEqual(['type', 'message', 'stack'])
 })
 
-test.for<[target: string, told: string]>([
+test.for<[target: string, logged: string]>([
   [`/${'aB'.repeat(9)}c`, `/${'aB'.repeat(9)}c`],
   [`/${'aB'.repeat(10)}`, '/[redacted]'],
   [`/A${'1'.repeat(18)}a?page=2`, '/[redacted]?page=2'],
@@ -246,10 +246,10 @@ test.for<[target: string, told: string]>([
   [`/${'a'.repeat(19)}%62`, `/${'a'.repeat(19)}%62`],
   [`/${'a'.repeat(19)}%0AB`, '/[redacted]'],
   [`/${'a'.repeat(18)}-B`, `/${'a'.repeat(18)}-B`],
-])('logs the target %s as %s', async ([target, told]) => {
+])('logs the target %s as %s', async ([target, logged]) => {
   const service = await startService()
   await service.get(target)
-  expect(linesOf(service)[0].req.url).toBe(told)
+  expect(linesOf(service)[0].req.url).toBe(logged)
 })
 
 test('logs the first 2,048 characters of a long target', async () => {
@@ -387,8 +387,8 @@ describe('a process that exits writes its whole log', () => {
     const texts = lines.map((line) => message(line).trim())
     const last = 'the reader of standard output was too slow; log lines were lost'
     expect(texts).toEqual(['0', '1', '2', '3', '4', '5', '6', '7', last])
-    const told = { level: 40, time: expect.any(Number), pid: expect.any(Number), lost: 4, msg: last }
-    expect(JSON.parse(lines.at(-1) ?? '')).toEqual(told)
+    const expected = { level: 40, time: expect.any(Number), pid: expect.any(Number), lost: 4, msg: last }
+    expect(JSON.parse(lines.at(-1) ?? '')).toEqual(expected)
   })
 })
 

@@ -221,8 +221,8 @@ describe('reads', () => {
     const answers = []
     for (let time = 0; time < 4; time++) answers.push(await service.get('/apps', { key }))
     const seconds = /;t=\d+/g
-    const told = answers.map((reply) => [reply.status, String(reply.headers.ratelimit).replaceAll(seconds, '')])
-    expect(told).toEqual([
+    const limits = answers.map((reply) => [reply.status, String(reply.headers.ratelimit).replaceAll(seconds, '')])
+    expect(limits).toEqual([
       [401, '"reads";r=2, "refused-keys";r=1'],
       [401, '"reads";r=1, "refused-keys";r=0'],
       [429, '"reads";r=0, "refused-keys";r=0'],

@@ -295,17 +295,17 @@ test('answers a closed database with 503, on a read with a bad key too', async (
 })
 
 describe('request ids', () => {
-  test.for<[what: string, sent: string | undefined, kept: boolean]>([
-    ['keeps a valid one', 'trace-1.a_B', true],
-    ['keeps one of 128 characters', 'x'.repeat(128), true],
+  test.for<[what: string, sent: string | undefined, isUsed: boolean]>([
+    ['uses a valid one', 'trace-1.a_B', true],
+    ['uses one of 128 characters', 'x'.repeat(128), true],
     ['replaces one of 129', 'x'.repeat(129), false],
     ['replaces one with other characters', 'a b', false],
     ['creates one if none was sent', undefined, false],
-  ])('%s', async ([, sent, kept]) => {
+  ])('%s', async ([, sent, isUsed]) => {
     const service = await startService()
     const reply = await service.get('/apps', sent === undefined ? {} : { headers: { 'X-Request-Id': sent } })
     const id = reply.headers['x-request-id']
-    if (kept) expect(id).toBe(sent)
+    if (isUsed) expect(id).toBe(sent)
     else expect(id).toMatch(/^[0-9a-f-]{36}$/)
     expect(JSON.parse(service.log.at(-1) ?? '{}').req.id).toBe(id)
   })

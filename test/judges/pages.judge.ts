@@ -239,10 +239,10 @@ test('the introduction lists exactly the error codes, with their statuses', () =
       return codes.filter((code) => code !== undefined).map((code) => `${status} ${code}`)
     }),
   )
-  const told = [...document.info.description.matchAll(/^\| (\d{3}) `(\w+)` +\|/gm)].map(
+  const listed = [...document.info.description.matchAll(/^\| (\d{3}) `(\w+)` +\|/gm)].map(
     ([, status, code]) => `${status} ${code}`,
   )
-  expect(told.toSorted()).toEqual([...new Set(declared)].toSorted())
+  expect(listed.toSorted()).toEqual([...new Set(declared)].toSorted())
 })
 
 test('pages of another origin can read, also with a key, and not write', async () => {

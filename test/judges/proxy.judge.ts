@@ -96,7 +96,7 @@ const runs = [
         seen: /Prism does not answer/,
         scenarios: [
           'getApp: refuses a path that cannot be decoded',
-          'getApp: names problems of parameters beside a path that cannot be decoded',
+          'getApp: reports parameters together with a path that cannot be decoded',
         ],
       },
     ],

@@ -77,6 +77,15 @@ export async function interrupt(
   return interrupt(command, file, env, signal, begun)
 }
 
+/** Whether a process exists. */
+export function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
 /** Expects a failure with one line that gives the reason. */
 export function expectRefusal({ code, stdout, stderr }: Run, line: RegExp) {
   expect(stderr).toMatch(line)

@@ -16,7 +16,7 @@ import { defaultConnectionLimits, defaultTimeouts, listen, type Timeouts } from 
 import { moderationStore } from '../../src/moderation/store.ts'
 import type { HttpResponse } from '../contract/checker.ts'
 import { type CheckedResponse, check, type RequestOptions } from './check.ts'
-import { copyWorld } from './database.ts'
+import { copyWorld, emptyDatabaseUrl } from './database.ts'
 import type { World } from './world.ts'
 
 export type Service = {
@@ -137,6 +137,13 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
         ),
       ),
   }
+}
+
+/** Starts the real app on an empty database. */
+export async function startEmptyService(): Promise<Service> {
+  const service = await startService({ databaseUrl: await emptyDatabaseUrl() })
+  await service.database.migrate()
+  return service
 }
 
 /** Wraps a service's database so that its operations fail. Reading keys still works. */

@@ -1,14 +1,13 @@
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { accountStore } from '../../src/accounts/store.ts'
 import { categoryStore } from '../../src/catalogue/categories.ts'
 import { OperatorError } from '../../src/contract/errors.ts'
-import { type Database, openDatabase } from '../../src/db/database.ts'
+import type { Database } from '../../src/db/database.ts'
 import type { Connection } from '../../src/db/dialect.ts'
 import { moderationStore } from '../../src/moderation/store.ts'
 import { exportLines, importLines } from '../support/catalogue-file.ts'
 import { expectConsistent } from '../support/consistency.ts'
-import { emptyDatabaseUrl } from '../support/database.ts'
-import { type Service, startService } from '../support/service.ts'
+import { type Service, startEmptyService, startService } from '../support/service.ts'
 
 /** The number of changes, and the seed that reproduces them: `MIRROR_CHANGES=500 make test`. */
 const changes = Number(process.env.MIRROR_CHANGES ?? 150)
@@ -19,7 +18,7 @@ const operator = { operator: 'test' }
 
 test(`a mirror that imports all changes equals its source, byte for byte (MIRROR_SEED=${seed})`, async () => {
   const source = await startService()
-  const mirror = await emptyService()
+  const mirror = await startEmptyService()
   // Many developers, so that a change of one affects few apps.
   const apps = Array.from({ length: 60 }, (_, index) => ({
     name: `Map ${index}`,
@@ -44,13 +43,6 @@ test(`a mirror that imports all changes equals its source, byte for byte (MIRROR
     for (let index = 0; index < changesATime; index++) await change()
   }
 }, 300_000)
-
-async function emptyService(): Promise<Service> {
-  const database = openDatabase(await emptyDatabaseUrl())
-  await database.migrate()
-  onTestFinished(() => database.close())
-  return { ...(await startService({ database: () => database })), database }
-}
 
 async function expectSame(source: Service, mirror: Service) {
   const whole = await exportLines(source.database)

@@ -29,7 +29,7 @@ type Optional = 'query' | 'header'
 type Arguments<Id extends OperationId> = Omit<Takes<Id>, Optional> &
   Partial<Pick<Takes<Id>, Optional & keyof Takes<Id>>>
 
-/** What any client can tell of an answer. */
+/** What any client can tell about a response. */
 type Answer<Id extends OperationId> = {
   status: number
   headers: Headers
