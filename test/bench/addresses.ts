@@ -77,8 +77,8 @@ export type Search = { kind: SearchKind; target: string; isSorted: boolean }
  */
 export function searches(count: number): Search[] {
   const random = randomFrom(4)
-  const asked = new Map<string, Search>()
-  for (let index = 0; asked.size < count; index++) {
+  const byTarget = new Map<string, Search>()
+  for (let index = 0; byTarget.size < count; index++) {
     const kind = searchKinds[index % searchKinds.length] ?? 'a rare word'
     const isSorted = random.next() < 0.2
     const query = new URLSearchParams({
@@ -88,9 +88,9 @@ export function searches(count: number): Search[] {
       ...(isSorted && { sort: random.pick(sorts) }),
     })
     const target = `/apps?${query}`
-    asked.set(target, { kind, target, isSorted })
+    byTarget.set(target, { kind, target, isSorted })
   }
-  return [...asked.values()]
+  return [...byTarget.values()]
 }
 
 /** Searches for words that no other search has. */

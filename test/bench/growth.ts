@@ -62,8 +62,8 @@ function alternateRequests(kind: Kind, round: number, servers: Map<number, Serve
   const all = [...servers].map(([size, { origin }]) =>
     kind.paths(size, round).map((target) => ({ size, origin, target })),
   )
-  const most = Math.max(...all.map((requests) => requests.length))
-  return Array.from({ length: most }, (_, index) => all.flatMap((requests) => requests[index] ?? [])).flat()
+  const longest = Math.max(...all.map((requests) => requests.length))
+  return Array.from({ length: longest }, (_, index) => all.flatMap((requests) => requests[index] ?? [])).flat()
 }
 
 async function sectionOf(kinds: Kind[], results: Results, { sizes }: Scale): Promise<Section> {

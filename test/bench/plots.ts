@@ -24,13 +24,13 @@ export const throughputPlot = (bars: readonly Bar[]) =>
       {
         mark: 'bar',
         encoding: {
-          x: { field: 'middle', type: 'quantitative', title: 'requests/second', axis: { format: ',d' } },
+          x: { field: 'median', type: 'quantitative', title: 'requests/second', axis: { format: ',d' } },
           color: { field: 'server', type: 'nominal', sort: null, title: null, legend: { orient: 'top' } },
         },
       },
       {
         mark: { type: 'rule', color: '#333' },
-        encoding: { x: { field: 'least', type: 'quantitative' }, x2: { field: 'most' } },
+        encoding: { x: { field: 'min', type: 'quantitative' }, x2: { field: 'max' } },
       },
     ],
     config,
@@ -48,20 +48,20 @@ export const growthPlot = (name: string, title: string, points: readonly Point[]
     layer: [
       {
         mark: { type: 'line', point: true },
-        encoding: { y: { field: 'middle', type: 'quantitative', scale: { type: 'log' }, title: 'milliseconds' } },
+        encoding: { y: { field: 'median', type: 'quantitative', scale: { type: 'log' }, title: 'milliseconds' } },
       },
       {
         mark: 'rule',
-        encoding: { y: { field: 'least', type: 'quantitative' }, y2: { field: 'most' } },
+        encoding: { y: { field: 'min', type: 'quantitative' }, y2: { field: 'max' } },
       },
     ],
     config,
   })
 
 const spread = (values: readonly number[]) => ({
-  middle: median(values),
-  least: Math.min(...values),
-  most: Math.max(...values),
+  median: median(values),
+  min: Math.min(...values),
+  max: Math.max(...values),
 })
 
 const sizesAxis = (points: readonly Point[]) => ({

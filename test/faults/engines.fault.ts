@@ -100,9 +100,9 @@ test.skipIf(!isInstalled)(
     const env = { BASE_URL: 'http://apps.test', CACHE_SIZE: '0' }
     const servers = await Promise.all([source, copied, imported].map((address) => serve(address, env)))
     async function get(port: number, path: string, attempts = 1): Promise<ComparedResponse> {
-      const ask = () => fetch(`http://127.0.0.1:${port}${path}`)
+      const send = () => fetch(`http://127.0.0.1:${port}${path}`)
       // A server may close an idle connection just when it is used again.
-      const response = await ask().catch(ask)
+      const response = await send().catch(send)
       const { status, headers } = response
       const text = await response.text()
       // Refused because the machine was busy: try again.

@@ -57,11 +57,11 @@ async function hangRepeatedly(postgres: PostgresServer, number: number): Promise
     expect(await createAtOnce(20)).not.toContain(false)
     expect(await readiness()).toBe(200)
     const probes: Record<string, number> = {}
-    const asked: Promise<unknown>[] = []
+    const requests: Promise<unknown>[] = []
     proxy.hang()
     for (let second = 0; second < hangSeconds; second++) {
-      if (traffic === 'writes') asked.push(createAtOnce(2))
-      if (traffic !== 'none') asked.push(readiness().then((status) => (probes[status] = (probes[status] ?? 0) + 1)))
+      if (traffic === 'writes') requests.push(createAtOnce(2))
+      if (traffic !== 'none') requests.push(readiness().then((status) => (probes[status] = (probes[status] ?? 0) + 1)))
       await delay(1000)
     }
     proxy.heal()
@@ -81,7 +81,7 @@ async function hangRepeatedly(postgres: PostgresServer, number: number): Promise
     const isReady = Number.isFinite(await ready)
     const canWrite = isReady && (await Promise.race([create(), never])) === true
     // Wait for all creates before reading the rows, or one that ends meanwhile would look lost.
-    await Promise.race([never, Promise.all([...asked, ...writers])])
+    await Promise.race([never, Promise.all([...requests, ...writers])])
     return { traffic, written: await first, ready: await ready, canWrite, probes }
   }
 

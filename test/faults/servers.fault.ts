@@ -59,7 +59,7 @@ async function work({ servers, address, world }: Servers, mayFail: boolean) {
   const cli = commandLine(address)
   const key = world.keys.ada
   const until = performance.now() + seconds * 1000
-  const any = () => servers[between(0, servers.length - 1)] ?? expect.fail('there is no server')
+  const randomServer = () => servers[between(0, servers.length - 1)] ?? expect.fail('there is no server')
   const repeat = async (round: (number: number) => Promise<unknown>) => {
     for (let number = 1; performance.now() < until; number++) await round(number)
   }
@@ -69,13 +69,13 @@ async function work({ servers, address, world }: Servers, mayFail: boolean) {
    * connection just when it was used again, so that the outcome of the request is unknown.
    */
   async function request(server: Served, method: string, path: string, options?: RequestOptions) {
-    const answer = await server.request(method, path, options).catch((error: Error) => {
+    const response = await server.request(method, path, options).catch((error: Error) => {
       expect([error.message, server.process.exitCode]).toEqual(['fetch failed', null])
       return undefined
     })
-    if (!answer || answer.status < 500) return answer
-    expect(mayFail, `${answer.status} ${answer.text}`).toBe(true)
-    expect([answer.status, Number(answer.headers['retry-after']) > 0]).toEqual([503, true])
+    if (!response || response.status < 500) return response
+    expect(mayFail, `${response.status} ${response.text}`).toBe(true)
+    expect([response.status, Number(response.headers['retry-after']) > 0]).toEqual([503, true])
     counts.unavailable++
     await delay(20)
     return undefined
@@ -85,10 +85,10 @@ async function work({ servers, address, world }: Servers, mayFail: boolean) {
   async function readFromAll(path: string, options: RequestOptions, isRight: (response: CheckedResponse) => boolean) {
     for (const server of servers) {
       for (const time of ['first', 'second']) {
-        const answer = await request(server, 'GET', path, options)
-        if (!answer) continue
+        const response = await request(server, 'GET', path, options)
+        if (!response) continue
         counts.reads++
-        expect(isRight(answer), `${time} time, of server ${servers.indexOf(server)}: ${path}: ${answer.text}`).toBe(
+        expect(isRight(response), `${time} time, of server ${servers.indexOf(server)}: ${path}: ${response.text}`).toBe(
           true,
         )
       }
@@ -99,10 +99,10 @@ async function work({ servers, address, world }: Servers, mayFail: boolean) {
     // Equal names, so that the slugs compete.
     const name = `Crowd ${number % 20}`
     const json = { name, description: `${name} of ${client}.`, category_id: between(1, 2) }
-    const answer = await request(any(), 'POST', '/apps', { key, json })
-    if (!answer) return known.possiblyCreated++
-    expect(answer.status).toBe(201)
-    const id: number = answer.body.data.app_id
+    const response = await request(randomServer(), 'POST', '/apps', { key, json })
+    if (!response) return known.possiblyCreated++
+    expect(response.status).toBe(201)
+    const id: number = response.body.data.app_id
     known.created.set(id, name)
     counts.created++
     await readFromAll(`/apps/${id}`, { key }, ({ status, body }) => status === 200 && body.data.app.name === name)
@@ -112,13 +112,13 @@ async function work({ servers, address, world }: Servers, mayFail: boolean) {
     const state = known.changed.get(id) ?? { acknowledged: 0, sent: 0, count: 0 }
     known.changed.set(id, state)
     const description = `Change ${++state.sent}`
-    const before = await request(any(), 'GET', `/apps/${id}`, { key })
+    const before = await request(randomServer(), 'GET', `/apps/${id}`, { key })
     if (!before) return
     const headers = { 'If-Match': String(before.headers.etag) }
-    const answer = await request(any(), 'PUT', `/apps/${id}`, { key, headers, json: { description } })
-    if (!answer) return
-    if (answer.status === 412) return counts.conflicts++
-    expect(answer.status).toBe(200)
+    const response = await request(randomServer(), 'PUT', `/apps/${id}`, { key, headers, json: { description } })
+    if (!response) return
+    if (response.status === 412) return counts.conflicts++
+    expect(response.status).toBe(200)
     state.acknowledged = state.sent
     state.count++
     counts.updated++
@@ -166,8 +166,8 @@ async function work({ servers, address, world }: Servers, mayFail: boolean) {
     ),
     ...[1, 2, 3].map(() =>
       repeat(async (number) => {
-        const answer = await request(any(), 'GET', pages[number % pages.length] ?? '/apps')
-        if (answer) counts.reads++
+        const response = await request(randomServer(), 'GET', pages[number % pages.length] ?? '/apps')
+        if (response) counts.reads++
       }),
     ),
   ])
