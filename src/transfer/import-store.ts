@@ -36,7 +36,8 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
   async function write(lines: ImportLine[]) {
     // Categories first: in an export they stand before the apps that are in them.
     await writeCategories(lines.flatMap((line) => (line.category ? [{ line, category: line.category }] : [])))
-    await writeApps(lines.filter(({ app }) => app))
+    const appLines = lines.filter(({ app }) => app)
+    if (appLines.length > 0) await writeApps(appLines)
   }
 
   async function writeCategories(lines: { line: ImportLine; category: LineCategory }[]) {
@@ -53,7 +54,7 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
         renames.push({ line, before, after: { slug, name } })
       }
     }
-    const possible = possibleRenames(current, renames)
+    const possible = new Set(possibleRenames(current, renames))
     await categories.renameAll([...possible], actor)
     for (const rename of renames) {
       const names = `${rename.after.slug}, ${rename.after.name}`
@@ -103,7 +104,8 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
     // Again, because an app keeps its package name if its line was just refused for its category.
     refuseTakenNames(matches)
     const accepted = matches.filter(isAccepted)
-    await removePackageNames(accepted.flatMap(({ holder }) => holder?.id ?? []))
+    const holders = accepted.flatMap(({ holder }) => holder?.id ?? [])
+    if (holders.length > 0) await sql('apps').whereIn('id', holders).update({ package_name: null, package_key: null })
     await addOwners(accepted)
     const given = { ownerIds: owners, categoryIds, now }
     await createApps(
@@ -181,10 +183,6 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
     for (const { name, id } of rows) owners.set(name, id)
   }
 
-  async function removePackageNames(appIds: number[]) {
-    if (appIds.length > 0) await sql('apps').whereIn('id', appIds).update({ package_name: null, package_key: null })
-  }
-
   /** The rows without the ids that the table or an earlier row has. */
   async function withUnusedIds<Row extends { id?: number }>(
     table: string,
@@ -254,15 +252,18 @@ type Names = Pick<CategoryRow, 'slug' | 'name'>
 type CategoryRename = { line: ImportLine; before: Pick<CategoryRow, 'id' | 'slug' | 'name'>; after: Names }
 
 /** All renames, because categories may exchange their names; or else those that are possible one after the other. */
-function possibleRenames(current: (Names & { id: number })[], renames: CategoryRename[]): Set<CategoryRename> {
-  const arePossible = (some: Iterable<CategoryRename>) => {
-    const names = new Map<number, Names>(current.map((category) => [category.id, category]))
-    for (const { before, after } of some) names.set(before.id, after)
-    const isUnique = (field: keyof Names) => new Set([...names.values()].map((one) => one[field])).size === names.size
+function possibleRenames(current: (Names & { id: number })[], renames: CategoryRename[]): CategoryRename[] {
+  const names = new Map<number, Names>(current.map((category) => [category.id, category]))
+  const arePossible = (some: CategoryRename[]) => {
+    const renamed = new Map([...names, ...some.map(({ before, after }) => [before.id, after] as const)])
+    const isUnique = (field: keyof Names) =>
+      new Set([...renamed.values()].map((one) => one[field])).size === renamed.size
     return isUnique('slug') && isUnique('name')
   }
-  if (arePossible(renames)) return new Set(renames)
-  const possible = new Set<CategoryRename>()
-  for (const rename of renames) if (arePossible([...possible, rename])) possible.add(rename)
-  return possible
+  if (arePossible(renames)) return renames
+  return renames.filter((rename) => {
+    const isPossible = arePossible([rename])
+    if (isPossible) names.set(rename.before.id, rename.after)
+    return isPossible
+  })
 }
