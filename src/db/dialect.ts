@@ -48,10 +48,10 @@ export type Engine = Readonly<{
   migrate: <T>(work: (sql: Knex, schema: SchemaHelpers) => Promise<T>) => Promise<T>
   /** What an error of the engine means; all is undefined or false for other errors. */
   classifyError: (error: unknown) => ErrorClass
-  /** A time before which all writes are visible to every reader. Its clock agrees with this process's. */
+  /** A time before which all writes are visible to every reader. Other machines' clocks may differ. */
   committedBefore: () => Promise<Date>
-  /** Writes a snapshot into a new file, verifies it and runs `inspect` on it. Throws OperatorErrors. */
-  copyTo: <T>(file: string, inspect: (copy: Knex) => Promise<T>) => Promise<T>
+  /** Writes a snapshot into a new file and verifies it. Throws OperatorErrors; then the caller removes the file. */
+  copyTo: (file: string) => Promise<{ apps: number }>
   /** Runs the work on a copy of the database that nobody else sees and that is discarded. Throws OperatorErrors. */
   dryRun: <T>(work: (engine: Engine) => Promise<T>) => Promise<T>
   /** Runs the work while no process can write. Throws an OperatorError if another process has the database open. */

@@ -78,7 +78,7 @@ function openFile(filename: string): Engine {
     classifyError,
     // There is one writer at a time, so all earlier ones have ended.
     committedBefore: () => writer.transaction(async () => new Date()),
-    copyTo: (target, inspect) => copyTo(openSource, filename, target, inspect),
+    copyTo: (target) => copyTo(openSource, filename, target),
     dryRun: (work) => dryRun(openSource, filename, openFile, work),
     withExclusiveLock: (work) => withExclusiveLock(filename, work),
     async optimize() {
