@@ -100,18 +100,18 @@ export function databaseFor(engine: Engine): Database {
     (isExpensive ? expensive : cheap).run(work, signal).catch(rethrowUnavailable)
 
   function rethrowUnavailable(error: unknown): never {
-    if (!engine.classifyError(error).isUnavailable) throw error
+    if (!engine.isUnavailable(error)) throw error
     const message = 'The service is temporarily unavailable; try again shortly.'
     throw new ServiceError('unavailable', message, {}, { cause: error })
   }
 
   function rethrowCopyError(error: unknown): never {
-    const { reason } = engine.classifyError(error)
+    const reason = engine.reasonOf(error)
     throw reason ? new ServiceError('unavailable', `the database cannot be copied: ${reason}`) : error
   }
 
   function rethrowMigrationError(error: unknown): never {
-    const reason = error instanceof OperatorError ? error.message : engine.classifyError(error).reason
+    const reason = error instanceof OperatorError ? error.message : engine.reasonOf(error)
     throw reason ? new OperatorError(`the database ${name} cannot be migrated: ${reason}`) : error
   }
 
@@ -129,7 +129,7 @@ export function databaseFor(engine: Engine): Database {
         writes++
         return result
       } catch (error) {
-        if (attempts === maxAttempts || !engine.classifyError(error).isConflict) throw error
+        if (attempts === maxAttempts || !engine.isConflict(error)) throw error
       }
     }
   }
