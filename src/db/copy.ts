@@ -5,7 +5,7 @@ import { required } from '../util/helpers.ts'
 import { assertHealthy, assertSchemaCurrent, openEngine, openMigrated } from './database.ts'
 import type { Connection, NewRow } from './dialect.ts'
 import { readSchemaAge } from './migrations.ts'
-import { listed, searchedColumns } from './tables.ts'
+import { listed } from './tables.ts'
 
 /** The primary key of each table. A table follows those that it refers to. */
 const keyColumns = {
@@ -105,22 +105,17 @@ async function insertAll({ sql, insertRows }: Connection, table: Table, rows: Ro
 }
 
 async function indexApps({ sql, search }: Connection, copied: Row[]) {
-  const listedApps = await sql('apps')
-    .whereIn(
-      'id',
-      copied.map(({ id }) => Number(id)),
-    )
+  const ids = copied.map(({ id }) => Number(id))
+  const apps = await sql('apps')
+    .join('developers', 'developers.id', 'apps.developer_id')
+    .whereIn('apps.id', ids)
     .whereRaw(listed)
-    .select('id', ...searchedColumns)
-  const developers = await sql('developers')
-    .whereIn('id', [...new Set(listedApps.map(({ developer_id }) => developer_id))])
-    .select('id', 'name')
-  const names = new Map(developers.map(({ id, name }) => [id, name]))
+    .select('apps.*', 'developers.name as developer_name')
   await search.index(
-    listedApps.map((app) => ({
+    apps.map(({ developer_name, ...app }) => ({
       id: app.id,
       categoryId: app.category_id,
-      ...toSearchDocument(app, required(names.get(app.developer_id), 'the developer')),
+      ...toSearchDocument(app, developer_name),
     })),
   )
 }

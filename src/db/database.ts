@@ -27,37 +27,29 @@ export type WriteOptions<T> = Pick<WorkOptions, 'signal'> & {
 }
 
 /** Methods throw `unavailable` if the database cannot be reached or is overloaded. */
-export type Database = Readonly<{
-  /** Runs work of one statement, which sees one moment. Cannot write. */
-  read: <T>(work: (connection: Connection) => Promise<T>, options?: WorkOptions) => Promise<T>
-  /** Runs work whose statements all see the same moment. Cannot write. */
-  snapshot: <T>(work: (connection: Connection) => Promise<T>, options?: WorkOptions) => Promise<T>
-  /**
-   * Runs work in a transaction that survives a crash once this resolves. The work may run several times, so it must have no
-   * effects outside its connection. It locks the rows that it reads in order to change them.
-   */
-  write: <T>(work: (connection: Connection) => Promise<T>, options?: WriteOptions<T>) => Promise<T>
-  /** Brings the schema up to date; returns the names of the migrations it ran. */
-  migrate: () => Promise<string[]>
-  /** How the schema compares with this program's. Rejects if the database cannot be read. */
-  schemaAge: () => Promise<SchemaAge>
-  /** Why the database cannot be used now, such as "is damaged"; undefined if no reason is known. Waits for no statement. */
-  checkHealth: () => Promise<string | undefined>
-  /** Runs the seeds of a directory, each in a transaction. */
-  seed: (directory: string) => Promise<void>
-  /** A time before which all writes are visible to every reader. Other machines' clocks may differ. */
-  committedBefore: () => Promise<Date>
-  /** A text that changes with every commit that may have changed public data, by any process, and never comes again. */
-  dataVersion: () => Promise<string>
-  /** Writes a snapshot into a new file and verifies it. If it throws, the caller removes the file. */
-  copyTo: (file: string) => Promise<{ apps: number }>
-  /** Runs work on a copy of the database that nobody else sees and that is discarded. */
-  dryRun: <T>(work: (database: Database) => Promise<T>) => Promise<T>
-  usage: () => Usage
-  /** To be called after each large transaction, so that later commits and queries do not pay for it. `isLast` after the last. */
-  optimize: (options: { isLast: boolean }) => Promise<void>
-  close: () => Promise<void>
-}>
+export type Database = Pick<Engine, 'checkHealth' | 'committedBefore' | 'copyTo' | 'optimize' | 'close'> &
+  Readonly<{
+    /** Runs work of one statement, which sees one moment. Cannot write. */
+    read: <T>(work: (connection: Connection) => Promise<T>, options?: WorkOptions) => Promise<T>
+    /** Runs work whose statements all see the same moment. Cannot write. */
+    snapshot: <T>(work: (connection: Connection) => Promise<T>, options?: WorkOptions) => Promise<T>
+    /**
+     * Runs work in a transaction that survives a crash once this resolves. The work may run several times, so it must have no
+     * effects outside its connection. It locks the rows that it reads in order to change them.
+     */
+    write: <T>(work: (connection: Connection) => Promise<T>, options?: WriteOptions<T>) => Promise<T>
+    /** Brings the schema up to date; returns the names of the migrations it ran. */
+    migrate: () => Promise<string[]>
+    /** How the schema compares with this program's. Rejects if the database cannot be read. */
+    schemaAge: () => Promise<SchemaAge>
+    /** Runs the seeds of a directory, each in a transaction. */
+    seed: (directory: string) => Promise<void>
+    /** A text that changes with every commit that may have changed public data, by any process, and never comes again. */
+    dataVersion: () => Promise<string>
+    /** Runs work on a copy of the database that nobody else sees and that is discarded. */
+    dryRun: <T>(work: (database: Database) => Promise<T>) => Promise<T>
+    usage: () => Usage
+  }>
 
 export type Usage = Readonly<{
   pools: readonly Readonly<{ name: string; used: number; idle: number; waiting: number }>[]
@@ -108,18 +100,18 @@ export function databaseFor(engine: Engine): Database {
     (isExpensive ? expensive : cheap).run(work, signal).catch(rethrowUnavailable)
 
   function rethrowUnavailable(error: unknown): never {
-    if (!engine.classifyError(error).isUnavailable) throw error
+    if (!engine.isUnavailable(error)) throw error
     const message = 'The service is temporarily unavailable; try again shortly.'
     throw new ServiceError('unavailable', message, {}, { cause: error })
   }
 
   function rethrowCopyError(error: unknown): never {
-    const { reason } = engine.classifyError(error)
+    const reason = engine.reasonOf(error)
     throw reason ? new ServiceError('unavailable', `the database cannot be copied: ${reason}`) : error
   }
 
   function rethrowMigrationError(error: unknown): never {
-    const reason = error instanceof OperatorError ? error.message : engine.classifyError(error).reason
+    const reason = error instanceof OperatorError ? error.message : engine.reasonOf(error)
     throw reason ? new OperatorError(`the database ${name} cannot be migrated: ${reason}`) : error
   }
 
@@ -137,7 +129,7 @@ export function databaseFor(engine: Engine): Database {
         writes++
         return result
       } catch (error) {
-        if (attempts === maxAttempts || !engine.classifyError(error).isConflict) throw error
+        if (attempts === maxAttempts || !engine.isConflict(error)) throw error
       }
     }
   }
@@ -156,7 +148,7 @@ export function databaseFor(engine: Engine): Database {
     seed: (directory) => runSeeds(write, directory),
     committedBefore: () => engine.committedBefore().catch(rethrowUnavailable),
     dataVersion: () => readVersion(monitorConnection).catch(rethrowUnavailable),
-    copyTo: (file) => engine.copyTo(file, inspectCopy).catch(rethrowCopyError),
+    copyTo: (file) => engine.copyTo(file).catch(rethrowCopyError),
     dryRun: (work) => engine.dryRun((copy) => work(databaseFor(copy))).catch(rethrowCopyError),
     usage: () => ({
       pools: [poolUsage('reader', reader, [cheap, expensive]), poolUsage('writer', writer, [writing])],
@@ -173,14 +165,6 @@ function poolUsage(name: string, { client }: Knex, bulkheads: Bulkhead[]) {
   const pool: { numUsed: () => number; numFree: () => number; numPendingAcquires: () => number } = client.pool
   const waiting = bulkheads.reduce((sum, bulkhead) => sum + bulkhead.queued, pool.numPendingAcquires())
   return { name, used: pool.numUsed(), idle: pool.numFree(), waiting }
-}
-
-async function inspectCopy(copy: Knex): Promise<{ apps: number }> {
-  if ((await readSchemaAge(copy)) !== 'current') {
-    throw new OperatorError('the copy is not sound, and the database itself may not be: migrations are missing')
-  }
-  const counted = await copy('apps').count({ apps: '*' }).first()
-  return { apps: Number(counted?.apps) }
 }
 
 /** Opens a database that must exist and be migrated. Throws `unavailable` with what to do. */
@@ -223,7 +207,7 @@ type BulkheadLimits = Readonly<{
   queueTimeout: number
 }>
 
-type QueuedTask = { start: () => void; fail: (error: Error) => void; deadline: number }
+type QueuedTask = { deadline: number; start: () => void; fail: (error: Error) => void }
 
 /**
  * Limits how many tasks of one kind run at once, so that they cannot starve other kinds. Others wait in a queue; a task throws
@@ -235,7 +219,8 @@ class Bulkhead {
   /** Oldest first. */
   readonly #queue = new Set<QueuedTask>()
   #timer: NodeJS.Timeout | undefined
-  #rejected = 0
+  /** Tasks rejected so far. */
+  rejected = 0
 
   constructor(limits: BulkheadLimits) {
     this.#limits = limits
@@ -245,11 +230,6 @@ class Bulkhead {
     return this.#queue.size
   }
 
-  /** Tasks rejected so far. */
-  get rejected(): number {
-    return this.#rejected
-  }
-
   async run<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     if (signal?.aborted) throw abandoned()
     if (this.#running < this.#limits.concurrency) this.#running++
@@ -257,7 +237,9 @@ class Bulkhead {
     try {
       return await work()
     } finally {
-      this.#releaseSlot()
+      const [next] = this.#queue
+      if (next) next.start()
+      else this.#running--
     }
   }
 
@@ -265,57 +247,46 @@ class Bulkhead {
   async #waitForSlot(signal: AbortSignal | undefined): Promise<void> {
     if (this.#queue.size >= this.#limits.queueLimit) throw this.#overloaded()
     const { promise, resolve, reject } = Promise.withResolvers<void>()
-    const queued: QueuedTask = {
-      start: () => {
-        this.#remove(queued)
-        signal?.removeEventListener('abort', onAbort)
-        resolve()
-      },
-      fail: (error) => {
-        this.#remove(queued)
-        signal?.removeEventListener('abort', onAbort)
-        reject(error)
-      },
+    const leaveQueue = () => {
+      this.#queue.delete(task)
+      signal?.removeEventListener('abort', onAbort)
+    }
+    const onAbort = () => task.fail(abandoned())
+    const task: QueuedTask = {
       // Monotonic, since the system's clock may be set back.
       deadline: performance.now() + this.#limits.queueTimeout,
+      start() {
+        leaveQueue()
+        resolve()
+      },
+      fail(error) {
+        leaveQueue()
+        reject(error)
+      },
     }
-    const onAbort = () => queued.fail(abandoned())
     signal?.addEventListener('abort', onAbort)
-    this.#queue.add(queued)
-    this.#timer ??= this.#startTimer(queued)
+    this.#queue.add(task)
+    this.#timer ??= this.#startTimer(task)
     return promise
-  }
-
-  #releaseSlot() {
-    const [next] = this.#queue
-    if (next) next.start()
-    else this.#running--
-  }
-
-  #remove(queued: QueuedTask) {
-    this.#queue.delete(queued)
-    if (this.#queue.size > 0) return
-    clearTimeout(this.#timer)
-    this.#timer = undefined
   }
 
   /** One timer for all, since the oldest task expires first. */
   #startTimer({ deadline }: QueuedTask): NodeJS.Timeout {
-    return setTimeout(() => this.#rejectExpired(), Math.max(1, deadline - performance.now()))
+    return setTimeout(() => this.#rejectExpired(), Math.max(1, deadline - performance.now())).unref()
   }
 
   #rejectExpired() {
     // A timer may come a fraction of a millisecond early.
     const now = performance.now() + 1
-    for (const queued of [...this.#queue].slice(0, maxRejectionsPerTick)) {
-      if (queued.deadline <= now) queued.fail(this.#overloaded())
+    for (const task of [...this.#queue].slice(0, maxRejectionsPerTick)) {
+      if (task.deadline <= now) task.fail(this.#overloaded())
     }
     const [next] = this.#queue
     this.#timer = next && this.#startTimer(next)
   }
 
   #overloaded(): ServiceError {
-    this.#rejected++
+    this.rejected++
     const message = 'The service is overloaded; try again shortly.'
     return new ServiceError('unavailable', message, { isExpected: true })
   }

@@ -46,12 +46,16 @@ export type Engine = Readonly<{
   connectionOf: (sql: Knex) => Connection
   /** Creates the database if it is missing, and runs the work in a transaction while no other process migrates. */
   migrate: <T>(work: (sql: Knex, schema: SchemaHelpers) => Promise<T>) => Promise<T>
-  /** What an error of the engine means; all is undefined or false for other errors. */
-  classifyError: (error: unknown) => ErrorClass
-  /** A time before which all writes are visible to every reader. Its clock agrees with this process's. */
+  /** Whether an error means that the database could not be reached or used; the statement is not wrong. */
+  isUnavailable: (error: unknown) => boolean
+  /** Whether a transaction failed because of another one, and may be repeated. */
+  isConflict: (error: unknown) => boolean
+  /** The engine's message for operators; undefined for other errors. */
+  reasonOf: (error: unknown) => string | undefined
+  /** A time before which all writes are visible to every reader. Other machines' clocks may differ. */
   committedBefore: () => Promise<Date>
-  /** Writes a snapshot into a new file, verifies it and runs `inspect` on it. Throws OperatorErrors. */
-  copyTo: <T>(file: string, inspect: (copy: Knex) => Promise<T>) => Promise<T>
+  /** Writes a snapshot into a new file and verifies it. Throws OperatorErrors; then the caller removes the file. */
+  copyTo: (file: string) => Promise<{ apps: number }>
   /** Runs the work on a copy of the database that nobody else sees and that is discarded. Throws OperatorErrors. */
   dryRun: <T>(work: (engine: Engine) => Promise<T>) => Promise<T>
   /** Runs the work while no process can write. Throws an OperatorError if another process has the database open. */
@@ -59,15 +63,6 @@ export type Engine = Readonly<{
   /** To be called after each large transaction, so that later commits and queries do not pay for it. `isLast` after the last. */
   optimize: (options: { isLast: boolean }) => Promise<void>
   close: () => Promise<void>
-}>
-
-export type ErrorClass = Readonly<{
-  /** The database could not be reached or used; the statement is not wrong. */
-  isUnavailable: boolean
-  /** The transaction failed because of another one, and may be repeated. */
-  isConflict: boolean
-  /** The engine's message, for operators. */
-  reason: string | undefined
 }>
 
 /** What stores use: SQL that all engines have, and what differs. */

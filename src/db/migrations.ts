@@ -9,7 +9,7 @@ import { type Connection, type Engine, notMigrated, type SchemaHelpers } from '.
 export type SchemaAge = 'older' | 'current' | 'newer'
 
 /** A file of migrations/. */
-type Migration = { up: (sql: Knex, schema: SchemaHelpers) => Promise<void>; down: () => Promise<void> }
+type Migration = { up: (sql: Knex, schema: SchemaHelpers) => Promise<void> }
 
 /** A file of a directory of seeds. */
 type Seed = { seed: (connection: Connection) => Promise<void> }
@@ -44,10 +44,15 @@ const migrationSource = (schema: SchemaHelpers): Knex.MigrationSource<string> =>
   getMigrations: async () => (await readdir(migrationsDirectory)).toSorted(),
   getMigrationName: (name) => name,
   async getMigration(name) {
-    const { up, down }: Migration = await import(join(migrationsDirectory, name))
-    return { up: (sql) => up(sql, schema), down }
+    const { up }: Migration = await import(join(migrationsDirectory, name))
+    return { up: (sql) => up(sql, schema), down: refuseDown }
   },
 })
+
+/** knex requires one for each migration. */
+async function refuseDown() {
+  throw new Error('there is no way back from a migration: restore a backup')
+}
 
 /** knex's lock outlives a killed process. The engine's own lock makes it unnecessary. */
 async function releaseMigrationsLock(sql: Knex) {

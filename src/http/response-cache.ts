@@ -1,7 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { LRUCache } from 'lru-cache'
 import type { OpenAPIBackend } from 'openapi-backend'
-import { measure, withTiming } from '../util/helpers.ts'
+import { coalesce, measure, withTiming } from '../util/helpers.ts'
 import type { RequestContext } from './log.ts'
 import { type RateLimits, rateLimitHeaders } from './rate-limits.ts'
 import {
@@ -136,12 +136,11 @@ export function createResponseCache(options: ResponseCacheOptions) {
     const { promise, resolve } = Promise.withResolvers<CachedResponse | undefined>()
     entries.set(url, promise)
     context.cache = (representation) => {
-      const { operation, route } = context
-      resolve({ representation, operation, route })
-      // Unless the version has changed meanwhile. A string may have two bytes per character.
-      if (entries.peek(url) !== promise) return
-      const known = Promise.resolve({ representation, operation, route })
-      entries.set(url, known, { size: representation.maxSize + 2 * url.length })
+      const cached = { representation, operation: context.operation, route: context.route }
+      resolve(cached)
+      // Not if the version has changed meanwhile. A string may have two bytes per character.
+      const size = representation.maxSize + 2 * url.length
+      if (entries.peek(url) === promise) entries.set(url, Promise.resolve(cached), { size })
     }
     response.once('close', () => {
       resolve(undefined)
@@ -149,23 +148,5 @@ export function createResponseCache(options: ResponseCacheOptions) {
     })
     listener(request, response)
     return promise
-  }
-}
-
-/**
- * Calls that arrive while one is running share the next one, which begins after it: so each sees a result that was computed
- * after it arrived.
- */
-function coalesce<T>(call: () => Promise<T>): () => Promise<T> {
-  let running: Promise<unknown> = Promise.resolve()
-  let next: Promise<T> | undefined
-  return () => {
-    next ??= running.then(() => {
-      next = undefined
-      const result = call()
-      running = result.catch(() => {})
-      return result
-    })
-    return next
   }
 }

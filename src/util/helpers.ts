@@ -34,3 +34,21 @@ export async function measure<T>(part: keyof Timing, work: () => Promise<T>): Pr
     timing[part] += performance.now() - began
   }
 }
+
+/**
+ * Calls that arrive while one is running share the next one, which begins after it: so each sees a result that was computed
+ * after it arrived.
+ */
+export function coalesce<T>(call: () => Promise<T>): () => Promise<T> {
+  let running: Promise<unknown> = Promise.resolve()
+  let next: Promise<T> | undefined
+  return () => {
+    next ??= running.then(() => {
+      next = undefined
+      const result = call()
+      running = result.catch(() => {})
+      return result
+    })
+    return next
+  }
+}

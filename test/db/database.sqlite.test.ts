@@ -109,8 +109,7 @@ describe('a transaction that conflicts with another', () => {
   const conflict = new Error('lost')
   const losing = async (times: number) => {
     const engine = openEngine(await copyWorld())
-    const classifyError = (error: unknown) => ({ ...engine.classifyError(error), isConflict: error === conflict })
-    const database = databaseFor({ ...engine, classifyError })
+    const database = databaseFor({ ...engine, isConflict: (error) => error === conflict })
     let begun = 0
     const work = database.write(async ({ sql }) => {
       begun++

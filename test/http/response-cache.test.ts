@@ -14,7 +14,7 @@ import { readDocument } from '../../src/http/docs.ts'
 import { createLogger } from '../../src/http/log.ts'
 import { listen } from '../../src/http/server.ts'
 import { namesOf, scenarioOf, tables } from '../contract/scenarios.ts'
-import type { Call } from '../contract/valid-requests.ts'
+import { type Call, newApp } from '../contract/valid-requests.ts'
 import { connected } from '../faults/sockets.ts'
 import type { CheckedResponse, RequestOptions } from '../support/check.ts'
 import { commandLine } from '../support/process.ts'
@@ -311,6 +311,41 @@ test('a public read that is added to the document is cached, one that needs a ke
     await response.text()
   }
   expect(handled).toEqual(['listCategories', 'listMine', 'listMine'])
+})
+
+test('writes that change nothing public leave the cache as it is, and others empty it', async () => {
+  const { service, reads } = await counting()
+  const { apps, keys } = service.world
+  const json = { name: 'New' }
+  const writes: [what: string, isPublic: boolean, write: () => Promise<unknown>][] = [
+    ['a create', false, () => service.request('POST', '/apps', { key: keys.ada, json: newApp })],
+    [
+      'an update of a pending app',
+      false,
+      () => service.request('PUT', `/apps/${apps.pending}`, { key: keys.ada, json }),
+    ],
+    ['a deletion of a pending app', false, () => service.request('DELETE', `/apps/${apps.pending}`, { key: keys.ada })],
+    [
+      'a rejection',
+      false,
+      () => commandLine(service.databaseUrl).run('moderation', 'reject', String(apps.bobsPending), '--reason', 'x'),
+    ],
+    ['a key', false, () => commandLine(service.databaseUrl).run('key', 'issue', '--developer', 'New')],
+    [
+      'an approval',
+      true,
+      () => commandLine(service.databaseUrl).run('moderation', 'approve', String(apps.bobsPending)),
+    ],
+    ['an update of a listed app', true, () => service.request('PUT', `/apps/${apps.bobs}`, { key: keys.bob, json })],
+    ['a deletion of a listed app', true, () => service.request('DELETE', `/apps/${apps.bobs}`, { key: keys.bob })],
+  ]
+  for (const [what, isPublic, write] of writes) {
+    await service.get('/apps')
+    await write()
+    const before = reads()
+    await service.get('/apps')
+    expect(reads() > before, what).toBe(isPublic)
+  }
 })
 
 test('errors are not cached', async () => {

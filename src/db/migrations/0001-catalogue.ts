@@ -111,7 +111,3 @@ export async function up(sql: Knex, { makeAppendOnly }: SchemaHelpers) {
   })
   await makeAppendOnly(sql, 'audit')
 }
-
-export async function down() {
-  throw new Error('there is no way back from the first migration: restore a backup')
-}

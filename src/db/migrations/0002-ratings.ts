@@ -34,7 +34,3 @@ export async function up(sql: Knex) {
   await sql.raw(`create index apps_rating on apps (${order}) ${listed}`)
   await sql.raw(`create index apps_category_rating on apps (category_id, ${order}) ${listed}`)
 }
-
-export async function down() {
-  throw new Error('there is no way back from this migration: restore a backup')
-}

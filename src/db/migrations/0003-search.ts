@@ -1,6 +1,2 @@
 /** Empty since version 2.0.0: 0010-search.ts creates the search index anew. */
 export async function up() {}
-
-export async function down() {
-  throw new Error('there is no way back from a migration: restore a backup')
-}

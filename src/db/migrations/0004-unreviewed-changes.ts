@@ -30,7 +30,3 @@ export async function up(sql: Knex, { textType }: SchemaHelpers) {
       .update({ unreviewed_changes: JSON.stringify(before) })
   }
 }
-
-export async function down() {
-  throw new Error('there is no way back from this migration: restore a backup')
-}

@@ -18,7 +18,3 @@ export async function up(sql: Knex, { textType }: SchemaHelpers) {
   const added = `select min(at) from audit where category_id = categories.id and action = 'category add'`
   await sql.raw(`update categories set created_at = coalesce((${added}), created_at)`)
 }
-
-export async function down() {
-  throw new Error('there is no way back from this migration: restore a backup')
-}

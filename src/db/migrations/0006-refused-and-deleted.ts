@@ -5,7 +5,3 @@ export async function up(sql: Knex) {
   await sql.raw(`create index apps_rejected on apps (id) where status = 'rejected' and deleted_at is null`)
   await sql.raw('create index apps_deleted on apps (id) where deleted_at is not null')
 }
-
-export async function down() {
-  throw new Error('there is no way back from a migration: restore a backup')
-}

@@ -7,7 +7,3 @@ export async function up(sql: Knex, { textType }: SchemaHelpers) {
     await sql.raw(`alter table developers add column ${column} ${textType}`)
   }
 }
-
-export async function down() {
-  throw new Error('there is no way back from a migration: restore a backup')
-}

@@ -4,7 +4,3 @@ import type { Knex } from 'knex'
 export async function up(sql: Knex) {
   for (const column of ['next_name', 'former_name']) await sql.raw(`alter table developers drop column ${column}`)
 }
-
-export async function down() {
-  throw new Error('there is no way back from a migration: restore a backup')
-}

@@ -37,7 +37,3 @@ export async function up(sql: Knex, { createSearchIndex }: SchemaHelpers) {
     if (apps.length < batchSize) return
   }
 }
-
-export async function down() {
-  throw new Error('there is no way back from a migration: restore a backup')
-}

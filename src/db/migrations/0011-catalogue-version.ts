@@ -7,7 +7,3 @@ export async function up(sql: Knex, { textType }: SchemaHelpers) {
   await sql.raw(`create table catalogue_version (id integer primary key check (id = 1), value ${textType} not null)`)
   await sql('catalogue_version').insert({ id: 1, value: randomUUID() })
 }
-
-export async function down() {
-  throw new Error('there is no way back from a migration: restore a backup')
-}

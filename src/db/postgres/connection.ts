@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import { required } from '../../util/helpers.ts'
 import type { Connection, NewRow } from '../dialect.ts'
+import { insertWithIds } from '../insert-rows.ts'
 import { jsonRows, select } from './client.ts'
 import { findViolatedColumn } from './errors.ts'
 import { searchIndex } from './search.ts'
@@ -15,26 +16,22 @@ export const connectionOf = (sql: Knex): Connection => ({
   mapUniqueViolation: mapUniqueViolation(sql),
 })
 
-/** Inserts rows as one JSON text, which takes the types of the table. */
 async function insertRows<Row extends NewRow>(sql: Knex, table: string, rows: Row[]) {
-  if (rows.length === 0) return []
   const greatest = rows.reduce((most, { id = 0 }) => Math.max(most, id), 0)
   await advanceIdsTo(sql, table, greatest)
-  const ids = await takeIds(sql, table, rows.filter(({ id }) => id === undefined).length)
-  const inserted = rows.map((row) => ({ ...row, id: row.id ?? required(ids.shift(), 'an id') }))
-  const columns = Object.keys(required(inserted[0], 'a row'))
-  await sql.raw(
-    `insert into ${table} (${columns.join(', ')})
-     select ${columns.join(', ')} from json_populate_recordset(null::${table}, ?::json)`,
-    [JSON.stringify(inserted)],
-  )
-  return inserted
+  return insertWithIds(rows, (some) => insertBatch(sql, table, some))
 }
 
-async function takeIds(sql: Knex, table: string, count: number): Promise<number[]> {
-  if (count === 0) return []
-  const { rows } = await sql.raw(`select nextval('${table}_id_seq') as id from generate_series(1, ?::bigint)`, [count])
-  return rows.map(({ id }: { id: number }) => id)
+/** Inserts rows as one JSON text, which takes the types of the table, and returns their ids. */
+async function insertBatch(sql: Knex, table: string, rows: NewRow[]): Promise<number[]> {
+  if (rows.length === 0) return []
+  const columns = Object.keys(required(rows[0], 'a row'))
+  const { rows: inserted }: { rows: { id: number }[] } = await sql.raw(
+    `insert into ${table} (${columns.join(', ')})
+     select ${columns.join(', ')} from json_populate_recordset(null::${table}, ?::json) returning id`,
+    [JSON.stringify(rows)],
+  )
+  return inserted.map(({ id }) => id)
 }
 
 /** Up to this many ids are skipped one by one, which blocks nobody. */

@@ -4,7 +4,7 @@ import { applicationName, isPooled, openReader, openWriter } from './client.ts'
 import { committedBefore } from './committed-before.ts'
 import { connectionOf } from './connection.ts'
 import { withTemporaryCopy } from './dry-run.ts'
-import { classifyError, isUnavailable, reasonOf } from './errors.ts'
+import { isConflict, isUnavailable, reasonOf } from './errors.ts'
 import { schema } from './schema.ts'
 import { parseServerUrl, type ServerUrl } from './url.ts'
 
@@ -101,7 +101,9 @@ function openServer(url: ServerUrl, { pool = defaultPoolSize, writeTimeout = lon
         return work(sql, schema)
       })
     },
-    classifyError,
+    isUnavailable,
+    isConflict,
+    reasonOf,
 
     committedBefore: () => committedBefore(reader),
     async copyTo() {

@@ -1,5 +1,3 @@
-import type { ErrorClass } from '../dialect.ts'
-
 /** The database cannot be used now. The message follows "the database", such as "is a standby". */
 export class UnusableDatabase extends Error {
   override readonly name = 'UnusableDatabase'
@@ -36,12 +34,6 @@ const isBroken = (error: unknown) =>
     'syscall' in error ||
     ['57P01', '57P02', '57P03', '25P03'].includes(codeOf(error)))
 
-export const classifyError = (error: unknown): ErrorClass => ({
-  isUnavailable: isUnavailable(error),
-  isConflict: isConflict(error),
-  reason: reasonOf(error),
-})
-
 export function isUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   const code = codeOf(error)
@@ -54,7 +46,8 @@ export function isUnavailable(error: unknown): boolean {
 }
 
 /** Serialization failures, deadlocks, and rows that another transaction has inserted meanwhile, unless `mapUniqueViolation` names them. */
-const isConflict = (error: unknown) => ['40001', '40P01', '23505'].includes(codeOf(error)) || isStaleStatement(error)
+export const isConflict = (error: unknown) =>
+  ['40001', '40P01', '23505'].includes(codeOf(error)) || isStaleStatement(error)
 
 /** A prepared statement is no longer valid: the schema has changed, or a pooler has switched the backend. */
 export const isStaleStatement = (error: unknown) =>

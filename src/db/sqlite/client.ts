@@ -86,10 +86,7 @@ async function selectRows<Row>(
 async function withConnection<T>(sql: Knex, work: (connection: DriverConnection) => Promise<T>): Promise<T> {
   const connection: DriverConnection = await sql.client.acquireConnection()
   try {
-    return await work(connection)
-  } catch (error) {
-    connection.file?.recordError(error)
-    throw error
+    return await (connection.file ? connection.file.watch(() => work(connection)) : work(connection))
   } finally {
     sql.client.releaseConnection(connection)
   }
@@ -107,19 +104,12 @@ export const jsonRows: Connection['jsonRows'] = (from, columns, orderBy) => {
 }
 
 /**
- * A JSON array, to be bound and cast to text. Not joined as a string: a single character beyond Latin-1 would make it twice as
- * long and ten times as slow to encode.
+ * A JSON array, to be bound and cast to text. Each value is encoded alone: a single character beyond Latin-1 makes a string
+ * three times as slow to encode.
  */
 export function jsonArrayBytes(values: unknown[]): Buffer {
-  const texts = values.map((value) => JSON.stringify(value))
-  const bytes = Buffer.allocUnsafeSlow(texts.reduce((length, text) => length + Buffer.byteLength(text) + 1, 2))
-  let end = bytes.write('[')
-  for (const [index, text] of texts.entries()) {
-    if (index > 0) end += bytes.write(',', end)
-    end += bytes.write(text, end)
-  }
-  end += bytes.write(']', end)
-  return bytes.subarray(0, end)
+  const texts = values.map((value, index) => Buffer.from((index === 0 ? '' : ',') + JSON.stringify(value)))
+  return Buffer.concat([Buffer.from('['), ...texts, Buffer.from(']')])
 }
 
 type Settings = Record<string, string | number>
@@ -168,22 +158,13 @@ const clientWith = (settings: Settings): typeof KnexSqliteClient =>
 const clientOf = (file: DatabaseFile, begin: string, settings: Settings): typeof Knex.Client =>
   class extends clientWith(settings) {
     override async acquireConnection() {
-      file.assertInPlaceOnce()
-      try {
-        return await measure('waiting', () => super.acquireConnection())
-      } catch (error) {
-        file.recordError(error)
-        throw error
-      }
+      file.assertInPlace()
+      return file.watch(() => measure('waiting', () => super.acquireConnection()))
     }
 
     override acquireRawConnection() {
       return file.openConnection(
-        async () =>
-          Object.assign(await super.acquireRawConnection(), {
-            file,
-            damageCount: file.damageCount(),
-          }),
+        async () => Object.assign(await super.acquireRawConnection(), { file, damageCount: file.damageCount() }),
         (connection) => super.destroyRawConnection(connection),
       )
     }
@@ -203,25 +184,16 @@ const clientOf = (file: DatabaseFile, begin: string, settings: Settings): typeof
     }
 
     override async _query(connection: DriverConnection, query: Query) {
-      try {
-        const done = await measure('sql', () => super._query(connection, query))
-        // A write is only acknowledged if it is in the file at the path.
-        if (query.sql.startsWith('COMMIT')) file.assertInPlace()
-        return done
-      } catch (error) {
-        file.recordError(error)
-        throw error
-      }
+      const done = await file.watch(() => measure('sql', () => super._query(connection, query)))
+      // A write is only acknowledged if it is in the file at the path.
+      if (query.sql.startsWith('COMMIT')) file.assertInPlace()
+      return done
     }
 
     override transaction(container: unknown, config: unknown, outer: unknown) {
       const transaction = super.transaction(container, config, outer) as Knex.Transaction & InnerTransaction
       // Waits for other writers, also those of other processes.
-      transaction.begin = (connection) =>
-        measure('waiting', () => execute(connection, begin)).catch((error) => {
-          file.recordError(error)
-          throw error
-        })
+      transaction.begin = (connection) => file.watch(() => measure('waiting', () => execute(connection, begin)))
       return transaction
     }
   }

@@ -6,6 +6,7 @@ import { OperatorError } from '../../contract/errors.ts'
 import { idLimit } from '../../search/terms.ts'
 import { withPrivateDirectory } from '../../util/private-directory.ts'
 import type { Engine } from '../dialect.ts'
+import { readSchemaAge } from '../migrations.ts'
 import { listed } from '../tables.ts'
 import { openCopy, openExclusive } from './client.ts'
 import { isUnavailable } from './errors.ts'
@@ -14,19 +15,15 @@ import { isUnavailable } from './errors.ts'
  * Copies a snapshot of the database into a new file. No writer waits for it; the log grows meanwhile. The copy is compact and
  * not in WAL mode, so it needs no file beside it (https://sqlite.org/lang_vacuum.html).
  */
-export async function copyTo<T>(
-  openSource: () => Knex,
-  filename: string,
-  file: string,
-  inspect: (copy: Knex) => Promise<T>,
-): Promise<T> {
+export async function copyTo(openSource: () => Knex, filename: string, file: string): Promise<{ apps: number }> {
   await writeCopy(openSource, filename, file)
   const copy = openCopy(file)
   try {
     const damage = await findDamage(copy)
     if (damage !== undefined)
       throw new OperatorError(`the copy is not sound, and the database itself may not be: ${damage}`)
-    return await inspect(copy)
+    const counted = await copy('apps').count({ apps: '*' }).first()
+    return { apps: Number(counted?.apps) }
   } finally {
     await copy.destroy()
   }
@@ -114,6 +111,7 @@ async function estimateCopySize(sql: Knex): Promise<number> {
 async function findDamage(sql: Knex): Promise<string | undefined> {
   const [check] = await sql.raw('pragma integrity_check(1)')
   if (check.integrity_check !== 'ok') return check.integrity_check.replaceAll('\n', ' ')
+  if ((await readSchemaAge(sql)) !== 'current') return 'migrations are missing'
   const [orphan] = await sql.raw('select * from pragma_foreign_key_check limit 1')
   if (orphan) return `a row of ${orphan.table} refers to a row of ${orphan.parent} that is not there`
   const listedIds = `select id from apps where ${listed}`

@@ -32,28 +32,22 @@ export function databaseFile(filename: string) {
     if (now.log !== opened.log) throw new UnusableDatabase('log (-wal) was removed; restart the service')
   }
 
-  let isChecked = false
-
-  /** The same, once for all connections that are taken in one turn of the event loop: `stat` is 4 % of a read's time. */
-  function assertInPlaceOnce() {
-    if (isChecked) return
-    assertInPlace()
-    isChecked = true
-    setImmediate(() => {
-      isChecked = false
-    })
-  }
-
   /** To be called before a connection is closed. The last one removes the log. */
   function forgetConnection() {
     connections--
     if (connections === 0) opened = undefined
   }
 
-  function recordError(error: unknown) {
-    if (isDamage(error)) damageCount++
-    const reason = healthErrorOf(error)
-    if (reason) lastError = { reason, at: performance.now() }
+  /** Runs work on the file, and remembers what its error says against the file. */
+  async function watch<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work()
+    } catch (error) {
+      if (isDamage(error)) damageCount++
+      const reason = healthErrorOf(error)
+      if (reason) lastError = { reason, at: performance.now() }
+      throw error
+    }
   }
 
   /** Opens a connection; throws if it has another file open than the other connections. */
@@ -77,10 +71,9 @@ export function databaseFile(filename: string) {
   return {
     isOpen: () => opened !== undefined,
     assertInPlace,
-    assertInPlaceOnce,
     openConnection,
     forgetConnection,
-    recordError,
+    watch,
     /** How often the file was found damaged. */
     damageCount: () => damageCount,
     /** Why the file cannot be used, such as "is damaged"; undefined if no reason is known. */

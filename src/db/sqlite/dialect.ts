@@ -7,7 +7,7 @@ import { openReader, openWriter } from './client.ts'
 import { connectionOf } from './connection.ts'
 import { copyTo, dryRun, withExclusiveLock } from './copy.ts'
 import { databaseFile } from './database-file.ts'
-import { classifyError, healthErrorOf, isBusy, isUnavailable, UnusableDatabase } from './errors.ts'
+import { healthErrorOf, isBusy, isUnavailable, reasonOf, UnusableDatabase } from './errors.ts'
 import { findOpenError, foreignDatabase, inspectFile } from './inspect-file.ts'
 import { schema } from './schema.ts'
 
@@ -75,10 +75,13 @@ function openFile(filename: string): Engine {
       }
     },
 
-    classifyError,
+    isUnavailable,
+    // There is one writer at a time.
+    isConflict: () => false,
+    reasonOf,
     // There is one writer at a time, so all earlier ones have ended.
     committedBefore: () => writer.transaction(async () => new Date()),
-    copyTo: (target, inspect) => copyTo(openSource, filename, target, inspect),
+    copyTo: (target) => copyTo(openSource, filename, target),
     dryRun: (work) => dryRun(openSource, filename, openFile, work),
     withExclusiveLock: (work) => withExclusiveLock(filename, work),
     async optimize() {

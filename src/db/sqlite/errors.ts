@@ -1,5 +1,3 @@
-import type { ErrorClass } from '../dialect.ts'
-
 /** The file cannot be used now. The message follows "the database", such as "is gone". */
 export class UnusableDatabase extends Error {
   override readonly name = 'UnusableDatabase'
@@ -43,14 +41,7 @@ export function isUnavailable(error: unknown): boolean {
   return error.name === 'KnexTimeoutError' || error.message.startsWith('Unable to acquire a connection')
 }
 
-/** There is one writer at a time, so transactions do not conflict. */
-export const classifyError = (error: unknown): ErrorClass => ({
-  isUnavailable: isUnavailable(error),
-  isConflict: false,
-  reason: reasonOf(error),
-})
-
-function reasonOf(error: unknown): string | undefined {
+export function reasonOf(error: unknown): string | undefined {
   if (error instanceof UnusableDatabase) return `the database ${error.message}`
   return error instanceof Error ? /SQLITE_[A-Z]+: (.+)/.exec(error.message)?.[1] : undefined
 }
