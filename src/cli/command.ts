@@ -5,7 +5,10 @@ import { type Database, openMigratedDatabase } from '../db/database.ts'
 import type { Connection, ServerOptions } from '../db/dialect.ts'
 import { sanitize, tableLines } from './terminal-text.ts'
 
-/** Builds commands: each gets checked arguments and returns a result, which is printed for people or as JSON. */
+/**
+ * Shared by all commands: building them, opening the database, and printing. A command's `run` gets checked arguments
+ * and returns a result, which is printed for people or, with `--json`, as JSON.
+ */
 
 export function commandGroup(name: string, description: string, commands: Command[]): Command {
   const group = new Command(name).description(description)
@@ -13,7 +16,7 @@ export function commandGroup(name: string, description: string, commands: Comman
   return group
 }
 
-/** `Args` are the arguments and the options. */
+/** `Args` are what commander passes to an action: the arguments in their order, then the object of options. */
 type CommandParts<Args, Result> = {
   /** Its name, description, arguments and options. */
   command: Command
@@ -29,6 +32,7 @@ type CommandParts<Args, Result> = {
   print: (result: NoInfer<Result>, args: NoInfer<Args>) => void
 }
 
+/** The parts of a command that do not depend on its result. */
 export type CommandDescription = Omit<CommandParts<unknown, unknown>, 'toJson' | 'print'>
 
 export function buildCommand<Args extends unknown[], Result>(
@@ -60,14 +64,14 @@ type PageOptions = { page: number; limit: number }
 const maxPageSize = 1000
 
 type ListParts<Options, Page> = CommandDescription & {
-  /** What the rows are called. */
+  /** What the rows are called, in messages and as the field of `--json`. */
   rows: string
   find: (connection: Connection, options: Options, limit: number, offset: number) => Promise<Page>
   /** Prints the rows, of which there is at least one. */
   print: (page: NoInfer<Page>, options: NoInfer<Options>) => void
 }
 
-/** A command that prints a page of a list. */
+/** A command that prints a page of a list. A `note` of the page is printed before its rows. */
 export function buildListCommand<Options extends object, Page extends { total: number; note?: string }>({
   rows,
   find,
@@ -124,7 +128,10 @@ export function currentOperator() {
   }
 }
 
-/** Ends the command as commander does after wrong usage. Unlike its parsers' errors, the message does not repeat the argument. */
+/**
+ * Ends the command as commander does after wrong usage. Unlike the errors of commander's parsers, the message does not
+ * repeat the argument.
+ */
 export function failUsage(message: string): never {
   printInfo(`error: ${message}`)
   throw new CommanderError(2, 'usage', message)

@@ -4,7 +4,12 @@ import { ConfigError } from '../config.ts'
 import { OperatorError, ServiceError } from '../contract/errors.ts'
 import { printError } from './command.ts'
 
-/** In the order of the help. Each is loaded only when needed, since most of a command's time is spent loading modules. */
+/** The command line: finds the command, runs it, prints its error and sets the exit code. Called by main.ts. */
+
+/**
+ * Commands and groups of commands, in the order of the help. Each is loaded only when needed, since most of a command's
+ * time is spent loading modules.
+ */
 const loaders = new Map(
   Object.entries({
     serve: async () => (await import('./serve.ts')).serveCommand(),
@@ -24,7 +29,7 @@ const loaders = new Map(
   }),
 )
 
-/** Runs the command of the arguments. Exit codes: 0 success, 1 failure, 2 usage error. */
+/** Runs the command that the arguments name. Exit codes: 0 success, 1 failure, 2 usage error. */
 export async function run(args: string[]) {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     // A reader such as head closes the pipe early; that is no error.
@@ -41,7 +46,7 @@ export async function run(args: string[]) {
   try {
     await program.parseAsync(words, { from: 'user' })
   } catch (error) {
-    // Its message or the help has been printed.
+    // commander has printed the error or the help.
     if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2
     else printError(messageOf(error))
   }
@@ -53,10 +58,11 @@ export async function programFor(name: string): Promise<Command> {
     .description('A catalogue of applications: its server, and the commands of its operators.')
     .version(document.info.version)
   const load = loaders.get(name)
-  for (const one of load ? [load] : loaders.values()) program.addCommand(await one())
+  for (const loadCommand of load ? [load] : loaders.values()) program.addCommand(await loadCommand())
   return program
 }
 
+/** The whole message of errors meant for operators; the first line of any other. */
 function messageOf(error: unknown): string {
   if (error instanceof OperatorError || error instanceof ServiceError || error instanceof ConfigError)
     return error.message

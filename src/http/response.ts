@@ -5,6 +5,8 @@ import { LRUCache } from 'lru-cache'
 import Negotiator from 'negotiator'
 import { type Coding, codings, encodedEtag, findUnchangedCoding } from '../contract/response.ts'
 
+/** Sends 200 and 304 responses to reads, cached or not: content negotiation, compression, conditional requests. */
+
 const brotli = promisify(brotliCompress)
 const zip = promisify(gzip)
 
@@ -15,13 +17,16 @@ const encoders: Record<Coding, (body: Buffer) => Promise<Buffer>> = {
   identity: async (body) => body,
 }
 
-/** Bytes. Shorter bodies are sent unencoded. */
+/** Bytes. Bodies up to this length are sent unencoded. */
 const minEncodedLength = 1024
 
-/** The 200 response to a read. Each encoded body is made when it is first requested, and kept. */
+/** The 200 response to a read. A body is encoded when a coding is first requested, and kept for later requests. */
 export class Representation {
+  /** Content-Type. */
   readonly type: string
+  /** Of the unencoded body. */
   readonly etag: string
+  /** Unencoded. */
   readonly body: Buffer
   /** Further headers, names and values in turn. */
   readonly headers: readonly string[]
@@ -34,7 +39,7 @@ export class Representation {
     this.headers = Object.entries(headers).flat()
   }
 
-  /** Bytes that it takes at most, with an encoded body for each coding. Strings may have two bytes per character. */
+  /** Bytes of memory, at most: a body for each coding, and strings of two bytes per character. */
   get maxSize(): number {
     const length = this.body.length * (this.body.length > minEncodedLength ? codings.length : 1)
     return this.headers.reduce((size, text) => size + 2 * text.length, length)
@@ -44,9 +49,10 @@ export class Representation {
   codingFor(acceptEncoding: string | string[] | undefined): Coding {
     return acceptEncoding === undefined || this.body.length <= minEncodedLength
       ? 'identity'
-      : negotiated.memo(String(acceptEncoding))
+      : negotiatedCodings.memo(String(acceptEncoding))
   }
 
+  /** The body in a coding. A failed encoding is tried again at the next request. */
   encode(coding: Coding): Promise<Buffer> {
     const known = this.#encoded.get(coding)
     if (known) return known
@@ -57,7 +63,10 @@ export class Representation {
   }
 }
 
-/** Sends a 200, or a 304 if the client has the response in any coding. `headers` are further ones, names and values in turn. */
+/**
+ * Sends a 200, or a 304 if the client has the response in any coding. `headers` are sent besides those of the
+ * representation, names and values in turn.
+ */
 export async function sendRepresentation(
   request: IncomingMessage,
   response: ServerResponse,
@@ -73,6 +82,7 @@ export async function sendRepresentation(
     return
   }
   const content = coding === 'identity' ? body : await representation.encode(coding)
+  // For the log.
   response.context.bodyLength = content.length
   response.writeHead(200, [
     ...headers,
@@ -92,10 +102,13 @@ const codingHeaders = (etag: string, coding: Coding) => [
   ...(coding === 'identity' ? [] : ['Content-Encoding', coding]),
 ]
 
-/** By Accept-Encoding. Clients send few different values, and parsing one takes longer than sending a cached response. */
-const negotiated = new LRUCache<string, Coding>({ max: 1000, memoMethod: negotiateCoding })
+/**
+ * Codings by Accept-Encoding header. Clients send few different values, and parsing one takes longer than sending a
+ * cached response.
+ */
+const negotiatedCodings = new LRUCache<string, Coding>({ max: 1000, memoMethod: negotiateCoding })
 
-/** RFC 9110, section 12.5.3. */
+/** The best coding that an Accept-Encoding header accepts (RFC 9110, section 12.5.3). */
 function negotiateCoding(acceptEncoding: string): Coding {
   const negotiator = new Negotiator({ headers: { 'accept-encoding': acceptEncoding } }) as Negotiator & WithPreference
   const [name] = negotiator.encodings([...codings], { preferred: ['br', 'gzip'] })

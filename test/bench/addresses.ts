@@ -1,18 +1,22 @@
 import { categories, vocabulary } from './catalogue.ts'
 import { type Random, randomFrom } from './random.ts'
 
-/** The paths that the benchmark requests, in lists without repetition, because a second request may hit a cache. */
+/**
+ * The request targets of the benchmark (paths with their queries): lists, single apps and searches. A `size` is the
+ * number of apps in the catalogue. No list of targets repeats one, because a second request may hit a cache. Each
+ * random order has a fixed seed, so that every run requests the same.
+ */
 
 const sorts = ['latest', 'popular', 'rating']
 
 /** People rarely go further than this page. */
 const lastPage = 51
-/** The smallest category's share of the apps. */
+/** The smallest category's share of the apps. Its pages limit `nearPages`, so that no page is empty. */
 const smallestShare = 0.015
 
 /**
- * First and near pages of all apps and of each category, in each order. Permuted parameters make more distinct paths: to
- * a cache they differ, to the database they are the same work.
+ * The first pages, up to `lastPage`, of all apps and of each category, in each order. Permuted parameters make more
+ * distinct paths: to a cache they differ, to the database they are the same work.
  */
 export function nearPages(size: number): string[] {
   const pages = upTo(Math.max(1, Math.min(lastPage, Math.floor((size * smallestShare) / 20))))
@@ -25,6 +29,7 @@ export function nearPages(size: number): string[] {
   return randomFrom(1).shuffled(paths)
 }
 
+/** Page 1 only: a catalogue of one app has no other. */
 export const firstPages = () => nearPages(1)
 
 /** Pages in the middle of the catalogue, before which the database has to skip the most apps. */
@@ -41,14 +46,16 @@ export const itemPaths = (size: number): string[] => randomFrom(3).shuffled(upTo
 
 export const missingItem = '/apps/999999999'
 
-/** Words by frequency: 99 to 6 % of the apps have a common one, 6 to 0.7 % a medium one, less than 0.07 % a rare one. */
+/** Words by the share of apps that have one: common 99 to 6 %, medium 6 to 0.7 %, rare less than 0.07 %. */
 const words = {
   common: vocabulary.slice(0, 100),
   medium: vocabulary.slice(100, 1000),
   rare: vocabulary.slice(10_000),
 }
 
-/** Makes search texts, by kind. */
+const letters = 'abdefghijklmnoprstuvw'
+
+/** Makes search texts, by kind. The last two kinds match no app completely, or none at all. */
 const searchTexts = {
   'a rare word': ({ pick }) => pick(words.rare),
   'a common word': ({ pick }) => pick(words.common),
@@ -64,16 +71,14 @@ const searchTexts = {
   'nothing has any': ({ pick }) => `${pick(words.rare).replace(/^(..)/, 'qq')}qq`,
 } satisfies Record<string, (random: Random) => string>
 
-const letters = 'abdefghijklmnoprstuvw'
-
 export type SearchKind = keyof typeof searchTexts
 export const searchKinds = Object.keys(searchTexts) as SearchKind[]
 
 export type Search = { kind: SearchKind; target: string; isSorted: boolean }
 
 /**
- * Distinct searches, equally many of each kind: on first and late pages, with and without a category. A fifth has a
- * `sort`; these have their own targets.
+ * Distinct searches of all kinds in turn: on page 1 or 40, with and without a category. A fifth has a `sort`
+ * (`isSorted`).
  */
 export function searches(count: number): Search[] {
   const random = randomFrom(4)
@@ -93,7 +98,7 @@ export function searches(count: number): Search[] {
   return [...byTarget.values()]
 }
 
-/** Searches for words that no other search has. */
+/** Searches for words that `searches` does not use. */
 export const warmUpSearches = (count: number) => {
   const { pick } = randomFrom(5)
   const unused = vocabulary.slice(1000, 10_000)

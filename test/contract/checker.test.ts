@@ -3,6 +3,9 @@ import document from '../../generated/openapi.json' with { type: 'json' }
 import { type HttpResponse, ResponseChecker } from './checker.ts'
 import { describeMissing } from './coverage.ts'
 
+/** Tests the ResponseChecker, which other tests use to compare each response with the OpenAPI document. */
+
+/** A correct page of `GET /apps`, without apps. Each test below changes one thing of a correct response. */
 const page: HttpResponse = {
   method: 'GET',
   path: '/apps',
@@ -41,6 +44,7 @@ const app = {
   review_count: 0,
   reviews: [],
 }
+/** The response to `GET /apps/1`, with changed fields of the app. */
 const detail = (change: object): HttpResponse => ({
   ...page,
   path: '/apps/1',
@@ -66,24 +70,25 @@ const notFound: HttpResponse = {
   text: JSON.stringify({ success: false, message: 'No.', data: { code: 'not_found' } }),
 }
 
+/** The headers of the page with changes; undefined removes a header. */
 function withHeaders(change: Record<string, string | undefined>): HttpResponse['headers'] {
   return Object.fromEntries(Object.entries({ ...page.headers, ...change }).filter(([, value]) => value !== undefined))
 }
 
 describe('accepts a response that matches the document', () => {
-  test.for<[string, HttpResponse, string[]]>([
+  test.for<[what: string, response: HttpResponse, covers: string[]]>([
     ['a page', page, ['listApps 200']],
     ['a page in answer to HEAD', { ...page, method: 'HEAD', text: '' }, ['listApps 200']],
     ['an app', detail({}), ['getApp 200']],
     ['an error', unauthorized, ['listApps 401']],
     ['an unknown path', notFound, []],
-  ])('%s', ([, answer, covers]) => {
-    expect(new ResponseChecker().check(answer)).toEqual({ problems: [], covers })
+  ])('%s', ([, response, covers]) => {
+    expect(new ResponseChecker().check(response)).toEqual({ problems: [], covers })
   })
 })
 
 describe('reports', () => {
-  test.for<[string, HttpResponse, RegExp]>([
+  test.for<[what: string, response: HttpResponse, problem: RegExp]>([
     ['an undeclared status', { ...page, status: 418 }, /does not declare this status/],
     [
       'an undeclared content type',
@@ -147,11 +152,12 @@ describe('reports', () => {
     ['an error outside the envelope', { ...notFound, text: '{"error":"no"}' }, /must have required property 'success'/],
     ['a response without a request id', { ...notFound, headers: {} }, /X-Request-Id is missing/],
     ['a response without CORS', { ...notFound, headers: {} }, /Access-Control-Allow-Origin is missing/],
-  ])('%s', ([, answer, problem]) => {
-    expect(new ResponseChecker().check(answer).problems.join('\n')).toMatch(problem)
+  ])('%s', ([, response, problem]) => {
+    expect(new ResponseChecker().check(response).problems.join('\n')).toMatch(problem)
   })
 
   test('a declared status that no test received', () => {
+    // Every pair of operation and status but the one that is added below.
     const seen = new Set(new ResponseChecker().declared())
     const contract = structuredClone(document)
     Object.assign(contract.paths['/apps'].get.responses, { 402: { description: 'Pay first.' } })

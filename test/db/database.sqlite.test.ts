@@ -4,6 +4,11 @@ import { describe, expect, test } from 'vitest'
 import { databaseFor, isDatabaseUrl, openDatabase, openEngine, openMigratedDatabase } from '../../src/db/database.ts'
 import { copyWorld, copyWorldFile, temporaryFolder } from '../support/database.ts'
 
+/**
+ * Tests of src/db/database.ts that run on SQLite only: PRAGMAs, files that cannot be opened, addresses, retries and
+ * closing. `copyWorld` copies the small catalogue of support/world.ts. database.test.ts runs on both engines.
+ */
+
 test.for(['read', 'write'] as const)('a connection to %s has every PRAGMA', async (way) => {
   // Written out, not taken from the code under test.
   const expected = {
@@ -107,14 +112,15 @@ test('the data version stays the same if nothing was written', async () => {
 
 describe('a transaction that conflicts with another', () => {
   const conflict = new Error('lost')
-  const losing = async (times: number) => {
+  /** Writes in a transaction that fails this many times with an error that the engine classifies as a conflict. */
+  const writeAfterConflicts = async (times: number) => {
     const engine = openEngine(await copyWorld())
     const database = databaseFor({ ...engine, isConflict: (error) => error === conflict })
-    let begun = 0
+    let attempts = 0
     const work = database.write(async ({ sql }) => {
-      begun++
-      await sql('developers').insert({ name: `Eve ${begun}`, created_at: '', changed_at: '' })
-      if (begun <= times) throw conflict
+      attempts++
+      await sql('developers').insert({ name: `Eve ${attempts}`, created_at: '', changed_at: '' })
+      if (attempts <= times) throw conflict
     })
     const outcome = await work.then(
       () => 'done',
@@ -122,32 +128,32 @@ describe('a transaction that conflicts with another', () => {
     )
     const names = await database.read(({ sql }) => sql('developers').whereLike('name', 'Eve%').pluck('name'))
     await database.close()
-    return { outcome, begun, names }
+    return { outcome, attempts, names }
   }
 
   test('is retried, and leaves nothing of the failed attempts', async () => {
-    expect(await losing(2)).toEqual({ outcome: 'done', begun: 3, names: ['Eve 3'] })
+    expect(await writeAfterConflicts(2)).toEqual({ outcome: 'done', attempts: 3, names: ['Eve 3'] })
   })
 
   test('fails after ten attempts', async () => {
-    expect(await losing(1000)).toEqual({ outcome: 'lost', begun: 10, names: [] })
+    expect(await writeAfterConflicts(1000)).toEqual({ outcome: 'lost', attempts: 10, names: [] })
   })
 })
 
 test.runIf(process.platform === 'linux')('closing a database closes its file', async () => {
   const filename = copyWorldFile()
-  const open = '/proc/self/fd'
-  const held = () =>
-    readdirSync(open)
-      // Except the one that opened this directory.
-      .filter((descriptor) => existsSync(join(open, descriptor)))
-      .map((descriptor) => readlinkSync(join(open, descriptor)))
+  const descriptors = '/proc/self/fd'
+  const openFiles = () =>
+    readdirSync(descriptors)
+      // The descriptor that read this directory is closed by now.
+      .filter((descriptor) => existsSync(join(descriptors, descriptor)))
+      .map((descriptor) => readlinkSync(join(descriptors, descriptor)))
       .filter((file) => file.startsWith(filename))
   const database = openDatabase(`sqlite:${filename}`)
   await database.read(({ sql }) => sql('apps').first('id'))
   await database.write(({ sql }) => sql('apps').first('id'))
   await database.dataVersion()
-  expect(held().length).toBeGreaterThanOrEqual(3)
+  expect(openFiles().length).toBeGreaterThanOrEqual(3)
   await database.close()
-  expect(held()).toEqual([])
+  expect(openFiles()).toEqual([])
 })

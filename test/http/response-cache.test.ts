@@ -23,7 +23,12 @@ import { concurrency } from '../support/saturate.ts'
 import { type Service, startService } from '../support/service.ts'
 import type { World } from '../support/world.ts'
 
-/** A service that counts its operations' reads of the database. */
+/**
+ * The response cache: which responses it stores, that they equal uncached ones, and that none is older than the last
+ * write. cache-freshness.test.ts tests the last with random sequences.
+ */
+
+/** Starts a service. `reads()` is how many times its operations have read the database so far. */
 async function counting(options: Parameters<typeof startService>[0] = {}) {
   let reads = 0
   const counted =
@@ -43,14 +48,15 @@ async function counting(options: Parameters<typeof startService>[0] = {}) {
   return { service, reads: () => reads }
 }
 
+/** Sends equal requests one after the other. */
 async function askTimes(service: Service, times: number, method: string, path: string, options?: RequestOptions) {
   const answers = []
   for (let time = 0; time < times; time++) answers.push(await service.request(method, path, options))
   return answers
 }
 
-/** Headers that can differ between two responses to the same request. */
-const wire = ({ status, headers, text }: Awaited<ReturnType<Service['request']>>) => {
+/** A response without the headers that differ between two responses to the same request. */
+const comparable = ({ status, headers, text }: Awaited<ReturnType<Service['request']>>) => {
   const { date, 'x-request-id': id, ...others } = headers
   expect(id).toBeTruthy()
   return { status, headers: others, text }
@@ -70,23 +76,23 @@ describe.for<[prefix: string]>([[''], ['/store.v1']])('under the prefix "%s"', (
     const { service, reads } = await counting({ prefix })
     const answers = await askTimes(service, 5, method, path)
     expect(reads()).toBe(1)
-    expect(answers.map(wire)).toEqual(answers.map(() => wire(answers[0] ?? expect.fail())))
+    expect(answers.map(comparable)).toEqual(answers.map(() => comparable(answers[0] ?? expect.fail())))
     expect(new Set(answers.map(({ headers }) => headers['x-request-id'])).size).toBe(5)
     expect(service.log.filter((line) => line.includes(`"msg":"${method} 200"`))).toHaveLength(5)
   })
 })
 
 test('a cached GET also answers HEAD and conditional requests', async () => {
-  const keepsNone = await startService({ cacheSize: 0 })
+  const withoutCache = await startService({ cacheSize: 0 })
   const { service, reads } = await counting()
   const [first] = await askTimes(service, 2, 'GET', '/apps/1')
   const etag = String(first?.headers.etag)
   const head = await service.request('HEAD', '/apps/1')
   expect([head.status, head.text, head.headers['content-length']]).toEqual([200, '', first?.headers['content-length']])
-  const uncached = keepsNone.request('GET', '/apps/1', { headers: { 'If-None-Match': '*' } })
+  const uncached = withoutCache.request('GET', '/apps/1', { headers: { 'If-None-Match': '*' } })
   for (const tag of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
     const answer = await service.request('GET', '/apps/1', { headers: { 'If-None-Match': tag } })
-    expect(wire(answer), tag).toEqual(wire(await uncached))
+    expect(comparable(answer), tag).toEqual(comparable(await uncached))
   }
   const other = await service.request('GET', '/apps/1', { headers: { 'If-None-Match': '"other"' } })
   expect([other.status, other.text]).toEqual([200, first?.text])
@@ -122,8 +128,8 @@ describe('a response from the cache is the response that the database gives', ()
   })
 
   const withoutQuota = (answer: CheckedResponse) => {
-    const { ratelimit: _, ...headers } = wire(answer).headers
-    return { ...wire(answer), headers }
+    const { ratelimit: _, ...headers } = comparable(answer).headers
+    return { ...comparable(answer), headers }
   }
 })
 
@@ -250,10 +256,10 @@ test.for<[what: string, method: string, path: string, options: (service: Service
   expect(reads()).toBeGreaterThanOrEqual(before + 3)
 })
 
-/** Of 1,000 characters. */
+/** 1,000 characters, the longest that is cached. */
 const longTarget = `/apps?search=${'%F0%9F%98%80'.repeat(82)}abc`
 
-test.for<[what: string, head: string, status: number, isKept?: boolean]>([
+test.for<[what: string, head: string, status: number, isCached?: boolean]>([
   ['as usual', 'GET /apps/1 HTTP/1.1\r\nHost: x', 200, true],
   ['any type', 'GET /apps/1 HTTP/1.1\r\nHost: x\r\nAccept: */*', 200, true],
   ['JSON', 'GET /apps/1 HTTP/1.1\r\nHost: x\r\nAccept: application/json', 200, true],
@@ -266,7 +272,7 @@ test.for<[what: string, head: string, status: number, isKept?: boolean]>([
   ['two hosts', 'GET /apps/1 HTTP/1.1\r\nHost: x\r\nHost: y', 400],
   ['other types and JSON', 'GET /apps/1 HTTP/1.1\r\nHost: x\r\nAccept: text/html, application/json', 200, true],
   ['JSON that is not wanted', 'GET /apps/1 HTTP/1.1\r\nHost: x\r\nAccept: application/json;q=0', 406],
-])('three requests with %s', async ([, head, status, isKept]) => {
+])('three requests with %s', async ([, head, status, isCached]) => {
   const service = await startService({ limits: { readLimit: 100 } })
   await askTimes(service, 3, 'GET', '/apps/1')
   const before = service.log.length
@@ -279,7 +285,7 @@ test.for<[what: string, head: string, status: number, isKept?: boolean]>([
     expect(names).toEqual([...new Set(names)])
   }
   await expect.poll(() => service.log.length).toBe(before + 3)
-  expect(JSON.parse(service.log.at(-1) ?? '').cached).toBe(isKept ? true : undefined)
+  expect(JSON.parse(service.log.at(-1) ?? '').cached).toBe(isCached ? true : undefined)
 })
 
 test('a public read that is added to the document is cached, one that needs a key is not', async () => {
@@ -425,10 +431,10 @@ describe('concurrent equal requests', () => {
     const after = await ask(2)
     waiting[0]?.()
     await before.answer
-    // Its end does not stop them from sharing.
-    const beside = await ask(2)
+    // The end of the older read does not keep later requests from sharing the newer one.
+    const sharing = await ask(2)
     waiting[1]?.()
-    for (const { answer } of [after, beside]) expect((await answer).body.data.app.version).toBe('2')
+    for (const { answer } of [after, sharing]) expect((await answer).body.data.app.version).toBe('2')
     expect(waiting).toHaveLength(2)
   })
 })
@@ -486,7 +492,7 @@ describe('a read that begins after a write was acknowledged sees it', () => {
     }
   })
 
-  // FRESHNESS_READS=10000 reads more.
+  // Set FRESHNESS_READS=10000 for a longer test.
   const readCount = Number(process.env.FRESHNESS_READS ?? 2000)
   const writeCount = readCount / 20
 
@@ -503,21 +509,21 @@ describe('a read that begins after a write was acknowledged sees it', () => {
     })
     const ended = once(child, 'exit')
 
-    let made = 0
+    let requested = 0
     const stale: string[] = []
     const address = `http://127.0.0.1:${service.port}/apps/${apps.approved}`
     const reader = async () => {
-      while (made < readCount || acknowledged < writeCount) {
-        made++
-        const least = acknowledged
+      while (requested < readCount || acknowledged < writeCount) {
+        requested++
+        const before = acknowledged
         const downloads = Number(/"total_downloads":(\d+)/.exec(await (await fetch(address)).text())?.[1])
-        if (!(downloads >= least)) stale.push(`${downloads} after ${least}`)
+        if (!(downloads >= before)) stale.push(`${downloads} after ${before}`)
       }
     }
     await Promise.all(Array.from({ length: 8 }, reader))
     expect(await ended).toEqual([0, null])
     expect(stale).toEqual([])
-    expect(reads()).toBeLessThan(made)
+    expect(reads()).toBeLessThan(requested)
   })
 })
 
@@ -544,13 +550,13 @@ test('a cached response does not wait for busy database connections', async () =
     await sql('apps').where({ id: 1 }).update({ version: '2' })
     const write = () => database.write(({ sql }) => sql('apps').where({ id: 1 }).update({ version: '3' }))
     // Locks time out after five seconds, so keep well below.
-    const isSentAway = (error: unknown) => expect(error).toMatchObject({ code: 'unavailable' })
-    readers.push(untilAnswered(() => write().catch(isSentAway)))
+    const expectUnavailable = (error: unknown) => expect(error).toMatchObject({ code: 'unavailable' })
+    readers.push(untilAnswered(() => write().catch(expectUnavailable)))
     const answers = await askTimes(service, 40, 'GET', '/apps').finally(() => {
       isAnswered = true
     })
     expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200))
-    // A response that waited would have come after the end.
+    // If responses waited for a connection, a slow statement would end before each.
     expect(ended).toBeLessThan(answers.length)
   })
   await Promise.all(readers)

@@ -1,7 +1,11 @@
 import type { Knex } from 'knex'
 import type { SchemaHelpers } from '../dialect.ts'
 
-/** Times are ISO 8601 text in UTC, set by the program. Long texts come last, so that reading numbers reads little. */
+/**
+ * Creates all tables of the first version: developers, their keys, categories, apps, reviews and the audit log. Later
+ * migrations change them; db/tables.ts has the current columns. Times are ISO 8601 text in UTC, set by the program.
+ * Long texts come last in a table, so that reading numbers reads little.
+ */
 export async function up(sql: Knex, { makeAppendOnly }: SchemaHelpers) {
   await sql.schema.createTable('developers', (table) => {
     table.bigIncrements('id')
@@ -10,6 +14,7 @@ export async function up(sql: Knex, { makeAppendOnly }: SchemaHelpers) {
   })
 
   await sql.schema.createTable('api_keys', (table) => {
+    // The public part of a key; `sha256` is the hash of the whole key.
     table.text('id').primary()
     table.bigInteger('developer_id').notNullable().references('developers.id').index()
     table.text('name')
@@ -24,7 +29,7 @@ export async function up(sql: Knex, { makeAppendOnly }: SchemaHelpers) {
     table.bigIncrements('id')
     table.text('slug').notNullable().unique()
     table.text('name').notNullable().unique()
-    // Kept by catalogue/store.ts with every change, so that no request counts the catalogue.
+    // The number of listed apps, which catalogue/store.ts updates with each change, so that no request counts them.
     table.bigInteger('listed_apps').notNullable().defaultTo(0)
     table.check('listed_apps >= 0', [], 'categories_listed_apps')
   })
@@ -36,7 +41,7 @@ export async function up(sql: Knex, { makeAppendOnly }: SchemaHelpers) {
     table.text('status').notNullable()
     table.text('deleted_at')
     table.text('approved_at')
-    // Since when an app has differed from what an operator last decided on.
+    // Since when the app has differed from what an operator last decided on; null if it does not differ.
     table.text('unreviewed_since')
     table.text('created_at').notNullable()
     table.text('updated_at').notNullable()
@@ -61,7 +66,8 @@ export async function up(sql: Knex, { makeAppendOnly }: SchemaHelpers) {
     table.index(['developer_id', 'name'], 'apps_developer_name')
   })
 
-  // One index for each order of the list, with and without a category, read backwards: all orders descend.
+  // One index for each sort order of the public list, with and without a category. All orders descend, so the
+  // indexes are read backwards.
   const orders = {
     latest: 'approved_at, id',
     popular: 'total_downloads, id',
@@ -72,12 +78,13 @@ export async function up(sql: Knex, { makeAppendOnly }: SchemaHelpers) {
     await sql.raw(`create index apps_${sort} on apps (${columns}) ${listed}`)
     await sql.raw(`create index apps_category_${sort} on apps (category_id, ${columns}) ${listed}`)
   }
-  // What waits for an operator, those waiting longest first.
+  // Apps that wait for an operator, the longest wait first: pending ones, and approved ones that have changed.
   const waiting = 'coalesce(unreviewed_since, created_at), id'
   await sql.raw(`create index apps_queue on apps (${waiting}) where status = 'pending' and deleted_at is null`)
   await sql.raw(`create index apps_changed on apps (${waiting}) ${listed} and unreviewed_since is not null`)
 
-  // The last number given to a slug that several names share, so that none is given twice and none is searched for.
+  // The last number appended to a slug that several names share. The next app gets the next number without a search for
+  // a free one.
   await sql.schema.createTable('slug_numbers', (table) => {
     table.text('slug').primary()
     table.bigInteger('last').notNullable()
@@ -94,7 +101,8 @@ export async function up(sql: Knex, { makeAppendOnly }: SchemaHelpers) {
     table.index(['app_id', 'created_at', 'id'], 'reviews_newest')
   })
 
-  // Who did what, and to what: an app and its owner, a developer, or a category. A developer acts by a key.
+  // The audit log: who did what, when, and to what (an app and its owner, a developer, or a category). The actor is an
+  // operator's account or a developer's key. `before` and `after` are JSON.
   await sql.schema.createTable('audit', (table) => {
     table.bigIncrements('id')
     table.text('at').notNullable().index()
