@@ -77,11 +77,11 @@ export const appHandlers = (database: Database, baseUrl: string): Handlers => ({
         const app = await lockOwnApp(apps, path.id, caller, header['If-Match'])
         if (body.category_id !== undefined) await assertCategoryExists(connection, body.category_id)
         await apps.save('app update', app, rowChanges(app, body), caller)
-        return appDetail(required(await apps.find(path.id), 'the updated app'))
+        return required(await apps.find(path.id), 'the updated app')
       },
       { signal },
     )
-    const updated = success('App updated.', { app })
+    const updated = success('App updated.', { app: appDetail(app) })
     return { status: 200, headers: { ETag: etagOf(updated.json) }, body: updated }
   },
 
