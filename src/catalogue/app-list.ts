@@ -58,9 +58,8 @@ const scopeQuery = (category: string | undefined) =>
     ? 'select id, listed_apps as listed from categories where slug = ?'
     : 'select null as id, coalesce(sum(listed_apps), 0) as listed from categories'
 
-type Scope = { id: number | null; listed: number }
-
 async function findScope({ select }: Connection, category: string | undefined) {
+  type Scope = { id: number | null; listed: number }
   const [scope] = await select<Scope>(scopeQuery(category), category ? [category] : [])
   return scope && { categoryId: scope.id ?? undefined, listed: scope.listed }
 }

@@ -135,18 +135,17 @@ export const appStore = (connection: Connection) => {
 
   async function updateCounts(changes: AppChange[]) {
     const differences = new Map<number, number>()
-    const count = (app: AppRow | undefined, difference: 1 | -1) => {
-      if (!app || !isListed(app)) return
-      differences.set(app.category_id, (differences.get(app.category_id) ?? 0) + difference)
-    }
     for (const { before, after } of changes) {
-      count(before, -1)
-      count(after, 1)
+      if (before && isListed(before)) add(before.category_id, -1)
+      if (isListed(after)) add(after.category_id, 1)
     }
-    const changed = [...differences].filter(([, difference]) => difference !== 0)
     // In the order of their ids, so that two transactions cannot deadlock.
-    for (const [id, difference] of changed.toSorted(([a], [b]) => a - b)) {
-      await sql('categories').where({ id }).increment('listed_apps', difference)
+    for (const [id, difference] of [...differences].toSorted(([a], [b]) => a - b)) {
+      if (difference !== 0) await sql('categories').where({ id }).increment('listed_apps', difference)
+    }
+
+    function add(categoryId: number, difference: 1 | -1) {
+      differences.set(categoryId, (differences.get(categoryId) ?? 0) + difference)
     }
   }
 
@@ -223,16 +222,12 @@ export const appStore = (connection: Connection) => {
     async save(action: Action, before: AppRow, changes: AppRowChanges, actor: Actor) {
       if (!hasChanges(before, changes)) return
       const at = timestampAfter(before.updated_at)
-      const after: AppRow = { ...before, updated_at: at, ...changes, changed_at: new Date().toISOString() }
-      after.package_key = packageKey(after.package_name)
-      const { package_key, updated_at, changed_at } = after
-      await connection.mapUniqueViolation(
-        () =>
-          sql('apps')
-            .where({ id: after.id })
-            .update({ ...changes, package_key, updated_at, changed_at }),
-        packageNameTaken(after.package_name),
-      )
+      const { package_name } = { ...before, ...changes }
+      const changed_at = new Date().toISOString()
+      const columns = { updated_at: at, ...changes, package_key: packageKey(package_name), changed_at }
+      const after: AppRow = { ...before, ...columns }
+      const update = () => sql('apps').where({ id: before.id }).update(columns)
+      await connection.mapUniqueViolation(update, packageNameTaken(package_name))
       await applySideEffects(action, [{ before, after, at }], actor)
     },
 
@@ -246,15 +241,12 @@ export const appStore = (connection: Connection) => {
         .forUpdate()
         .select('id', 'review_count', 'rating_sum', 'rating_count')
       await connection.insertRows('reviews', reviews)
+      const changed_at = new Date().toISOString()
       for (const { id, review_count, rating_sum, rating_count } of apps) {
         const added = ratingsOf(required(reviewsByApp.get(id), 'the reviews'))
-        await sql('apps')
-          .where({ id })
-          .update({
-            review_count: review_count + added.count,
-            ...ratingColumns(addRatings({ sum: rating_sum, count: rating_count }, added)),
-            changed_at: new Date().toISOString(),
-          })
+        const ratings = ratingColumns(addRatings({ sum: rating_sum, count: rating_count }, added))
+        const columns = { review_count: review_count + added.count, ...ratings, changed_at }
+        await sql('apps').where({ id }).update(columns)
       }
     },
   }

@@ -14,11 +14,7 @@ import {
 import { age } from './time.ts'
 
 export const appCommand = () =>
-  commandGroup('app', 'find apps in any state, restore deleted ones, and transfer apps to another developer', [
-    list(),
-    restore(),
-    transfer(),
-  ])
+  commandGroup('app', 'find apps in any state, restore and transfer them', [list(), restore(), transfer()])
 
 const states: AppState[] = ['pending', 'approved', 'rejected', 'deleted']
 

@@ -249,14 +249,9 @@ function checkReason(reason: string): string {
 
 const decisionCommand = (decision: Decision, command: Command, examples: string[]) =>
   buildAppsCommand({
-    command: command.option(
-      '--as-of <time>',
-      'refuse apps that were updated after this time: when you looked',
-      parsePastTime,
-    ),
+    command: command.option('--as-of <time>', 'refuse apps that were updated after this time', parsePastTime),
     ids: 'apps',
-    about: `Each app is decided on separately: if one fails, the others are still decided
-on, and the exit code is 1.`,
+    about: 'Each app is decided separately. If one fails, the others are not affected, and\nthe exit code is 1.',
     examples: examples.map((example) => `moderation ${example}`),
     json: 'an array in the order of the ids: {id, slug, status}, or {id, error}.',
     async run(database, id, { reason, asOf }: DecisionOptions & { json?: true }) {
