@@ -393,16 +393,15 @@ export interface components {
             version?: components["schemas"]["NewAppVersion"];
             package_name?: components["schemas"]["NewPackageName"];
         };
-        /**
-         * @description Always `pending`.
-         * @enum {string}
-         */
-        CreatedAppStatus: "pending";
         /** @description The result of creating an app. */
         CreatedApp: {
             app_id: components["schemas"]["AppId"];
             slug: components["schemas"]["AppSlug"];
-            status: components["schemas"]["CreatedAppStatus"];
+            /**
+             * @description Always `pending`.
+             * @enum {string}
+             */
+            status: "pending";
         };
         /** @description Response body for a new app. */
         CreatedAppEnvelope: {
@@ -528,21 +527,6 @@ export interface components {
             data: components["schemas"]["UnknownCategoryError"];
         };
         /**
-         * @description The app in one line. Absent if the app has none.
-         * @example High and low water at a glance
-         */
-        ShortDescription: string;
-        /**
-         * @description Version of the app, in any scheme, on one line.
-         * @example 2.4.1
-         */
-        AppVersion: string;
-        /**
-         * @description Package name in reverse-domain form. Absent if the app has none.
-         * @example org.example.tideclock
-         */
-        PackageName: string;
-        /**
          * @description `pending`: awaiting approval. `approved`: public. `rejected`: refused or taken down, see `rejection_reason`.
          * @example approved
          * @enum {string}
@@ -554,12 +538,6 @@ export interface components {
          * @example 2026-03-04T09:12:45.000Z
          */
         Timestamp: string;
-        /**
-         * Format: int64
-         * @description Total number of ratings, with or without a review.
-         * @example 4096
-         */
-        RatingCount: number;
         /** @description A user's review of an app. */
         Review: {
             /**
@@ -596,9 +574,21 @@ export interface components {
             category_name: components["schemas"]["CategoryName"];
             total_downloads: components["schemas"]["Downloads"];
             average_rating: components["schemas"]["AverageRating"];
-            short_description?: components["schemas"]["ShortDescription"];
-            version: components["schemas"]["AppVersion"];
-            package_name?: components["schemas"]["PackageName"];
+            /**
+             * @description The app in one line. Absent if the app has none.
+             * @example High and low water at a glance
+             */
+            short_description?: string;
+            /**
+             * @description Version of the app, in any scheme, on one line.
+             * @example 2.4.1
+             */
+            version: string;
+            /**
+             * @description Package name in reverse-domain form. Absent if the app has none.
+             * @example org.example.tideclock
+             */
+            package_name?: string;
             status: components["schemas"]["AppStatus"];
             /**
              * @description Why the app was rejected. Present only on a rejected app.
@@ -611,7 +601,12 @@ export interface components {
             updated_at: components["schemas"]["Timestamp"];
             /** @description When the app was first approved. Absent until then. */
             approved_at?: components["schemas"]["Timestamp"];
-            rating_count: components["schemas"]["RatingCount"];
+            /**
+             * Format: int64
+             * @description Total number of ratings, with or without a review.
+             * @example 4096
+             */
+            rating_count: number;
             /**
              * Format: int64
              * @description Total number of reviews.

@@ -18,6 +18,16 @@ const style = `<style>
     #redoc .md :is(td, th) { padding: 8px 6px; font-size: 13px; }
     #redoc .md td code { font-size: 11px; }
   }
+  /* The button that copies a block keeps its width free. */
+  #redoc pre:has(> .copy) { position: relative; padding-right: 72px; }
+  .copy { position: absolute; top: 8px; right: 8px; padding: 2px 6px; font-size: 12px; cursor: pointer; }
+  @media print {
+    .copy { display: none; }
+    /* Samples that stay in view would cover fields on paper. */
+    #redoc [data-testid="right-panel"] { position: static; }
+    #redoc :is(h1, h2, h3) { break-after: avoid; }
+    #redoc :is(pre, tr) { break-inside: avoid; }
+  }
   /* Hides the choice of a body's example above code samples, which it does not change. */
   .panel-request-samples:has(code[data-language]) div:has(> div > [aria-label="Example"]) { display: none; }
 </style>`
@@ -33,6 +43,18 @@ const script = `
     unobserve() {}
     disconnect() {}
   }
+  // Redoc has a button to copy samples, but none for the blocks of a text. Browsers have a clipboard on HTTPS and localhost.
+  if (navigator.clipboard) new MutationObserver(() => {
+    for (const block of document.querySelectorAll('[data-component-name="Markdown/Markdown"] pre:is([data-language="sh"], [data-language="json"]):not(:has(.copy))')) {
+      const code = block.textContent.trim()
+      const button = Object.assign(document.createElement('button'), { className: 'copy', textContent: 'Copy' })
+      button.onclick = async () => {
+        await navigator.clipboard.writeText(code)
+        button.textContent = 'Copied'
+      }
+      block.append(button)
+    }
+  }).observe(document, { childList: true, subtree: true })
 `
 
 const logo = `data:image/svg+xml,${encodeURIComponent(

@@ -155,7 +155,7 @@ export const lineSchema = {
         'Mean of the ratings without a review: 1 to 5, or 0 if there are none. The ratings of the reviews are added to these.',
     },
     rating_count: {
-      ...nullable(schemas.RatingCount),
+      ...nullable(schemas.App.properties.rating_count),
       // The sum of so many ratings, in hundredths, is still a safe integer.
       maximum: 1_000_000_000_000,
       description: 'Number of ratings without a review; 1 if it is left out.',
@@ -182,9 +182,9 @@ export const lineSchema = {
       additionalProperties: false,
       properties: {
         name: { ...schemas.AppName, ...storedText },
-        short_description: nullable({ ...schemas.ShortDescription, ...storedText }),
+        short_description: nullable({ ...schemas.App.properties.short_description, ...storedText }),
         description: { ...schemas.AppDescription, ...storedText },
-        version: { ...schemas.AppVersion, ...storedText },
+        version: { ...schemas.App.properties.version, ...storedText },
         package_name: nullable(schemas.NewPackageName),
         category: categorySlugRule,
       } satisfies Record<keyof LineChanges, object>,

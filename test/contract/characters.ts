@@ -1,6 +1,6 @@
 import document from '../../generated/openapi.json' with { type: 'json' }
 
-/** Which texts the document's section "Characters" refuses, by the `x-characters` of a schema. It shares no code with the service. */
+/** The texts that the document's section "Characters" refuses, by the `x-characters` of a schema. Shares no code with the service. */
 
 const section = document.info.description.match(/^## Characters$.*?(?=^## )/ms)?.[0] ?? ''
 const rows = [...section.matchAll(/^\| ([^|]+) \| ([^|]+) \|$/gm)].slice(2).map(([, fields = '', refused = '']) => ({
@@ -8,18 +8,18 @@ const rows = [...section.matchAll(/^\| ([^|]+) \| ([^|]+) \|$/gm)].slice(2).map(
   refused: refused.replace(/, except .*/, ''),
 }))
 
-/** The characters that a text names as `U+0000`–`U+0000`, as the content of a class. */
+/** The characters that a text lists as `U+0000`–`U+0000`, as the inside of a regular expression's character class. */
 const namedIn = (text: string) =>
   [...text.matchAll(/`U\+([0-9A-F]+)`(?:–`U\+([0-9A-F]+)`)?/g)]
     .map(([, first = '', last = first]) => `\\u{${first}}-\\u{${last}}`)
     .join('')
 
-/** The first and the last of each range that the document lists. */
+/** The first and last character of each range in the document. */
 export const listedCharacters = rows.flatMap(({ refused }) =>
   [...refused.matchAll(/U\+([0-9A-F]+)/g)].map(([, code = '']) => String.fromCodePoint(Number.parseInt(code, 16))),
 )
 
-/** The field whose rules a value of `x-characters` has. */
+/** A field in the document's table for each value of `x-characters`. */
 const fieldOf: Record<string, string> = {
   name: 'name',
   version: 'version',

@@ -33,7 +33,7 @@ const needless = new Set([
   ...['x-permitted-cross-domain-policies', 'x-xss-protection'],
 ])
 
-/** Formats of headers. The document describes them in words, because patterns in responses break generated clients. */
+/** The syntax of headers. The document describes it in words: with patterns, generated clients would reject later values. */
 const entry = (parameters: string) => new RegExp(`^"[a-z-]+"${parameters}(, "[a-z-]+"${parameters})*$`)
 const forms: Record<string, RegExp> = {
   Allow: /^[A-Z]+(, [A-Z]+)*$/,

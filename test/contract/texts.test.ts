@@ -5,7 +5,7 @@ import { characterRules, isRefused } from './characters.ts'
 
 /** Compares the characters that the service refuses with the document's list and with their Unicode properties. */
 
-/** The others are ideographs, private or unassigned. */
+/** The Unicode planes to compare; the others have ideographs, private or unassigned characters. */
 const planes = [0, 1, 14]
 const all = planes.flatMap((plane) =>
   Array.from({ length: 0x10000 }, (_, code) => String.fromCodePoint(plane * 0x10000 + code)),
@@ -37,7 +37,7 @@ test('the rules of all fields are compared', () => {
 })
 
 describe.for(Object.entries(unicode))('x-characters: %s', ([rule, isUnseen]) => {
-  test('refuses the characters that the document lists, which are those that Unicode calls invisible', () => {
+  test('refuses the characters that the document lists, and Unicode makes them invisible', () => {
     const refused = printable.filter((one) => characterProblem(rule, `a${one}b`) !== undefined)
     expect(shown(refused)).toEqual(shown(printable.filter((one) => isRefused(rule, `a${one}b`))))
     expect(shown(refused)).toEqual(shown(printable.filter(isUnseen)))
@@ -50,7 +50,7 @@ describe.for(Object.entries(unicode))('x-characters: %s', ([rule, isUnseen]) => 
   })
 })
 
-test('an invisible character may be part of a visible one', () => {
+test('accepts invisible characters as part of a visible one', () => {
   const flag = '🏴\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}'
   const whole = [flag, `${flag}${flag}`, '葛\u{e0100}城', '👩‍👩‍👧', '🇵🇱', '1️⃣']
   const broken = [`${flag}\u{e0041}`, flag.slice(0, -2), flag.slice(2), '葛\u{e0100}\u{e0101}', `葛${flag}\u{e0100}`]
@@ -60,7 +60,7 @@ test('an invisible character may be part of a visible one', () => {
   }
 })
 
-test('only requests have patterns, in syntax that every language reads alike', () => {
+test('only requests have patterns, and they match alike in every language', () => {
   const patterns = Object.entries(document.components.schemas).flatMap(([name, schema]) => patternsIn(schema, name))
   const others = Object.entries({ ...document.components, schemas: {}, paths: document.paths }).flatMap(
     ([name, part]) => patternsIn(part, name),

@@ -201,7 +201,7 @@ describe('requires of info.version', () => {
     [
       'major',
       'a newly nullable field of a response',
-      (c) => (schema(c, 'App').properties.version = own(c, 'AppVersion', { nullable: true })),
+      (c) => (schema(c, 'App').properties.slug = own(c, 'AppSlug', { nullable: true })),
     ],
     ['major', 'the format of a field of an answer', (c) => (schema(c, 'Timestamp').format = 'date')],
     [
@@ -268,7 +268,7 @@ describe('requires of info.version', () => {
       (c) =>
         Object.assign(
           c,
-          JSON.parse(JSON.stringify(c).replaceAll('/AppVersion"', '/Version"').replace('"AppVersion":', '"Version":')),
+          JSON.parse(JSON.stringify(c).replaceAll('/AppSlug"', '/Slug"').replace('"AppSlug":', '"Slug":')),
         ),
     ],
     ['minor', 'a schema gets a name of its own', (c) => (c.components.schemas.Colour = text)],

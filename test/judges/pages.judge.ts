@@ -230,6 +230,23 @@ test('shows the operators’ contact if it is configured', async () => {
   expect(await link.getAttribute('href')).toBe('https://apps.example.org/keys')
 })
 
+test('each command of the introduction has a button that copies it, and is not printed', async () => {
+  const { page, baseUrl } = await openDocs(1440, '', 900)
+  const introduction = document.info.description.replaceAll(documentedUrl, baseUrl)
+  const blocks = [...introduction.matchAll(/^```(?:sh|json)\n(.*?)\n```$/gms)].map(([, block]) => block)
+  const buttons = page
+    .locator('[data-component-name="Markdown/Markdown"]')
+    .getByRole('button', { name: 'Copy', exact: true })
+  await expect.poll(() => buttons.count(), patience).toBe(blocks.length)
+  for (const block of blocks) {
+    // A button that was clicked has another name.
+    await buttons.first().click()
+    await expect.poll(() => page.evaluate(() => navigator.clipboard.readText()), patience).toBe(block)
+  }
+  await page.emulateMedia({ media: 'print' })
+  expect(await page.getByRole('button', { name: 'Copied' }).count()).toBe(0)
+})
+
 test('the introduction lists exactly the error codes, with their statuses', () => {
   const declared = operations.flatMap(({ responses }) =>
     Object.entries(responses).flatMap(([status, { content }]) => {
