@@ -1,8 +1,8 @@
+import { randomUUID } from 'node:crypto'
 import type { Knex } from 'knex'
 import { OperatorError, ServiceError } from '../contract/errors.ts'
-import { measure } from '../util/helpers.ts'
-import { readVersion, renewVersion } from './catalogue-version.ts'
-import type { Connection, Dialect, Engine, ServerOptions } from './dialect.ts'
+import { measure, required } from '../util/helpers.ts'
+import type { Connection, Dialect, Engine, SchemaHelpers, ServerOptions } from './dialect.ts'
 import { migrate, readSchemaAge, runSeeds, type SchemaAge, schemaErrors } from './migrations.ts'
 import { postgres } from './postgres/dialect.ts'
 import { sqlite } from './sqlite/dialect.ts'
@@ -142,7 +142,7 @@ export function databaseFor(engine: Engine): Database {
     snapshot: (work, options) =>
       runRead(() => reader.transaction((sql) => work(connectionOf(sql)), snapshotMode), options),
     write,
-    migrate: () => migrate(engine).catch(rethrowMigrationError),
+    migrate: () => engine.migrate(migrateAndRenew).catch(rethrowMigrationError),
     schemaAge: () => cheap.run(() => readSchemaAge(reader)),
     checkHealth: engine.checkHealth,
     seed: (directory) => runSeeds(write, directory),
@@ -158,6 +158,24 @@ export function databaseFor(engine: Engine): Database {
     optimize: (options) => engine.optimize(options).catch(rethrowUnavailable),
     close: engine.close,
   }
+}
+
+/**
+ * One row identifies the state of the public data. Its value is random, so that a restored or replaced database never has a
+ * value again that other data had. Rows that are read after the value are at least as new as it. Decision 18.
+ */
+async function readVersion({ select }: Connection): Promise<string> {
+  const [row] = await select<{ value: string }>('select value from catalogue_version', [])
+  return required(row, 'the row of catalogue_version').value
+}
+
+/** To be called last in a transaction, since on PostgreSQL other writers wait for the row until the commit. */
+const renewVersion = (sql: Knex) => sql('catalogue_version').update({ value: randomUUID() })
+
+async function migrateAndRenew(sql: Knex, schema: SchemaHelpers): Promise<string[]> {
+  const names = await migrate(sql, schema)
+  if (names.length > 0) await renewVersion(sql)
+  return names
 }
 
 /** knex's pool is tarn's. Most work queues in the bulkheads before it. */

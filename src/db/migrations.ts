@@ -3,8 +3,7 @@ import { join } from 'node:path'
 import type { Knex } from 'knex'
 import { OperatorError } from '../contract/errors.ts'
 import { required } from '../util/helpers.ts'
-import { renewVersion } from './catalogue-version.ts'
-import { type Connection, type Engine, notMigrated, type SchemaHelpers } from './dialect.ts'
+import { type Connection, notMigrated, type SchemaHelpers } from './dialect.ts'
 
 export type SchemaAge = 'older' | 'current' | 'newer'
 
@@ -30,14 +29,12 @@ export async function newestMigration(): Promise<string> {
 }
 
 /** Brings the schema up to date; returns the names of the migrations it ran. */
-export const migrate = (engine: Engine): Promise<string[]> =>
-  engine.migrate(async (sql, schema) => {
-    if ((await readSchemaAge(sql)) === 'newer') throw new OperatorError(schemaErrors.newer)
-    await releaseMigrationsLock(sql)
-    const [, names]: [number, string[]] = await sql.migrate.latest({ migrationSource: migrationSource(schema) })
-    if (names.length > 0) await renewVersion(sql)
-    return names
-  })
+export async function migrate(sql: Knex, schema: SchemaHelpers): Promise<string[]> {
+  if ((await readSchemaAge(sql)) === 'newer') throw new OperatorError(schemaErrors.newer)
+  await releaseMigrationsLock(sql)
+  const [, names] = await sql.migrate.latest({ migrationSource: migrationSource(schema) })
+  return names
+}
 
 /** Migration names include `.ts`, as existing databases have them. */
 const migrationSource = (schema: SchemaHelpers): Knex.MigrationSource<string> => ({

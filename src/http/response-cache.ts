@@ -56,7 +56,6 @@ export function createResponseCache(options: ResponseCacheOptions) {
   // An entry that is being computed counts with its URL.
   const entries = new LRUCache<string, Entry>({ maxSize, sizeCalculation: (_entry, url) => url.length })
   const currentVersion = coalesce(() => withTiming(undefined, dataVersion))
-  /** The version of all entries. */
   let entriesVersion = ''
   /** Cacheable requests, by whether the cache had the response, and versions of the data that they have seen. */
   const counts = { hit: 0, missed: 0, versions: 0 }

@@ -1,7 +1,6 @@
 import type { Knex } from 'knex'
 import { required } from '../../util/helpers.ts'
 import type { Connection, NewRow } from '../dialect.ts'
-import { insertWithIds } from '../insert-rows.ts'
 import { jsonRows, select } from './client.ts'
 import { findViolatedColumn } from './errors.ts'
 import { searchIndex } from './search.ts'
@@ -16,10 +15,15 @@ export const connectionOf = (sql: Knex): Connection => ({
   mapUniqueViolation: mapUniqueViolation(sql),
 })
 
+/** A statement gives its rows ascending ids. */
 async function insertRows<Row extends NewRow>(sql: Knex, table: string, rows: Row[]) {
-  const greatest = rows.reduce((most, { id = 0 }) => Math.max(most, id), 0)
+  const withId = rows.filter(({ id }) => id !== undefined)
+  const withoutId = rows.filter(({ id }) => id === undefined).map(({ id, ...row }) => row)
+  const greatest = withId.reduce((most, { id = 0 }) => Math.max(most, id), 0)
   await advanceIdsTo(sql, table, greatest)
-  return insertWithIds(rows, (some) => insertBatch(sql, table, some))
+  await insertBatch(sql, table, withId)
+  const ids = (await insertBatch(sql, table, withoutId)).toSorted((a, b) => a - b).values()
+  return rows.map((row) => ({ ...row, id: row.id ?? required(ids.next().value, 'an id') }))
 }
 
 /** Inserts rows as one JSON text, which takes the types of the table, and returns their ids. */

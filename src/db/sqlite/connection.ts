@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
+import { required } from '../../util/helpers.ts'
 import type { Connection, NewRow } from '../dialect.ts'
-import { insertWithIds } from '../insert-rows.ts'
 import { jsonArrayBytes, jsonRows, select } from './client.ts'
 import { findViolatedColumn } from './errors.ts'
 import { searchIndex } from './search.ts'
@@ -11,7 +11,7 @@ export const connectionOf = (sql: Knex): Connection => ({
   select: select(sql),
   search: searchIndex(sql),
   jsonRows,
-  insertRows: (table, rows) => insertWithIds(rows, (some) => insertBatches(sql, table, some)),
+  insertRows: (table, rows) => insertRows(sql, table, rows),
   mapUniqueViolation,
 })
 
@@ -20,6 +20,15 @@ export const connectionOf = (sql: Knex): Connection => ({
  * nearly one page for each row and index (https://sqlite.org/tempfiles.html#statement_journal_files).
  */
 const maxRowsPerStatement = 250
+
+/** Rows with an id come first, so that the table gives greater ids to the others (https://sqlite.org/autoinc.html). */
+async function insertRows<Row extends NewRow>(sql: Knex, table: string, rows: Row[]) {
+  const withId = rows.filter(({ id }) => id !== undefined)
+  const withoutId = rows.filter(({ id }) => id === undefined).map(({ id, ...row }) => row)
+  await insertBatches(sql, table, withId)
+  const ids = (await insertBatches(sql, table, withoutId)).toSorted((a, b) => a - b).values()
+  return rows.map((row) => ({ ...row, id: row.id ?? required(ids.next().value, 'an id') }))
+}
 
 /**
  * Inserts rows as JSON texts, which costs a fraction of binding each value, and returns their ids. `jsonb_each` parses a text
