@@ -10,7 +10,7 @@ import { docsRouter } from './docs.ts'
 import { readOnlyRoute, toErrorResponse } from './error-response.ts'
 import { corsHeaders, preflightHeaders, securityHeaders } from './headers.ts'
 import { createRequestContext, logRequest } from './log.ts'
-import type { Metrics, Sample } from './metrics.ts'
+import type { Metrics } from './metrics.ts'
 import { createRateLimits, type RateLimits, type RateLimitsConfig } from './rate-limits.ts'
 import { createRouter, findRepeatedHeaders } from './request.ts'
 import { createResponseCache, type ResponseCache } from './response-cache.ts'
@@ -74,50 +74,37 @@ function exposeMetrics(
   cache: ResponseCache | undefined,
 ) {
   if (cache) {
-    metrics.counter(
-      'apps_kept_answers_total',
-      'Reads that may be cached, by whether the response cache answered.',
-      ['result'],
-      () => [
-        [{ result: 'hit' }, cache.counts.hit],
-        [{ result: 'missed' }, cache.counts.missed],
-      ],
-    )
-    metrics.counter('apps_data_versions_total', 'Versions of the data that reads have met.', [], () => [
-      [{}, cache.counts.versions],
+    const { counts } = cache
+    const help = 'Reads that may be cached, by whether the response cache answered.'
+    metrics.addCounter('apps_kept_answers_total', help, ['result'], () => [
+      [{ result: 'hit' }, counts.hit],
+      [{ result: 'missed' }, counts.missed],
+    ])
+    metrics.addCounter('apps_data_versions_total', 'Versions of the data that reads have seen.', [], () => [
+      [{}, counts.versions],
     ])
   }
-  metrics.counter('apps_limited_requests_total', 'Requests that a limit has refused.', ['limit'], () =>
+  metrics.addCounter('apps_limited_requests_total', 'Requests that a limit has refused.', ['limit'], () =>
     Object.entries(limits).map(([name, limit]) => [{ limit: name }, limit?.refused ?? 0]),
   )
   if (!usage) return
-  metrics.gauge(
-    'db_client_connection_count',
-    'Connections to the database, by what they do.',
-    ['db_client_connection_pool_name', 'db_client_connection_state'],
-    () =>
-      usage().pools.flatMap(({ name, used, idle }) =>
-        Object.entries({ used, idle }).map(
-          ([state, count]): Sample => [
-            { db_client_connection_pool_name: name, db_client_connection_state: state },
-            count,
-          ],
-        ),
-      ),
+  const [pool, state] = ['db_client_connection_pool_name', 'db_client_connection_state']
+  const connections = 'Connections to the database, by what they do.'
+  metrics.addGauge('db_client_connection_count', connections, [pool, state], () =>
+    usage().pools.flatMap(({ name, used, idle }) => [
+      [{ [pool]: name, [state]: 'used' }, used],
+      [{ [pool]: name, [state]: 'idle' }, idle],
+    ]),
   )
-  metrics.gauge(
-    'db_client_connection_pending_requests',
-    'What waits for a connection to the database.',
-    ['db_client_connection_pool_name'],
-    () => usage().pools.map(({ name, waiting }) => [{ db_client_connection_pool_name: name }, waiting]),
+  const pending = 'Operations that wait for a connection to the database.'
+  metrics.addGauge('db_client_connection_pending_requests', pending, [pool], () =>
+    usage().pools.map(({ name, waiting }) => [{ [pool]: name }, waiting]),
   )
-  metrics.counter(
-    'apps_shed_requests_total',
-    'Work rejected because a bulkhead was full or its queue timed out.',
-    ['lane'],
-    () => Object.entries(usage().shed).map(([lane, count]) => [{ lane }, count]),
+  const shed = 'Work rejected because a bulkhead was full or its queue timed out.'
+  metrics.addCounter('apps_shed_requests_total', shed, ['lane'], () =>
+    Object.entries(usage().shed).map(([lane, count]) => [{ lane }, count]),
   )
-  metrics.counter('apps_database_writes_total', 'Transactions that were written.', [], () => [[{}, usage().writes]])
+  metrics.addCounter('apps_database_writes_total', 'Transactions that were written.', [], () => [[{}, usage().writes]])
 }
 
 function createExpressApp(

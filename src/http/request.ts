@@ -13,7 +13,6 @@ export type RequestHead = {
   query: Record<string, string | string[]>
   headers: Record<string, string | string[]>
 }
-type RawRequest = RequestHead & { body?: string | object }
 
 /** HEAD is routed as GET; Node leaves the body out. */
 export function parseHead(
@@ -45,22 +44,14 @@ function isDecodable(path: string): boolean {
  * would check outside the envelope. It has one Authorization at most: another reader of the same request might take the other.
  */
 export function findRepeatedHeaders({ rawHeaders, httpVersion }: IncomingMessage): Problem[] {
-  const hosts = countHeader(rawHeaders, 'Host', 'host')
-  const isHostWrong = hosts > 1 || (hosts === 0 && httpVersion !== '1.0')
-  const isAuthorizationWrong = countHeader(rawHeaders, 'Authorization', 'authorization') > 1
-  if (!isHostWrong && !isAuthorizationWrong) return []
-  const wrong = [...(isHostWrong ? ['Host'] : []), ...(isAuthorizationWrong ? ['Authorization'] : [])]
-  return wrong.map((field) => ({ in: 'header' as const, field, message: 'must be given once' }))
-}
-
-/** Node's object has only the first of these headers. Most clients write the name as `usual`, which saves lowering its case. */
-function countHeader(rawHeaders: string[], usual: string, lowerCase: string): number {
-  let count = 0
-  for (let index = 0; index < rawHeaders.length; index += 2) {
-    const name = rawHeaders[index]
-    if (name === usual || name?.toLowerCase() === lowerCase) count++
-  }
-  return count
+  // Node's object has only the first of these headers.
+  const names = rawHeaders.filter((_text, index) => index % 2 === 0).map((name) => name.toLowerCase())
+  const count = (name: string) => names.filter((other) => other === name).length
+  const hosts = count('host')
+  const wrong = []
+  if (hosts > 1 || (hosts === 0 && httpVersion !== '1.0')) wrong.push('Host')
+  if (count('authorization') > 1) wrong.push('Authorization')
+  return wrong.map((field) => ({ in: 'header', field, message: 'must be given once' }))
 }
 
 /** Whether an Accept header takes JSON (RFC 9110, section 12.5.1); parameters other than q do not apply to JSON. */
@@ -90,12 +81,6 @@ function parseQuery(search: string): RequestHead['query'] {
   )
 }
 
-/** openapi-backend parses a body that is not an object as JSON text. */
-export function withBody(head: RequestHead, body: unknown): RawRequest {
-  if (body === undefined) return head
-  return { ...head, body: typeof body === 'object' && body !== null ? body : JSON.stringify(body) }
-}
-
 /** A pattern for the URLs of an OpenAPI path template, with any query. */
 export const urlPattern = (path: string) =>
   new RegExp(`^${path.replaceAll(/[^{}/\w]/g, '\\$&').replaceAll(/\{\w+\}/g, '[^/?]+')}(?:\\?|$)`)
@@ -118,13 +103,13 @@ export function createRouter(api: OpenAPIBackend) {
  * The request with its parameters coerced and defaults filled in. Throws `invalid_request` with all problems. Runs
  * openapi-backend's validators, but not its `validateRequest`, which would parse the request again.
  */
-export function validateRequest(api: OpenAPIBackend, operation: Operation, request: RawRequest) {
-  const parsed = api.router.parseRequest(request, operation)
+export function validateRequest(api: OpenAPIBackend, operation: Operation, head: RequestHead, body?: unknown) {
+  const parsed = api.router.parseRequest(head, operation)
   if (Object.keys(parsed.query).length > maxParameters) {
     throw invalidRequest([{ in: 'query', field: '', message: `must have at most ${maxParameters} parameters` }])
   }
   const nonDecimals = findNonDecimals(operation, parsed)
-  const { params: path, query, headers: header, cookies: cookie, requestBody } = parsed
+  const { params: path, query, headers: header, cookies: cookie } = parsed
   const operationId = required(operation.operationId, 'the operationId')
   const validators = required(
     api.validator.getRequestValidatorsForOperation(operationId),
@@ -132,12 +117,12 @@ export function validateRequest(api: OpenAPIBackend, operation: Operation, reque
   )
   const errors = validators.flatMap((validate) => {
     // Coerces the parameters in place.
-    validate({ path, query, header, cookie, ...(requestBody !== undefined && { requestBody }) })
+    validate({ path, query, header, cookie, ...(body !== undefined && { requestBody: body }) })
     return validate.errors ?? []
   })
   const problems = mergeProblems(operation, nonDecimals, errors)
   if (problems.length > 0) throw invalidRequest(problems)
-  return { validation: { valid: true }, request: parsed }
+  return { validation: { valid: true }, request: { ...parsed, body, requestBody: body } }
 }
 
 type ParameterObject = { name: string; in: string; schema?: { type?: string } }

@@ -23,9 +23,7 @@ export type Timeouts = {
 
 export const defaultConnectionLimits: ConnectionLimits = {
   connections: 10_000,
-  waiting: 32,
-  queued: 20_000,
-  unsentBytes: 64 * 2 ** 20,
+  waiting: 20_000,
   stallTimeout: 10_000,
 }
 
