@@ -57,6 +57,7 @@ export async function programFor(name: string): Promise<Command> {
 }
 
 function messageOf(error: unknown): string {
+  if (error instanceof ServiceError && error.cause instanceof OperatorError) return error.cause.message
   if (error instanceof OperatorError || error instanceof ServiceError || error instanceof ConfigError)
     return error.message
   const message = error instanceof Error ? error.message : String(error)

@@ -110,9 +110,11 @@ export function databaseFor(engine: Engine): Database {
     (isExpensive ? expensive : cheap).run(work, signal).catch(rethrowUnavailable)
 
   function rethrowUnavailable(error: unknown): never {
-    if (!engine.classifyError(error).isUnavailable) throw error
+    const { isUnavailable, advice } = engine.classifyError(error)
+    if (!isUnavailable) throw error
     const message = 'The service is temporarily unavailable; try again shortly.'
-    throw new ServiceError('unavailable', message, {}, { cause: error })
+    // The log and the command line have the cause.
+    throw new ServiceError('unavailable', message, {}, { cause: advice ? new OperatorError(advice) : error })
   }
 
   function rethrowCopyError(error: unknown): never {

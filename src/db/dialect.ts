@@ -70,6 +70,8 @@ export type ErrorClass = Readonly<{
   isConflict: boolean
   /** The engine's message, for operators. */
   reason: string | undefined
+  /** What operators can do, if the engine's error says that. */
+  advice?: string | undefined
 }>
 
 /** What stores use: SQL that all engines have, and what differs. */

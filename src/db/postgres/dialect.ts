@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { OperatorError } from '../../contract/errors.ts'
 import { required } from '../../util/helpers.ts'
 import { type Dialect, defaultPoolSize, type Engine, notMigrated, type ServerOptions } from '../dialect.ts'
@@ -6,7 +7,7 @@ import { committedBefore } from './committed-before.ts'
 import { connectionOf } from './connection.ts'
 import { dataVersionReader, dedicatedConnection } from './data-version.ts'
 import { copyToTemporaryTables } from './dry-run.ts'
-import { classifyError, isUnavailable, reasonOf } from './errors.ts'
+import { classifyError, isStarting, isUnavailable, reasonOf } from './errors.ts'
 import { schema } from './schema.ts'
 import { assertDirectConnection } from './snapshots.ts'
 import { parseServerUrl, type ServerUrl } from './url.ts'
@@ -59,8 +60,10 @@ function openServer(url: ServerUrl, options: ServerOptions): Engine {
 
   async function findOpenError(): Promise<string | undefined> {
     return orUnreachableMessage('cannot be reached', async () => {
-      const { row } = await connection.query<{ version: number; encoding: string }>(
-        `select current_setting('server_version_num')::int as version, current_setting('server_encoding') as encoding`,
+      const { row } = await repeatWhileStarting(url.connectTimeout, () =>
+        connection.query<{ version: number; encoding: string }>(
+          `select current_setting('server_version_num')::int as version, current_setting('server_encoding') as encoding`,
+        ),
       )
       if (!row || row.version < minVersion) return 'is of a PostgreSQL older than 14'
       if (row.encoding !== 'UTF8') return `is in ${row.encoding}; it has to be in UTF8`
@@ -165,6 +168,19 @@ function openServer(url: ServerUrl, options: ServerOptions): Engine {
     },
   }
   return engine
+}
+
+/** A server that starts gets as many milliseconds as one that does not respond. */
+async function repeatWhileStarting<T>(milliseconds: number, work: () => Promise<T>): Promise<T> {
+  const deadline = performance.now() + milliseconds
+  for (;;) {
+    try {
+      return await work()
+    } catch (error) {
+      if (!isStarting(error) || performance.now() > deadline) throw error
+      await delay(200)
+    }
+  }
 }
 
 /** Returns the result of the work; if the database is unavailable, the message and the reason. */

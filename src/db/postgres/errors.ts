@@ -40,7 +40,18 @@ export const classifyError = (error: unknown): ErrorClass => ({
   isUnavailable: isUnavailable(error),
   isConflict: isConflict(error),
   reason: reasonOf(error),
+  advice: adviceFor(error),
 })
+
+function adviceFor(error: unknown): string | undefined {
+  if (codeOf(error) === '53100') return 'The disk is full: free some space on the database server.'
+  if (codeOf(error) === '25006' || isStandbyError(error))
+    return 'This database is a read-only standby; run this on the primary.'
+  return undefined
+}
+
+/** The server starts, or recovers after a crash. It refuses connections at once. */
+export const isStarting = (error: unknown) => codeOf(error) === '57P03'
 
 export function isUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false

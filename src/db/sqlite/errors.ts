@@ -48,6 +48,7 @@ export const classifyError = (error: unknown): ErrorClass => ({
   isUnavailable: isUnavailable(error),
   isConflict: false,
   reason: reasonOf(error),
+  advice: codeOf(error) === 'SQLITE_FULL' ? 'The disk is full: free some space where the database is.' : undefined,
 })
 
 function reasonOf(error: unknown): string | undefined {
