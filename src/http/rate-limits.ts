@@ -11,8 +11,9 @@ import { required } from '../util/helpers.ts'
 const windowLength = 60
 /** Developers, or networks, that a limit counts. Of more, the one whose last request is the oldest is forgotten. */
 const maxClients = 100_000
-/** Keys of which it is remembered when they were last accepted. */
+/** Keys that are remembered as accepted, and milliseconds since they last were. */
 const maxAcceptedKeys = 10_000
+const acceptedFor = 24 * 60 * 60 * 1000
 
 /** What is left for a client, in the texts of draft-ietf-httpapi-ratelimit-headers-11, sections 3 and 4. */
 export type Quota = Readonly<{ policy: string; rateLimit: string; resetSeconds: number; isExceeded: boolean }>
@@ -86,26 +87,25 @@ class RateLimit {
 export const rateLimitHeaders = ({ policy, rateLimit }: Quota) => ['RateLimit-Policy', policy, 'RateLimit', rateLimit]
 
 /**
- * Counts refused keys. A network with too many of them can use only the keys that were accepted within the last window: so those
+ * Counts refused keys. A network with too many of them can use only the keys that were accepted within the last day: so those
  * who share the address can go on.
  */
 class RefusedKeyLimit extends RateLimit {
-  /** By the hash of a key, which is no secret: until when it counts as accepted. */
-  readonly #accepted = new LRUCache<string, number>({ max: maxAcceptedKeys })
+  /** When keys were accepted last, by their hashes, which are no secret. */
+  readonly #acceptedAt = new LRUCache<string, number>({ max: maxAcceptedKeys })
 
   async authenticate<T>(authorization: string, response: ServerResponse, authenticate: () => Promise<T>): Promise<T> {
     const key = hash('sha256', authorization)
-    const acceptedUntil = this.#accepted.get(key)
-    const wasAccepted = acceptedUntil !== undefined && performance.now() < acceptedUntil
-    const exceeded = wasAccepted ? undefined : this.findExceeded(response)
+    const acceptedAt = this.#acceptedAt.get(key) ?? Number.NEGATIVE_INFINITY
+    const exceeded = performance.now() - acceptedAt < acceptedFor ? undefined : this.findExceeded(response)
     if (exceeded) this.enforce(exceeded, response)
     try {
       const caller = await authenticate()
-      this.#accepted.set(key, performance.now() + windowLength * 1000)
+      this.#acceptedAt.set(key, performance.now())
       return caller
     } catch (error) {
       if (error instanceof ServiceError && error.details.refusedKey) {
-        this.#accepted.delete(key)
+        this.#acceptedAt.delete(key)
         this.enforce({ ...this.count(response), isExceeded: false }, response)
       }
       throw error
