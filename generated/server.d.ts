@@ -329,6 +329,25 @@ export interface components {
             data: components["schemas"]["InternalErrorError"];
         };
         /**
+         * @description Always `not_implemented`.
+         * @enum {string}
+         */
+        NotImplementedCode: "not_implemented";
+        /** @description The request uses a feature of HTTP that the server does not have. */
+        NotImplementedError: {
+            code: components["schemas"]["NotImplementedCode"];
+        };
+        /** @description Response body for the error `not_implemented`. */
+        NotImplementedEnvelope: {
+            /**
+             * @description Always false: the request failed.
+             * @enum {boolean}
+             */
+            success: false;
+            message: components["schemas"]["Message"];
+            data: components["schemas"]["NotImplementedError"];
+        };
+        /**
          * @description Always `unavailable`.
          * @enum {string}
          */
@@ -346,6 +365,25 @@ export interface components {
             success: false;
             message: components["schemas"]["Message"];
             data: components["schemas"]["UnavailableError"];
+        };
+        /**
+         * @description Always `http_version_not_supported`.
+         * @enum {string}
+         */
+        HttpVersionNotSupportedCode: "http_version_not_supported";
+        /** @description The HTTP version is not supported. */
+        HttpVersionNotSupportedError: {
+            code: components["schemas"]["HttpVersionNotSupportedCode"];
+        };
+        /** @description Response body for the error `http_version_not_supported`. */
+        HttpVersionNotSupportedEnvelope: {
+            /**
+             * @description Always false: the request failed.
+             * @enum {boolean}
+             */
+            success: false;
+            message: components["schemas"]["Message"];
+            data: components["schemas"]["HttpVersionNotSupportedError"];
         };
         /**
          * @description Name of the app, on one line, with a visible character. White space around it is removed. Some characters, listed in the introduction,
@@ -930,6 +968,27 @@ export interface components {
                 "application/json": components["schemas"]["InternalErrorEnvelope"];
             };
         };
+        /** @description The Transfer-Encoding is not supported. */
+        NotImplemented: {
+            headers: {
+                "Cache-Control": components["headers"]["NoStore"];
+                "X-Request-Id": components["headers"]["RequestId"];
+                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "success": false,
+                 *       "message": "The only supported Transfer-Encoding is chunked.",
+                 *       "data": {
+                 *         "code": "not_implemented"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["NotImplementedEnvelope"];
+            };
+        };
         /** @description The service is temporarily unavailable. */
         Unavailable: {
             headers: {
@@ -952,6 +1011,27 @@ export interface components {
                  *     }
                  */
                 "application/json": components["schemas"]["UnavailableEnvelope"];
+            };
+        };
+        /** @description The major version of HTTP is not 1. The connection is closed. */
+        HttpVersionNotSupported: {
+            headers: {
+                "Cache-Control": components["headers"]["NoStore"];
+                "X-Request-Id": components["headers"]["RequestId"];
+                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "success": false,
+                 *       "message": "The HTTP version is not supported; use HTTP/1.1.",
+                 *       "data": {
+                 *         "code": "http_version_not_supported"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["HttpVersionNotSupportedEnvelope"];
             };
         };
         /** @description The body is not JSON, the body or a parameter is invalid, or the request is not valid HTTP. */
@@ -1451,7 +1531,9 @@ export interface operations {
             429: components["responses"]["RateLimited"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["InternalError"];
+            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
+            505: components["responses"]["HttpVersionNotSupported"];
         };
     };
     createApp: {
@@ -1495,7 +1577,9 @@ export interface operations {
             429: components["responses"]["RateLimited"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["InternalError"];
+            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
+            505: components["responses"]["HttpVersionNotSupported"];
         };
     };
     getApp: {
@@ -1546,7 +1630,9 @@ export interface operations {
             429: components["responses"]["RateLimited"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["InternalError"];
+            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
+            505: components["responses"]["HttpVersionNotSupported"];
         };
     };
     updateApp: {
@@ -1606,7 +1692,9 @@ export interface operations {
             429: components["responses"]["RateLimited"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["InternalError"];
+            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
+            505: components["responses"]["HttpVersionNotSupported"];
         };
     };
     deleteApp: {
@@ -1656,7 +1744,9 @@ export interface operations {
             429: components["responses"]["RateLimited"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["InternalError"];
+            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
+            505: components["responses"]["HttpVersionNotSupported"];
         };
     };
 }
