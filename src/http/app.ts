@@ -6,13 +6,14 @@ import type { Config } from '../config.ts'
 import { invalidRequest, notFound, ServiceError } from '../contract/errors.ts'
 import { withTiming } from '../util/helpers.ts'
 import { createApi, loadApi, type ServiceBackend } from './api.ts'
+import { receiveBody } from './body.ts'
 import { docsRouter } from './docs.ts'
 import { readOnlyRoute, toErrorResponse } from './error-response.ts'
 import { corsHeaders, preflightHeaders, securityHeaders } from './headers.ts'
 import { createRequestContext, logRequest } from './log.ts'
 import type { Metrics } from './metrics.ts'
 import { createRateLimits, type RateLimits, type RateLimitsConfig } from './rate-limits.ts'
-import { createRouter, findRepeatedHeaders } from './request.ts'
+import { assertSupported, createRouter, findHeaderProblems, parametersOf } from './request.ts'
 import { createResponseCache, type ResponseCache } from './response-cache.ts'
 
 export type ListenerOptions = {
@@ -36,6 +37,8 @@ export async function createListener(options: ListenerOptions): Promise<RequestL
   const limits = createRateLimits(config)
   const commonHeaders = { ...securityHeaders(config.baseUrl), ...corsHeaders }
   const findOperation = createRouter(api)
+  const parameters = api.getOperations().flatMap(parametersOf)
+  const queryParameters = new Set(parameters.flatMap((parameter) => (parameter.in === 'query' ? [parameter.name] : [])))
   const app = createExpressApp(options, createApi(api, findOperation, backend, limits), commonHeaders)
   const cache =
     dataVersion && maxSize > 0
@@ -47,10 +50,12 @@ export async function createListener(options: ListenerOptions): Promise<RequestL
   return (request, response) => {
     const context = createRequestContext(request)
     response.context = context
+    const { 'content-length': length, 'transfer-encoding': coding } = request.headers
+    if (coding !== undefined || Number(length)) context.body = receiveBody(request, response)
     // Not 'finish': a client may disconnect before it has the whole response.
     response.once('close', () => {
       const duration = performance.now() - context.started
-      logRequest(logger, request, response, duration)
+      logRequest(logger, request, response, duration, queryParameters)
       metrics?.observeRequest(request, response, duration)
     })
     if (mayWarn && request.headers['x-forwarded-for'] !== undefined) {
@@ -124,7 +129,8 @@ function createExpressApp(
   app.use((request, response, next) => {
     response.set({ 'X-Request-Id': response.context.id, ...commonHeaders })
     if (request.method === 'OPTIONS') response.set(preflightHeaders)
-    const problems = findRepeatedHeaders(request)
+    assertSupported(request)
+    const problems = findHeaderProblems(request)
     next(problems.length === 0 ? undefined : invalidRequest(problems))
   })
 

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
-import { finished } from 'node:stream/promises'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { finished } from 'node:stream'
 import { promisify } from 'node:util'
 import { brotliDecompress, gunzip, inflate } from 'node:zlib'
 import type { Request, Response } from 'express'
@@ -31,13 +32,54 @@ const decoders = new Map<string, (body: Buffer) => Buffer | Promise<Buffer>>([
 ])
 
 /**
+ * Receives a request's body. Begins at once and copies the chunks: Node needs some 200 bytes for each chunk that waits, even if
+ * it has one byte. Rejects with `payload_too_large`, `malformed_json`, and `unavailable` if it takes longest
+ * while slow clients occupy too much memory.
+ */
+export function receiveBody(request: IncomingMessage, response: ServerResponse): Promise<Buffer> {
+  const announced = Number(request.headers['content-length'] ?? maxBytes)
+  const body = Buffer.allocUnsafeSlow(Math.min(announced, maxBytes))
+  let length = 0
+  let release = () => {}
+  const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
+  // Not every request needs its body.
+  promise.catch(() => {})
+  const stop = (error: ServiceError) => {
+    release()
+    // The rest of the body is not read, so the connection closes.
+    response.shouldKeepAlive = false
+    request.off('data', onData)
+    // Frees the memory now, not at the next garbage collection.
+    body.buffer.transfer(0)
+    reject(error)
+  }
+  const onData = (chunk: Buffer) => {
+    chunk.copy(body, length)
+    length += chunk.length
+    if (length > maxDrainedBytes) stop(payloadTooLarge())
+  }
+  release = slowClientBytes.hold(body.length, () => stop(tooSlow()))
+  response.once('close', release)
+  request.on('data', onData)
+  finished(request, (error) => {
+    release()
+    if (body.buffer.detached) return
+    // Nobody reads the response to a client that has disconnected.
+    if (error) reject(malformed('The body does not match its Content-Length.'))
+    else if (length > body.length) reject(payloadTooLarge())
+    else resolve(body.subarray(0, length))
+  })
+  return promise
+}
+
+/**
  * Returns the JSON value of a request's body; undefined if there is no body. Throws `unsupported_media_type`,
- * `payload_too_large`, `malformed_json`, and `unavailable` if slow clients occupy too much memory.
+ * `payload_too_large`, `malformed_json` and `unavailable`.
  */
 export async function readBody(request: Request, response: Response): Promise<unknown> {
   const { 'content-length': length, 'content-type': type, 'content-encoding': coding = 'identity' } = request.headers
-  const isChunked = request.headers['transfer-encoding'] !== undefined
-  if (!isChunked && !Number(length)) return undefined
+  const received = response.context.body
+  if (!received) return undefined
   if (type === undefined || !request.is('application/json') || !isUtf8Declared(type))
     throw unsupportedMediaType('Send the body as application/json in UTF-8.')
   const decompress = decoders.get(coding.toLowerCase())
@@ -45,10 +87,13 @@ export async function readBody(request: Request, response: Response): Promise<un
     throw unsupportedMediaType(
       'The Content-Encoding is not supported; send the body uncompressed, or as gzip, deflate or br.',
     )
-  if (Number(length) > maxDrainedBytes) throw stopReading(response, payloadTooLarge())
+  if (Number(length) > maxDrainedBytes) {
+    response.shouldKeepAlive = false
+    throw payloadTooLarge()
+  }
   // RFC 9110, section 10.1.1.
   if (request.headers.expect?.toLowerCase() === '100-continue') response.writeContinue()
-  const encoded = await receive(request, response, isChunked ? maxBytes : Math.min(Number(length), maxBytes))
+  const encoded = await received
   const body = await Promise.resolve(decompress(encoded)).catch((error: NodeJS.ErrnoException) => {
     throw error.code === 'ERR_BUFFER_TOO_LARGE'
       ? payloadTooLarge()
@@ -60,32 +105,6 @@ export async function readBody(request: Request, response: Response): Promise<un
 /** A charset other than UTF-8 is refused: JSON has no other (RFC 8259, section 8.1). */
 const isUtf8Declared = (contentType: string) =>
   [...contentType.matchAll(/\bcharset\s*=\s*"?([^\s;"]*)/gi)].every(([, name = '']) => /^utf-8$/i.test(name))
-
-/** Receives a body of at most `size` bytes. Chunks are copied: Node needs some 200 bytes for each, even if it has one. */
-async function receive(request: Request, response: Response, size: number): Promise<Buffer> {
-  const body = Buffer.allocUnsafe(size)
-  let length = 0
-  const { promise: cancelled, reject: cancel } = Promise.withResolvers<never>()
-  const release = slowClientBytes.hold(size, () => cancel(stopReading(response, overloaded())))
-  const onData = (chunk: Buffer) => {
-    chunk.copy(body, length)
-    length += chunk.length
-    if (length > maxDrainedBytes) cancel(stopReading(response, payloadTooLarge()))
-  }
-  request.on('data', onData)
-  try {
-    // Fails if the client disconnects; nobody reads that response.
-    const received = finished(request).catch(() => {
-      throw malformed('The body does not match its Content-Length.')
-    })
-    await Promise.race([received, cancelled])
-  } finally {
-    release()
-    request.off('data', onData)
-  }
-  if (length > size) throw payloadTooLarge()
-  return body.subarray(0, length)
-}
 
 function parseJson(body: Buffer): unknown {
   if (!isUtf8(body)) throw malformed('The body is not valid UTF-8.')
@@ -105,14 +124,8 @@ function parse(json: string): unknown {
   }
 }
 
-/** The rest of the body is not read, so the connection closes. */
-function stopReading(response: Response, error: ServiceError): ServiceError {
-  response.set('Connection', 'close')
-  return error
-}
-
 const malformed = (message: string, details?: ErrorDetails) => new ServiceError('malformed_json', message, details)
 const payloadTooLarge = () => new ServiceError('payload_too_large', 'The body is over 256 KiB; send less.')
 const unsupportedMediaType = (message: string) => new ServiceError('unsupported_media_type', message)
-const overloaded = () =>
+const tooSlow = () =>
   new ServiceError('unavailable', 'Too many bodies arrive slowly; send this one again.', { isExpected: true })

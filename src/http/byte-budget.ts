@@ -30,5 +30,5 @@ class ByteBudget {
   }
 }
 
-/** Of the process: responses that clients have not read. */
+/** Of the process: bodies that are arriving, and responses that clients have not read. */
 export const slowClientBytes = new ByteBudget(64 * 2 ** 20)

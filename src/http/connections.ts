@@ -11,12 +11,15 @@ export type ConnectionLimits = {
   stallTimeout: number
 }
 
+/** Milliseconds. A client that has ended its side of the connection may wait for its response, or have gone: then its search leaves the queue. */
+const halfOpenTimeout = 250
+
 type Connection = {
   current?: ServerResponse | undefined
   /** The responses of pipelined requests. */
   waiting: ServerResponse[]
-  /** Ends the connection after the last response. */
-  finish?: () => void
+  /** Called after the last response. */
+  finish?: (() => void) | undefined
 }
 
 /**
@@ -43,6 +46,7 @@ export function createConnections(listener: RequestListener, limits: ConnectionL
     if (known) return known
     const connection: Connection = { waiting: [] }
     connections.set(socket, connection)
+    socket.once('end', () => socket.setTimeout(halfOpenTimeout))
     socket.once('close', () => {
       connections.delete(socket)
       waiting -= connection.waiting.length
@@ -52,7 +56,7 @@ export function createConnections(listener: RequestListener, limits: ConnectionL
 
   function begin(socket: Socket, connection: Connection, response: ServerResponse) {
     connection.current = response
-    socket.setTimeout(0)
+    socket.setTimeout(socket.readableEnded ? halfOpenTimeout : 0)
     response.once('prefinish', () => limitUnsent(socket, response))
     response.once('close', () => beginNext(socket, connection))
     listener(response.req, response)
@@ -75,12 +79,17 @@ export function createConnections(listener: RequestListener, limits: ConnectionL
     if (isDraining) return socket.destroySoon()
     const next = connection.waiting.shift()
     connection.current = next
-    if (!next) return connection.finish?.()
-    waiting--
-    begin(socket, connection, next)
+    if (next) {
+      waiting--
+      begin(socket, connection, next)
+    } else if (connection.finish) {
+      const { finish } = connection
+      connection.finish = undefined
+      finish()
+    }
   }
 
-  /** Calls `finish`, which ends the connection, when the complete requests before it are answered. */
+  /** Calls `finish` when the complete requests are answered. Closes the connection if the incomplete one is answered already. */
   function end(socket: Socket, finish: () => void) {
     const connection = connectionOf(socket)
     // An incomplete request is the one that failed.
@@ -89,6 +98,7 @@ export function createConnections(listener: RequestListener, limits: ConnectionL
       waiting--
     }
     if (connection.current?.req.complete) connection.finish = finish
+    else if (connection.current?.headersSent) socket.destroySoon()
     else finish()
   }
 

@@ -1,8 +1,9 @@
 import type { IncomingMessage } from 'node:http'
+import { parse } from 'node:querystring'
 import type { ErrorObject } from 'ajv'
 import type { Context, OpenAPIBackend, Operation, ParsedRequest } from 'openapi-backend'
 import type { Handlers, OperationId, Problem } from '../contract/contract.ts'
-import { invalidRequest } from '../contract/errors.ts'
+import { httpVersionNotSupported, invalidRequest, ServiceError } from '../contract/errors.ts'
 import { firstProblemPerField, requestProblems } from '../contract/validation.ts'
 import { required } from '../util/helpers.ts'
 
@@ -19,13 +20,14 @@ export function parseHead(
   { method = '', headers }: Pick<IncomingMessage, 'method' | 'headers'>,
   url: string,
 ): RequestHead {
+  // Node's types have undefined for what is missing; its objects leave it out.
   // The target may be an absolute URL (RFC 9112, section 3.2.2).
   const [path = '/', ...search] = url.replace(/^https?:\/\/[^/?]*/i, '').split('?')
   return {
     method: method === 'HEAD' ? 'GET' : method,
     path: isDecodable(path) ? path : path.replaceAll('%', '%25'),
-    query: parseQuery(search.join('?')),
-    // Node's type has undefined for missing headers; its object leaves them out.
+    // A repeated parameter becomes an array, which no schema here allows.
+    query: parse(search.join('?'), '&', '=', { maxKeys: maxParameters + 1 }) as RequestHead['query'],
     headers: headers as RequestHead['headers'],
   }
 }
@@ -39,20 +41,33 @@ function isDecodable(path: string): boolean {
   }
 }
 
+/** Throws `http_version_not_supported` or `not_implemented` for what Node's parser passes on. */
+export function assertSupported({ httpVersionMajor, headers }: IncomingMessage) {
+  if (httpVersionMajor !== 1) throw httpVersionNotSupported()
+  if (!/^(?:chunked)?$/i.test(headers['transfer-encoding'] ?? ''))
+    throw new ServiceError('not_implemented', 'The only supported Transfer-Encoding is chunked.')
+}
+
 /**
  * Problems with headers that must be given once. A request has one Host (RFC 9112, section 3.2; none in HTTP/1.0), which Node
  * would check outside the envelope. It has one Authorization at most: another reader of the same request might take the other.
  */
-export function findRepeatedHeaders({ rawHeaders, httpVersion }: IncomingMessage): Problem[] {
+export function findHeaderProblems({ rawHeaders, headers, httpVersion }: IncomingMessage): Problem[] {
   // Node's object has only the first of these headers.
   const names = rawHeaders.filter((_text, index) => index % 2 === 0).map((name) => name.toLowerCase())
   const count = (name: string) => names.filter((other) => other === name).length
+  const problemOf = (field: string, message: string) => ({ in: 'header' as const, field, message })
   const hosts = count('host')
-  const wrong = []
-  if (hosts > 1 || (hosts === 0 && httpVersion !== '1.0')) wrong.push('Host')
-  if (count('authorization') > 1) wrong.push('Authorization')
-  return wrong.map((field) => ({ in: 'header', field, message: 'must be given once' }))
+  const problems = []
+  if (hosts > 1 || (hosts === 0 && httpVersion !== '1.0')) problems.push(problemOf('Host', 'must be given once'))
+  else if (!hostPattern.test(headers.host ?? ''))
+    problems.push(problemOf('Host', 'must be a host name or address, and may have a port'))
+  if (count('authorization') > 1) problems.push(problemOf('Authorization', 'must be given once'))
+  return problems
 }
+
+/** RFC 9110, section 7.2, and RFC 3986, section 3.2.2. */
+const hostPattern = /^(?:[\w.~!$&'()*+,;=%-]*|\[[\w.~!$&'()*+,;=:]+\])(?::\d*)?$/
 
 /** Whether an Accept header takes JSON (RFC 9110, section 12.5.1); parameters other than q do not apply to JSON. */
 export function acceptsJson(accept: string | undefined): boolean {
@@ -66,20 +81,6 @@ export function acceptsJson(accept: string | undefined): boolean {
 
 /** More than any operation has. Describing each of very many unknown ones would block the event loop. */
 const maxParameters = 500
-
-/** A repeated parameter becomes an array, which no schema here allows. */
-function parseQuery(search: string): RequestHead['query'] {
-  if (search === '') return {}
-  const few = search.split('&', maxParameters + 1).join('&')
-  const groups = Map.groupBy(new URLSearchParams(few), ([name]) => name)
-  return Object.fromEntries(
-    [...groups].map(([name, pairs]) => {
-      const values = pairs.map(([, value]) => value)
-      const [first, second] = values
-      return [name, first !== undefined && second === undefined ? first : values]
-    }),
-  )
-}
 
 /** A pattern for the URLs of an OpenAPI path template, with any query. */
 export const urlPattern = (path: string) =>

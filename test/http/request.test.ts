@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { expect, test } from 'vitest'
-import { findRepeatedHeaders, parseHead } from '../../src/http/request.ts'
+import { findHeaderProblems, parseHead } from '../../src/http/request.ts'
 import { newApp } from '../contract/valid-requests.ts'
 import { startService } from '../support/service.ts'
 
@@ -55,7 +55,7 @@ test.for<[names: string[], repeated: string[], httpVersion?: string]>([
 ])('of the headers %j these are missing or repeated: %j', ([names, repeated, httpVersion = '1.1']) => {
   // A value that equals a name.
   const rawHeaders = names.flatMap((name) => [name, 'Host', 'Accept', 'Authorization'])
-  const problems = findRepeatedHeaders({ rawHeaders, httpVersion } as IncomingMessage)
+  const problems = findHeaderProblems({ rawHeaders, headers: {}, httpVersion } as IncomingMessage)
   expect(problems.map(({ field }) => field)).toEqual(repeated)
 })
 
