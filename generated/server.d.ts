@@ -329,6 +329,25 @@ export interface components {
             data: components["schemas"]["InternalErrorError"];
         };
         /**
+         * @description Always `not_implemented`.
+         * @enum {string}
+         */
+        NotImplementedCode: "not_implemented";
+        /** @description The request uses a feature of HTTP that the server does not have. */
+        NotImplementedError: {
+            code: components["schemas"]["NotImplementedCode"];
+        };
+        /** @description Response body for the error `not_implemented`. */
+        NotImplementedEnvelope: {
+            /**
+             * @description Always false: the request failed.
+             * @enum {boolean}
+             */
+            success: false;
+            message: components["schemas"]["Message"];
+            data: components["schemas"]["NotImplementedError"];
+        };
+        /**
          * @description Always `unavailable`.
          * @enum {string}
          */
@@ -346,6 +365,25 @@ export interface components {
             success: false;
             message: components["schemas"]["Message"];
             data: components["schemas"]["UnavailableError"];
+        };
+        /**
+         * @description Always `http_version_not_supported`.
+         * @enum {string}
+         */
+        HttpVersionNotSupportedCode: "http_version_not_supported";
+        /** @description The HTTP version is not supported. */
+        HttpVersionNotSupportedError: {
+            code: components["schemas"]["HttpVersionNotSupportedCode"];
+        };
+        /** @description Response body for the error `http_version_not_supported`. */
+        HttpVersionNotSupportedEnvelope: {
+            /**
+             * @description Always false: the request failed.
+             * @enum {boolean}
+             */
+            success: false;
+            message: components["schemas"]["Message"];
+            data: components["schemas"]["HttpVersionNotSupportedError"];
         };
         /**
          * @description Name of the app, on one line, with a visible character. White space around it is removed. Some characters, listed in the introduction,
@@ -925,6 +963,27 @@ export interface components {
                 "application/json": components["schemas"]["InternalErrorEnvelope"];
             };
         };
+        /** @description The Transfer-Encoding is not supported. */
+        NotImplemented: {
+            headers: {
+                "Cache-Control": components["headers"]["NoStore"];
+                "X-Request-Id": components["headers"]["RequestId"];
+                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "success": false,
+                 *       "message": "The only supported Transfer-Encoding is chunked.",
+                 *       "data": {
+                 *         "code": "not_implemented"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["NotImplementedEnvelope"];
+            };
+        };
         /** @description The service is temporarily unavailable. */
         Unavailable: {
             headers: {
@@ -947,6 +1006,27 @@ export interface components {
                  *     }
                  */
                 "application/json": components["schemas"]["UnavailableEnvelope"];
+            };
+        };
+        /** @description The major version of HTTP is not 1. The connection is closed. */
+        HttpVersionNotSupported: {
+            headers: {
+                "Cache-Control": components["headers"]["NoStore"];
+                "X-Request-Id": components["headers"]["RequestId"];
+                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "success": false,
+                 *       "message": "The HTTP version is not supported; use HTTP/1.1.",
+                 *       "data": {
+                 *         "code": "http_version_not_supported"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["HttpVersionNotSupportedEnvelope"];
             };
         };
         /** @description The body is not JSON, the body or a parameter is invalid, or the request is not valid HTTP. */
@@ -1446,7 +1526,9 @@ export interface operations {
             429: components["responses"]["RateLimited"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["InternalError"];
+            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
+            505: components["responses"]["HttpVersionNotSupported"];
         };
     };
     createApp: {
@@ -1490,7 +1572,9 @@ export interface operations {
             429: components["responses"]["RateLimited"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["InternalError"];
+            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
+            505: components["responses"]["HttpVersionNotSupported"];
         };
     };
     getApp: {
@@ -1541,7 +1625,9 @@ export interface operations {
             429: components["responses"]["RateLimited"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["InternalError"];
+            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
+            505: components["responses"]["HttpVersionNotSupported"];
         };
     };
     updateApp: {
@@ -1601,7 +1687,9 @@ export interface operations {
             429: components["responses"]["RateLimited"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["InternalError"];
+            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
+            505: components["responses"]["HttpVersionNotSupported"];
         };
     };
     deleteApp: {
@@ -1651,7 +1739,9 @@ export interface operations {
             429: components["responses"]["RateLimited"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["InternalError"];
+            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
+            505: components["responses"]["HttpVersionNotSupported"];
         };
     };
 }

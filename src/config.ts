@@ -51,15 +51,11 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     problems.push(`${name} must be ${expected}${shown}`)
     return required(parse(fallback), `a valid default of ${name}`)
   }
-  const readLimit = (name: string, fallback: string) =>
-    readVariable(
-      name,
-      fallback,
-      (text) => (/^\d{1,9}$/.test(text) ? Number(text) : undefined),
-      'a whole number of requests a minute from 0 to 999999999',
-    )
+  const readNumber = (name: string, fallback: string, unit: string, max: number) =>
+    readVariable(name, fallback, wholeNumber(max), `a whole number${unit} from 0 to ${max}`)
+  const readLimit = (name: string, fallback: string) => readNumber(name, fallback, ' of requests a minute', 999_999_999)
 
-  const port = readVariable('PORT', '3000', parsePort, 'a whole number from 0 to 65535')
+  const port = readNumber('PORT', '3000', '', maxPort)
   const config: Config = {
     host: readVariable('HOST', '127.0.0.1', (text) => (/\s/.test(text) ? undefined : text), 'a host name or address'),
     port,
@@ -89,12 +85,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
       (text) => logLevels.find((level) => level === text),
       `one of ${logLevels.join(', ')}`,
     ),
-    cacheSize: readVariable(
-      'CACHE_SIZE',
-      '64',
-      (text) => (/^\d{1,5}$/.test(text) ? Number(text) * 2 ** 20 : undefined),
-      'a whole number of mebibytes from 0 to 99999',
-    ),
+    cacheSize: 2 ** 20 * readNumber('CACHE_SIZE', '64', ' of mebibytes', 99_999),
     trustProxy: readVariable(
       'TRUST_PROXY',
       '0',
@@ -107,11 +98,8 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     metricsPort: readVariable(
       'METRICS_PORT',
       '0',
-      (text) => {
-        const number = parsePort(text)
-        return number !== 0 && number === port ? undefined : number
-      },
-      'a whole number from 0 to 65535 that PORT is not',
+      (text) => (Number(text) === port && port !== 0 ? undefined : wholeNumber(maxPort)(text)),
+      `a whole number from 0 to ${maxPort} that PORT is not`,
     ),
     contact: readVariable('CONTACT_URL', '', parseContact, 'an http or https address, or an e-mail address'),
   }
@@ -119,7 +107,10 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
   return Object.freeze(config)
 }
 
-const parsePort = (text: string) => (/^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : undefined)
+const maxPort = 65_535
+
+const wholeNumber = (max: number) => (text: string) =>
+  /^\d{1,9}$/.test(text) && Number(text) <= max ? Number(text) : undefined
 
 /** proxy-addr would accept a number as an address. It refuses a network of all addresses, /0. */
 function parseTrustProxy(text: string): number | string[] | undefined {

@@ -64,6 +64,7 @@ export async function programFor(name: string): Promise<Command> {
 
 /** The whole message of errors meant for operators; the first line of any other. */
 function messageOf(error: unknown): string {
+  if (error instanceof ServiceError && error.cause instanceof OperatorError) return error.cause.message
   if (error instanceof OperatorError || error instanceof ServiceError || error instanceof ConfigError)
     return error.message
   const message = error instanceof Error ? error.message : String(error)

@@ -40,6 +40,9 @@ export class OperatorError extends Error {
 
 export const notFound = () => new ServiceError('not_found', 'Not found; check the path and the id.')
 
+export const httpVersionNotSupported = () =>
+  new ServiceError('http_version_not_supported', 'The HTTP version is not supported; use HTTP/1.1.')
+
 export const invalidRequest = (problems: Problem[]) => {
   const errors = problems.slice(0, 100)
   const count = problems.length === 1 ? '1 problem' : `${problems.length} problems`

@@ -3,20 +3,14 @@ import type { Problem } from './contract.ts'
 
 /** The problems that ajv found in a request (with `verbose`), one per field, in words for the client's developer. */
 export function requestProblems(errors: ErrorObject[]): Problem[] {
-  return ajvProblems(errors, ([part = '', ...segments]) => ({ place: requestParts[part] ?? 'body', segments }))
-}
-
-/** The problems that ajv found in an object outside a request. */
-export const objectProblems = (errors: ErrorObject[]): Problem[] =>
-  ajvProblems(errors, (segments) => ({ place: 'body', segments }))
-
-type Locate = (path: string[]) => { place: Problem['in']; segments: string[] }
-
-function ajvProblems(errors: ErrorObject[], locate: Locate): Problem[] {
   // The errors of their subschemas say more.
   const relevant = errors.filter(({ keyword }) => !['allOf', 'anyOf', 'if'].includes(keyword))
-  return firstProblemPerField(relevant.map((error) => problemOf(error, locate)))
+  return firstProblemPerField(relevant.map(problemOf))
 }
+
+/** The problems that ajv found in an object outside a request, named as in a body. */
+export const objectProblems = (errors: ErrorObject[]): Problem[] =>
+  requestProblems(errors.map((error) => ({ ...error, instancePath: `/requestBody${error.instancePath}` })))
 
 /** The first problem of each field. */
 export function firstProblemPerField(problems: Problem[]): Problem[] {
@@ -35,11 +29,12 @@ const requestParts: Record<string, Problem['in']> = {
   requestBody: 'body',
 }
 
-function problemOf(error: ErrorObject, locate: Locate): Problem {
+function problemOf(error: ErrorObject): Problem {
   const path = error.instancePath.split('/').slice(1).map(unescapePointer)
   const within = error.params.missingProperty ?? error.params.additionalProperty
   if (within !== undefined) path.push(String(within))
-  const { place, segments } = locate(path)
+  const [part = '', ...segments] = path
+  const place = requestParts[part] ?? 'body'
   const field = place === 'body' ? segments.map((segment) => `/${escapePointer(segment)}`).join('') : segments.join('/')
   return { in: place, field: truncateField(field), message: messageOf(error, place) }
 }
@@ -143,60 +138,28 @@ function messageOf({ keyword, params, parentSchema, message }: ErrorObject, plac
 
 const withArticle = (type: string) => (type === 'null' ? type : /^[aeiou]/.test(type) ? `an ${type}` : `a ${type}`)
 
-/** Whether a JSON text has more strings, brackets and signs than the limit. */
-export function hasMoreTokensThan(json: string, limit: number): boolean {
-  let count = 0
-  for (let begin = 0; begin < json.length; begin = endOfToken(json, begin)) {
-    if ('"{}[]:,'.includes(json.charAt(begin))) count++
-    if (count > limit) return true
-  }
-  return false
-}
+/** The strings and signs of JSON. A string that is not closed ends with the text. */
+const tokens = /"[^"\\]*(?:\\.[^"\\]*)*"?|[{}[\]:,]/gs
 
-/** The first field that the outermost object has twice (RFC 8259, section 4: the result is unpredictable). */
+/** Whether a JSON text has more strings, brackets and signs than the limit. */
+export const hasMoreTokensThan = (json: string, limit: number): boolean =>
+  json.matchAll(tokens).some((_token, index) => index === limit)
+
+/** The first field that the outermost object of valid JSON has twice (RFC 8259, section 4: the result is unpredictable). */
 export function duplicateField(json: string): Problem | undefined {
   const names = new Set<string>()
   let depth = 0
-  // The last token that is no space and no comma; before a colon it is a name.
-  let nameBegin = 0
-  let nameEnd = 0
-  for (let begin = 0, end = 0; begin < json.length; begin = end) {
-    end = endOfToken(json, begin)
-    const sign = json.charAt(begin)
-    if (sign === '{' || sign === '[') depth++
-    else if (sign === '}' || sign === ']') depth--
-    else if (sign === ':' && depth === 1) {
-      const name = parseString(json.slice(nameBegin, nameEnd))
+  let previous = ''
+  for (const [token] of json.matchAll(tokens)) {
+    if (token === '{' || token === '[') depth++
+    else if (token === '}' || token === ']') depth--
+    else if (token === ':' && depth === 1) {
+      const name: string = JSON.parse(previous)
       if (names.has(name))
         return { in: 'body', field: truncateField(`/${escapePointer(name)}`), message: 'must be given once' }
       names.add(name)
     }
-    if ('"{}[]:'.includes(sign)) {
-      nameBegin = begin
-      nameEnd = end
-    }
+    previous = token
   }
   return undefined
-}
-
-/** The end of the token that begins there: a string, or a single character. */
-const endOfToken = (json: string, begin: number) => (json.charAt(begin) === '"' ? endOfString(json, begin) : begin + 1)
-
-/** The end of the string that begins there; the end of the text if it is not closed. */
-function endOfString(json: string, begin: number): number {
-  for (let end = json.indexOf('"', begin + 1); end !== -1; end = json.indexOf('"', end + 1)) {
-    let backslashes = 0
-    while (json.charAt(end - 1 - backslashes) === '\\') backslashes++
-    if (backslashes % 2 === 0) return end + 1
-  }
-  return json.length
-}
-
-/** The value of a JSON string. The parser will refuse other tokens. */
-function parseString(token: string): string {
-  try {
-    return String(JSON.parse(token))
-  } catch {
-    return token
-  }
 }

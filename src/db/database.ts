@@ -101,8 +101,10 @@ export function databaseFor(engine: Engine): Database {
 
   function rethrowUnavailable(error: unknown): never {
     if (!engine.isUnavailable(error)) throw error
+    const advice = engine.adviceOf(error)
     const message = 'The service is temporarily unavailable; try again shortly.'
-    throw new ServiceError('unavailable', message, {}, { cause: error })
+    // The log and the command line have the cause.
+    throw new ServiceError('unavailable', message, {}, { cause: advice ? new OperatorError(advice) : error })
   }
 
   function rethrowCopyError(error: unknown): never {

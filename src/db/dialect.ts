@@ -52,6 +52,8 @@ export type Engine = Readonly<{
   isConflict: (error: unknown) => boolean
   /** The engine's message for operators; undefined for other errors. */
   reasonOf: (error: unknown) => string | undefined
+  /** What operators can do about an error, if it says that. */
+  adviceOf: (error: unknown) => string | undefined
   /** A time before which all writes are visible to every reader. Other machines' clocks may differ. */
   committedBefore: () => Promise<Date>
   /** Writes a snapshot into a new file and verifies it. Throws OperatorErrors; then the caller removes the file. */

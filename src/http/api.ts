@@ -5,20 +5,13 @@ import type { Caller } from '../contract/contract.ts'
 import { notFound, ServiceError } from '../contract/errors.ts'
 import type { ResponseBody } from '../contract/response.ts'
 import { addCharacterRules } from '../contract/validation.ts'
+import type { Usage } from '../db/database.ts'
 import { required } from '../util/helpers.ts'
 import { readBody } from './body.ts'
 import { methodNotAllowed, sendOptions } from './error-response.ts'
 import type { RateLimits } from './rate-limits.ts'
-import { acceptsJson, isPublic, parseHead, type Router, validateRequest, withBody } from './request.ts'
+import { acceptsJson, isPublic, parseHead, type Router, validateRequest } from './request.ts'
 import { Representation, sendRepresentation } from './response.ts'
-
-export type Usage = Readonly<{
-  pools: readonly Readonly<{ name: string; used: number; idle: number; waiting: number }>[]
-  /** Transactions written since the start. */
-  writes: number
-  /** Requests that the database rejected since the start, by kind. */
-  shed: Readonly<Record<string, number>>
-}>
 
 /** Handles valid requests: the catalogue, or a mock of it. */
 export type ServiceBackend = {
@@ -82,8 +75,8 @@ export function createApi(
       throw new ServiceError('not_acceptable', 'Responses are JSON; accept application/json.')
     context.caller = await findCaller(operation, request, response)
     if (!isRead && context.caller) limits.writes?.enforce(limits.writes.count(response), response)
-    const raw = operation.requestBody ? withBody(head, await readBody(request, response)) : head
-    const valid = validateRequest(api, operation, raw)
+    const sent = operation.requestBody && (await readBody(request, response))
+    const valid = validateRequest(api, operation, head, sent)
 
     const security = { apiKey: context.caller }
     const { status, headers, body } = await handle(

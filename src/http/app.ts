@@ -6,13 +6,14 @@ import type { Config } from '../config.ts'
 import { invalidRequest, notFound, ServiceError } from '../contract/errors.ts'
 import { withTiming } from '../util/helpers.ts'
 import { createApi, loadApi, type ServiceBackend } from './api.ts'
+import { receiveBody } from './body.ts'
 import { docsRouter } from './docs.ts'
 import { readOnlyRoute, toErrorResponse } from './error-response.ts'
 import { corsHeaders, preflightHeaders, securityHeaders } from './headers.ts'
 import { createRequestContext, logRequest } from './log.ts'
-import type { Metrics, Sample } from './metrics.ts'
+import type { Metrics } from './metrics.ts'
 import { createRateLimits, type RateLimits, type RateLimitsConfig } from './rate-limits.ts'
-import { createRouter, findRepeatedHeaders } from './request.ts'
+import { assertSupported, createRouter, findHeaderProblems, parametersOf } from './request.ts'
 import { createResponseCache, type ResponseCache } from './response-cache.ts'
 
 export type ListenerOptions = {
@@ -36,6 +37,8 @@ export async function createListener(options: ListenerOptions): Promise<RequestL
   const limits = createRateLimits(config)
   const commonHeaders = { ...securityHeaders(config.baseUrl), ...corsHeaders }
   const findOperation = createRouter(api)
+  const parameters = api.getOperations().flatMap(parametersOf)
+  const queryParameters = new Set(parameters.flatMap((parameter) => (parameter.in === 'query' ? [parameter.name] : [])))
   const app = createExpressApp(options, createApi(api, findOperation, backend, limits), commonHeaders)
   const cache =
     dataVersion && maxSize > 0
@@ -47,10 +50,12 @@ export async function createListener(options: ListenerOptions): Promise<RequestL
   return (request, response) => {
     const context = createRequestContext(request)
     response.context = context
+    const { 'content-length': length, 'transfer-encoding': coding } = request.headers
+    if (coding !== undefined || Number(length)) context.body = receiveBody(request, response)
     // Not 'finish': a client may disconnect before it has the whole response.
     response.once('close', () => {
       const duration = performance.now() - context.started
-      logRequest(logger, request, response, duration)
+      logRequest(logger, request, response, duration, queryParameters)
       metrics?.observeRequest(request, response, duration)
     })
     if (mayWarn && request.headers['x-forwarded-for'] !== undefined) {
@@ -74,50 +79,37 @@ function exposeMetrics(
   cache: ResponseCache | undefined,
 ) {
   if (cache) {
-    metrics.counter(
-      'apps_kept_answers_total',
-      'Reads that may be cached, by whether the response cache answered.',
-      ['result'],
-      () => [
-        [{ result: 'hit' }, cache.counts.hit],
-        [{ result: 'missed' }, cache.counts.missed],
-      ],
-    )
-    metrics.counter('apps_data_versions_total', 'Versions of the data that reads have met.', [], () => [
-      [{}, cache.counts.versions],
+    const { counts } = cache
+    const help = 'Reads that may be cached, by whether the response cache answered.'
+    metrics.addCounter('apps_kept_answers_total', help, ['result'], () => [
+      [{ result: 'hit' }, counts.hit],
+      [{ result: 'missed' }, counts.missed],
+    ])
+    metrics.addCounter('apps_data_versions_total', 'Versions of the data that reads have seen.', [], () => [
+      [{}, counts.versions],
     ])
   }
-  metrics.counter('apps_limited_requests_total', 'Requests that a limit has refused.', ['limit'], () =>
+  metrics.addCounter('apps_limited_requests_total', 'Requests that a limit has refused.', ['limit'], () =>
     Object.entries(limits).map(([name, limit]) => [{ limit: name }, limit?.refused ?? 0]),
   )
   if (!usage) return
-  metrics.gauge(
-    'db_client_connection_count',
-    'Connections to the database, by what they do.',
-    ['db_client_connection_pool_name', 'db_client_connection_state'],
-    () =>
-      usage().pools.flatMap(({ name, used, idle }) =>
-        Object.entries({ used, idle }).map(
-          ([state, count]): Sample => [
-            { db_client_connection_pool_name: name, db_client_connection_state: state },
-            count,
-          ],
-        ),
-      ),
+  const [pool, state] = ['db_client_connection_pool_name', 'db_client_connection_state']
+  const connections = 'Connections to the database, by what they do.'
+  metrics.addGauge('db_client_connection_count', connections, [pool, state], () =>
+    usage().pools.flatMap(({ name, used, idle }) => [
+      [{ [pool]: name, [state]: 'used' }, used],
+      [{ [pool]: name, [state]: 'idle' }, idle],
+    ]),
   )
-  metrics.gauge(
-    'db_client_connection_pending_requests',
-    'What waits for a connection to the database.',
-    ['db_client_connection_pool_name'],
-    () => usage().pools.map(({ name, waiting }) => [{ db_client_connection_pool_name: name }, waiting]),
+  const pending = 'Operations that wait for a connection to the database.'
+  metrics.addGauge('db_client_connection_pending_requests', pending, [pool], () =>
+    usage().pools.map(({ name, waiting }) => [{ [pool]: name }, waiting]),
   )
-  metrics.counter(
-    'apps_shed_requests_total',
-    'Work rejected because a bulkhead was full or its queue timed out.',
-    ['lane'],
-    () => Object.entries(usage().shed).map(([lane, count]) => [{ lane }, count]),
+  const shed = 'Work rejected because a bulkhead was full or its queue timed out.'
+  metrics.addCounter('apps_shed_requests_total', shed, ['lane'], () =>
+    Object.entries(usage().shed).map(([lane, count]) => [{ lane }, count]),
   )
-  metrics.counter('apps_database_writes_total', 'Transactions that were written.', [], () => [[{}, usage().writes]])
+  metrics.addCounter('apps_database_writes_total', 'Transactions that were written.', [], () => [[{}, usage().writes]])
 }
 
 function createExpressApp(
@@ -137,7 +129,8 @@ function createExpressApp(
   app.use((request, response, next) => {
     response.set({ 'X-Request-Id': response.context.id, ...commonHeaders })
     if (request.method === 'OPTIONS') response.set(preflightHeaders)
-    const problems = findRepeatedHeaders(request)
+    assertSupported(request)
+    const problems = findHeaderProblems(request)
     next(problems.length === 0 ? undefined : invalidRequest(problems))
   })
 

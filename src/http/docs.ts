@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { Router } from 'express'
 import helmet from 'helmet'
@@ -35,30 +34,33 @@ export const libraryEndMarker = '/* the end of Redoc */'
 /** In the introduction, where readers learn whom to ask for a key. */
 const operatorsPhrase = 'the operators of the catalogue'
 
-type Content = { text: string; headers?: Record<string, string> }
-
 /** Serves the document with this server's address, the page and the worked example. Each text is made on its first request. */
 export function docsRouter(document: Document, page: string | undefined, server: Server): Router {
   const served = withServer(document, server)
   const router = Router({ strict: true, caseSensitive: true })
-  serve('/openapi.json', 'application/json; charset=utf-8', () => ({ text: JSON.stringify(served, null, 2) }))
+  serve('/openapi.json', 'application/json; charset=utf-8', () => JSON.stringify(served, null, 2))
   serve('/openapi.yaml', 'application/yaml', async () => {
     const { stringify } = await import('yaml')
-    return { text: stringify(served, { aliasDuplicateObjects: false }) }
+    return stringify(served, { aliasDuplicateObjects: false })
   })
   // The example refers to openapi.yaml beside it.
-  serve('/life-cycle.arazzo.yaml', 'application/yaml', () => ({ text: readFileSync(example, 'utf8') }))
-  serve('/changelog.md', 'text/markdown; charset=utf-8', () => ({ text: readFileSync(changelog, 'utf8') }))
+  serve('/life-cycle.arazzo.yaml', 'application/yaml', () => readFile(example, 'utf8'))
+  serve('/changelog.md', 'text/markdown; charset=utf-8', () => readFile(changelog, 'utf8'))
   if (page !== undefined) servePage(page)
   return router
 
-  function serve(path: string, type: string, make: () => Content | Promise<Content>) {
+  function serve(
+    path: string,
+    type: string,
+    make: () => string | Promise<string>,
+    headersOf: (text: string) => Record<string, string> = () => ({}),
+  ) {
     let made: Promise<Representation> | undefined
     readOnlyRoute(router, path, async (request, response) => {
-      made ??= Promise.resolve(make()).then(({ text, headers }) => {
+      made ??= Promise.resolve(make()).then((text) => {
         const body = Buffer.from(text)
-        const cacheHeaders = { 'Cache-Control': 'public, no-cache', Vary: 'Accept-Encoding' }
-        return new Representation(type, etagOf(body), body, { ...cacheHeaders, ...headers })
+        const headers = { 'Cache-Control': 'public, no-cache', Vary: 'Accept-Encoding', ...headersOf(text) }
+        return new Representation(type, etagOf(body), body, headers)
       })
       const representation = await made
       const coding = representation.codingFor(request.headers['accept-encoding'])
@@ -74,27 +76,27 @@ export function docsRouter(document: Document, page: string | undefined, server:
       crossOriginResourcePolicy: { policy: 'cross-origin' },
     })
     router.use('/docs', pageHeaders)
-    const [head = '', tail] = page.split(libraryEndMarker)
-    if (tail === undefined) return serveHtml(() => head)
+    const [head = '', tail = ''] = page.split(libraryEndMarker)
     // The library is most of the page's bytes, and changes only with Redoc: browsers keep it by its name (RFC 8246).
     const libraryStart = head.lastIndexOf(moduleTag) + moduleTag.length
     const library = head.slice(libraryStart)
     const libraryPath = `/docs/${hash('sha256', library, 'base64url').slice(0, 27)}.js`
-    const headers = { 'Cache-Control': 'public, max-age=31536000, immutable' }
-    serve(libraryPath, 'text/javascript; charset=utf-8', () => ({ text: library, headers }))
-    serveHtml(() => {
+    const libraryHeaders = { 'Cache-Control': 'public, max-age=31536000, immutable' }
+    serve(
+      libraryPath,
+      'text/javascript; charset=utf-8',
+      () => library,
+      () => libraryHeaders,
+    )
+    const makePage = () => {
       // In a script, `<` could end it.
       const json = JSON.stringify(withoutOptionalSecurity(served)).replaceAll('<', '\\u003c')
       const script = tail.replace(documentPlaceholder, () => json)
       return `${head.slice(0, libraryStart)}import { hydrate } from '.${libraryPath}'\n${script}`
-    })
-  }
-
-  function serveHtml(make: () => string) {
-    serve('/docs', 'text/html; charset=utf-8', () => {
-      const text = make()
-      return { text, headers: { 'Content-Security-Policy': contentSecurityPolicy(text) } }
-    })
+    }
+    serve('/docs', 'text/html; charset=utf-8', makePage, (text) => ({
+      'Content-Security-Policy': contentSecurityPolicy(text),
+    }))
   }
 }
 

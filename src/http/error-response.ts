@@ -22,7 +22,9 @@ const statuses: { [Code in ErrorCode]: StatusOf<Code> } = {
   rate_limited: 429,
   headers_too_large: 431,
   internal_error: 500,
+  not_implemented: 501,
   unavailable: 503,
+  http_version_not_supported: 505,
 }
 
 /** The only conversion of errors to responses. Any error but a ServiceError is internal, and reveals nothing. */
@@ -62,6 +64,9 @@ function headersOf({ code, message, details }: ServiceError): Record<string, str
       return { 'Retry-After': String(required(details.retryAfter, 'when to retry')) }
     case 'method_not_allowed':
       return { Allow: required(details.allow, 'the allowed methods').join(', ') }
+    case 'not_implemented':
+    case 'http_version_not_supported':
+      return { Connection: 'close' }
     case 'unauthorized':
       return { 'WWW-Authenticate': challenge(details.refusedKey ? message : undefined) }
     default:

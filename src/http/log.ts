@@ -21,7 +21,9 @@ function serializeError(error: Error) {
 
 /** The value of `X-Request-Id`: the client's own if it is well-formed, else a new one. */
 export const requestId = (sent: string | string[] | undefined): string =>
-  typeof sent === 'string' && /^[A-Za-z0-9._-]{1,128}$/.test(sent) && !mayBeSecret(sent) ? sent : randomUUID()
+  typeof sent === 'string' && /^[A-Za-z0-9._-]{1,128}$/.test(sent) && !sent.match(wholeSecretPattern)?.some(mayBeSecret)
+    ? sent
+    : randomUUID()
 
 /** What is known of a request besides its own fields and those of its response. */
 export type RequestContext = {
@@ -31,6 +33,8 @@ export type RequestContext = {
   /** As it was sent: Express removes the prefix. */
   url: string
   timing: Timing
+  /** The request's body, if it has one. */
+  body?: Promise<Buffer> | undefined
   operation?: string | undefined
   /** The path's template, with the prefix. */
   route?: string | undefined
@@ -64,11 +68,17 @@ export const createRequestContext = ({ headers, url = '' }: IncomingMessage): Re
 const slowRequest = 1000
 
 /** Logs a line for a request. Only internal errors are errors; a client's mistake is not. */
-export function logRequest(logger: Logger, { method }: IncomingMessage, response: ServerResponse, duration: number) {
+export function logRequest(
+  logger: Logger,
+  { method }: IncomingMessage,
+  response: ServerResponse,
+  duration: number,
+  queryParameters: ReadonlySet<string>,
+) {
   const { id, url, timing, operation, caller, isCacheHit, error } = response.context
   const { statusCode } = response
   const line = {
-    req: { id, method, url: redactUrl(url) },
+    req: { id, method, url: redactUrl(url, queryParameters) },
     res: { statusCode, bytes: bodyBytes(response) },
     operation,
     cached: isCacheHit,
@@ -99,16 +109,20 @@ const round = (milliseconds: number) => Math.round(milliseconds * 1000) / 1000
 
 /** A key, also a mistyped or percent-encoded one: it still holds most of a valid key. */
 const keyPattern = /(?:a|%61)(?:p|%70){2}(?:s|%73)(?:_|%5F)(?:[0-9A-Z_-]|%[0-9A-F]{2})+/gi
-/** Text in a URL that could be part of a key's secret, if it has letters of both cases. */
+/** Text in a URL that could be part of a key's secret. */
 const secretPattern = /(?:[0-9A-Za-z]|%[0-9A-Fa-f]{2}){20,}/g
-
-/** Characters that secretPattern matches at least. */
-const minSecretLength = 20
 
 /** Text in a request's id that could be a whole secret. Genuine ids are shorter, or in lower case. */
 const wholeSecretPattern = /[0-9A-Za-z]{40,}/g
 
+/** Letters, digits and underscores in hex. */
+const hexPattern = /(?:[3-7][0-9A-Fa-f]){20,}/g
+
 const hasBothCases = (text: string) => /[A-Z]/.test(text) && /[a-z]/.test(text)
+
+/** Whether a text has letters of both cases, also in hex. */
+const mayBeSecret = (text: string): boolean =>
+  hasBothCases(text) || (text.match(hexPattern) ?? []).some((hex) => hasBothCases(Buffer.from(hex, 'hex').toString()))
 
 /** Characters of a URL in the log: the longest valid search has 1,200. */
 const maxUrlLength = 2048
@@ -127,16 +141,25 @@ export function redact(text: string): string {
   })
 }
 
-/** The beginning of a URL without anything that could be an API key or part of one. */
-function redactUrl(url: string): string {
-  if (url.length < minSecretLength) return url
-  return redact(url.slice(0, maxUrlLength)).replace(secretPattern, (found) =>
-    hasBothCases(percentDecode(found)) ? '[redacted]' : found,
-  )
+/** The beginning of a URL, without undocumented parameters and anything that could be an API key or part of one. */
+function redactUrl(url: string, queryParameters: ReadonlySet<string>): string {
+  const [path = '', ...search] = url.slice(0, maxUrlLength).split('?')
+  if (search.length === 0) return redactSecrets(path)
+  const pairs = search.join('?').split('&')
+  const documented = pairs.filter((pair) => pair === '' || queryParameters.has(pair.split('=', 1).join()))
+  const logged = documented.map(redactSecrets)
+  if (documented.length < pairs.length) logged.push(redacted)
+  return `${redactSecrets(path)}?${logged.join('&')}`
 }
 
-/** Whether a request's id could be a key that was sent in the wrong header. */
-const mayBeSecret = (id: string) => id.match(wholeSecretPattern)?.some(hasBothCases) ?? false
+const redacted = '[redacted]'
+
+function redactSecrets(text: string): string {
+  // Text that was percent-encoded several times is searched as if it were so once.
+  const encodedOnce = text.replace(/%(?:25)+(?=[0-9A-F]{2})/gi, '%')
+  const found = redact(encodedOnce).replace(secretPattern, (run) => (mayBeSecret(percentDecode(run)) ? redacted : run))
+  return found === encodedOnce ? text : found
+}
 
 const percentDecode = (text: string) =>
   text.replace(/%([0-9A-F]{2})/gi, (_, code) => String.fromCharCode(Number.parseInt(code, 16)))

@@ -4,7 +4,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import type { Config } from '../config.ts'
 
 /** A value of a metric, and its labels. */
-export type Sample = [labels: Record<string, string>, value: number]
+type Sample = [labels: Record<string, string>, value: number]
 
 /** OpenTelemetry's for `http.server.request.duration`, in seconds (semantic conventions, "HTTP metrics"). */
 const buckets = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
@@ -28,7 +28,7 @@ export class Metrics {
       buckets,
       registers,
     })
-    this.gauge('apps_build_info', 'What this is: always 1.', Object.keys(build), () => [[build, 1]])
+    this.addGauge('apps_build_info', 'What this is: always 1.', Object.keys(build), () => [[build, 1]])
   }
 
   observeRequest(
@@ -44,31 +44,23 @@ export class Metrics {
     this.#durations.observe(labels, duration / 1000)
   }
 
-  /** Adds a gauge whose samples are read on each scrape. */
-  gauge(name: string, help: string, labelNames: string[], read: () => Sample[]) {
-    const gauge: Gauge = new Gauge({
-      name,
-      help,
-      labelNames,
-      registers: [this.#registry],
-      collect: () => {
-        for (const [labels, value] of read()) gauge.set(labels, value)
-      },
-    })
-  }
+  readonly addCounter = this.#adderOf(Counter)
+  readonly addGauge = this.#adderOf(Gauge)
 
-  /** Adds a counter whose samples are read on each scrape. */
-  counter(name: string, help: string, labelNames: string[], read: () => Sample[]) {
-    const counter: Counter = new Counter({
-      name,
-      help,
-      labelNames,
-      registers: [this.#registry],
-      collect: () => {
-        counter.reset()
-        for (const [labels, value] of read()) counter.inc(labels, value)
-      },
-    })
+  /** Returns a function that adds a metric whose samples are read on each scrape. */
+  #adderOf(Kind: typeof Counter | typeof Gauge) {
+    return (name: string, help: string, labelNames: string[], read: () => Sample[]) => {
+      const metric = new Kind({
+        name,
+        help,
+        labelNames,
+        registers: [this.#registry],
+        collect: () => {
+          metric.reset()
+          for (const [labels, value] of read()) metric.inc(labels, value)
+        },
+      })
+    }
   }
 
   /** Serves `GET /metrics` in Prometheus' text format, on a separate port. Returns a function that stops it. */

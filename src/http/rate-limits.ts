@@ -11,18 +11,25 @@ import { required } from '../util/helpers.ts'
 const windowLength = 60
 /** Developers, or networks, that a limit counts. Of more, the one whose last request is the oldest is forgotten. */
 const maxClients = 100_000
-/** Keys of which it is remembered when they were last accepted. */
+/** Keys that are remembered as accepted, and milliseconds since they last were. */
 const maxAcceptedKeys = 10_000
+const acceptedFor = 24 * 60 * 60 * 1000
 
 /** What is left for a client, in the texts of draft-ietf-httpapi-ratelimit-headers-11, sections 3 and 4. */
 export type Quota = Readonly<{ policy: string; rateLimit: string; resetSeconds: number; isExceeded: boolean }>
 
+type RateLimitOptions = {
+  name: string
+  /** Requests in a window. */
+  limit: number
+  /** Begins the message of a 429. */
+  message: string
+  clientOf: (response: ServerResponse) => string | number
+}
+
 /** Counts the requests of each client in a window. Each process counts for itself, by a monotonic clock. */
 class RateLimit {
-  readonly #name: string
-  readonly #limit: number
-  readonly #message: string
-  readonly #clientOf: (response: ServerResponse) => string | number
+  readonly #options: RateLimitOptions
   /** The option `max` would allocate room for all clients at once, 3 MB. */
   readonly #windows = new LRUCache<string | number, { used: number; end: number }>({
     maxSize: maxClients,
@@ -31,16 +38,13 @@ class RateLimit {
   /** How many requests were refused. */
   refused = 0
 
-  constructor(name: string, limit: number, message: string, clientOf: (response: ServerResponse) => string | number) {
-    this.#name = name
-    this.#limit = limit
-    this.#message = message
-    this.#clientOf = clientOf
+  constructor(options: RateLimitOptions) {
+    this.#options = options
   }
 
   /** Counts a request by its response. */
   count(response: ServerResponse): Quota {
-    const client = this.#clientOf(response)
+    const client = this.#options.clientOf(response)
     const now = performance.now()
     let window = this.#windows.get(client)
     if (!window || window.end <= now) {
@@ -53,34 +57,28 @@ class RateLimit {
 
   /** The quota that one more request would exceed; undefined if it would not. Does not count. */
   findExceeded(response: ServerResponse): Quota | undefined {
-    const window = this.#windows.get(this.#clientOf(response))
+    const { limit, clientOf } = this.#options
+    const window = this.#windows.get(clientOf(response))
     const left = window ? window.end - performance.now() : 0
-    return window && left > 0 && window.used >= this.#limit ? this.#quota(window.used + 1, left) : undefined
+    return window && left > 0 && window.used >= limit ? this.#quota(window.used + 1, left) : undefined
   }
 
-  /** Adds the quota to the response's headers. Throws `rate_limited` if it is exceeded. */
-  enforce(quota: Quota, response: ServerResponse) {
-    for (const [name, value] of [
-      ['RateLimit-Policy', quota.policy],
-      ['RateLimit', quota.rateLimit],
-    ] as const) {
-      // Several limits may count one request.
-      const others = response.getHeader(name)
-      response.setHeader(name, others === undefined ? value : `${others}, ${value}`)
-    }
-    if (!quota.isExceeded) return
+  /** Adds the quota to the response's headers, after those of other limits. Throws `rate_limited` if it is exceeded. */
+  enforce({ policy, rateLimit, resetSeconds: retryAfter, isExceeded }: Quota, response: ServerResponse) {
+    response.appendHeader('RateLimit-Policy', policy).appendHeader('RateLimit', rateLimit)
+    if (!isExceeded) return
     this.refused++
-    const { resetSeconds: retryAfter } = quota
-    throw new ServiceError('rate_limited', `${this.#message}; try again in ${retryAfter} s.`, { retryAfter })
+    throw new ServiceError('rate_limited', `${this.#options.message}; try again in ${retryAfter} s.`, { retryAfter })
   }
 
   #quota(used: number, milliseconds: number): Quota {
+    const { name, limit } = this.#options
     const resetSeconds = Math.ceil(milliseconds / 1000)
     return {
-      policy: `"${this.#name}";q=${this.#limit};w=${windowLength}`,
-      rateLimit: `"${this.#name}";r=${Math.max(0, this.#limit - used)};t=${resetSeconds}`,
+      policy: `"${name}";q=${limit};w=${windowLength}`,
+      rateLimit: `"${name}";r=${Math.max(0, limit - used)};t=${resetSeconds}`,
       resetSeconds,
-      isExceeded: used > this.#limit,
+      isExceeded: used > limit,
     }
   }
 }
@@ -89,26 +87,25 @@ class RateLimit {
 export const rateLimitHeaders = ({ policy, rateLimit }: Quota) => ['RateLimit-Policy', policy, 'RateLimit', rateLimit]
 
 /**
- * Counts refused keys. A network with too many of them can use only the keys that were accepted within the last window: so those
+ * Counts refused keys. A network with too many of them can use only the keys that were accepted within the last day: so those
  * who share the address can go on.
  */
 class RefusedKeyLimit extends RateLimit {
-  /** By the hash of a key, which is no secret: until when it counts as accepted. */
-  readonly #accepted = new LRUCache<string, number>({ max: maxAcceptedKeys })
+  /** When keys were accepted last, by their hashes, which are no secret. */
+  readonly #acceptedAt = new LRUCache<string, number>({ max: maxAcceptedKeys })
 
   async authenticate<T>(authorization: string, response: ServerResponse, authenticate: () => Promise<T>): Promise<T> {
     const key = hash('sha256', authorization)
-    const acceptedUntil = this.#accepted.get(key)
-    const wasAccepted = acceptedUntil !== undefined && performance.now() < acceptedUntil
-    const exceeded = wasAccepted ? undefined : this.findExceeded(response)
+    const acceptedAt = this.#acceptedAt.get(key) ?? Number.NEGATIVE_INFINITY
+    const exceeded = performance.now() - acceptedAt < acceptedFor ? undefined : this.findExceeded(response)
     if (exceeded) this.enforce(exceeded, response)
     try {
       const caller = await authenticate()
-      this.#accepted.set(key, performance.now() + windowLength * 1000)
+      this.#acceptedAt.set(key, performance.now())
       return caller
     } catch (error) {
       if (error instanceof ServiceError && error.details.refusedKey) {
-        this.#accepted.delete(key)
+        this.#acceptedAt.delete(key)
         this.enforce({ ...this.count(response), isExceeded: false }, response)
       }
       throw error
@@ -123,23 +120,18 @@ export type RateLimits = ReturnType<typeof createRateLimits>
 export function createRateLimits({ writeLimit, refusedKeyLimit, readLimit, trustProxy }: RateLimitsConfig) {
   const network = networkResolver(trustProxy)
   const developer = ({ context }: ServerResponse) => required(context.caller, 'the caller of a write').developerId
+  const writes = { limit: writeLimit, message: 'Too many writes with keys of this developer', clientOf: developer }
+  const refused = { limit: refusedKeyLimit, message: 'Too many keys from this address were refused', clientOf: network }
+  const reads = { limit: readLimit, message: 'Too many reads from this address', clientOf: network }
   return {
-    writes: writeLimit
-      ? new RateLimit('writes', writeLimit, 'Too many writes with keys of this developer', developer)
-      : undefined,
-    'refused-keys': refusedKeyLimit
-      ? new RefusedKeyLimit('refused-keys', refusedKeyLimit, 'Too many keys from this address were refused', network)
-      : undefined,
-    reads: readLimit ? new RateLimit('reads', readLimit, 'Too many reads from this address', network) : undefined,
+    writes: writeLimit ? new RateLimit({ name: 'writes', ...writes }) : undefined,
+    'refused-keys': refusedKeyLimit ? new RefusedKeyLimit({ name: 'refused-keys', ...refused }) : undefined,
+    reads: readLimit ? new RateLimit({ name: 'reads', ...reads }) : undefined,
   }
 }
 
-/** Addresses of which the network is remembered: to compute it takes a quarter of the time of a cached response. */
-const maxAddresses = 10_000
-
-/** Characters of an address, and the same in brackets with a port. */
-const maxAddressLength = 45
-const maxForwardedLength = maxAddressLength + '[]:65535'.length
+/** Characters, with brackets and a port. */
+const maxAddressLength = '[0000:0000:0000:0000:0000:0000:255.255.255.255]:65535'.length
 
 /**
  * Finds the network that a request comes from, past trusted proxies: an IPv4 address, or the 56 bits of IPv6 that one household
@@ -150,11 +142,10 @@ function networkResolver(trustProxy: Config['trustProxy']): (response: ServerRes
     typeof trustProxy === 'number'
       ? (_address: string, index: number) => index < trustProxy
       : proxyaddr.compile([...trustProxy])
-  const networks = new LRUCache<string, string>({ max: maxAddresses, memoMethod: networkOf })
   return ({ req }) => {
     // Undefined if the client has disconnected; the type does not say so.
     const address: string = proxyaddr(req, trust) ?? ''
-    return address.length > maxForwardedLength ? networkOf(address) : networks.memo(address)
+    return networkOf(address.slice(0, maxAddressLength))
   }
 }
 
@@ -165,7 +156,7 @@ const withPort = /^(?:\[(?<bracketed>[^\]]*)\]|(?<plain>[^:]*)):\d+$/
 function networkOf(forwarded: string): string {
   const { bracketed, plain } = withPort.exec(forwarded)?.groups ?? {}
   const address = bracketed ?? plain ?? forwarded
-  if (!ipaddr.isValid(address)) return address.slice(0, maxAddressLength)
+  if (!ipaddr.isValid(address)) return address
   // IPv4 mapped into IPv6 becomes IPv4.
   const ip = ipaddr.process(address)
   return ip.kind() === 'ipv4' ? ip.toString() : ip.toByteArray().slice(0, 7).join(':')

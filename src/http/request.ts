@@ -1,8 +1,9 @@
 import type { IncomingMessage } from 'node:http'
+import { parse } from 'node:querystring'
 import type { ErrorObject } from 'ajv'
 import type { Context, OpenAPIBackend, Operation, ParsedRequest } from 'openapi-backend'
 import type { Handlers, OperationId, Problem } from '../contract/contract.ts'
-import { invalidRequest } from '../contract/errors.ts'
+import { httpVersionNotSupported, invalidRequest, ServiceError } from '../contract/errors.ts'
 import { firstProblemPerField, requestProblems } from '../contract/validation.ts'
 import { required } from '../util/helpers.ts'
 
@@ -13,20 +14,20 @@ export type RequestHead = {
   query: Record<string, string | string[]>
   headers: Record<string, string | string[]>
 }
-type RawRequest = RequestHead & { body?: string | object }
 
 /** HEAD is routed as GET; Node leaves the body out. */
 export function parseHead(
   { method = '', headers }: Pick<IncomingMessage, 'method' | 'headers'>,
   url: string,
 ): RequestHead {
+  // Node's types have undefined for what is missing; its objects leave it out.
   // The target may be an absolute URL (RFC 9112, section 3.2.2).
   const [path = '/', ...search] = url.replace(/^https?:\/\/[^/?]*/i, '').split('?')
   return {
     method: method === 'HEAD' ? 'GET' : method,
     path: isDecodable(path) ? path : path.replaceAll('%', '%25'),
-    query: parseQuery(search.join('?')),
-    // Node's type has undefined for missing headers; its object leaves them out.
+    // A repeated parameter becomes an array, which no schema here allows.
+    query: parse(search.join('?'), '&', '=', { maxKeys: maxParameters + 1 }) as RequestHead['query'],
     headers: headers as RequestHead['headers'],
   }
 }
@@ -40,28 +41,33 @@ function isDecodable(path: string): boolean {
   }
 }
 
+/** Throws `http_version_not_supported` or `not_implemented` for what Node's parser passes on. */
+export function assertSupported({ httpVersionMajor, headers }: IncomingMessage) {
+  if (httpVersionMajor !== 1) throw httpVersionNotSupported()
+  if (!/^(?:chunked)?$/i.test(headers['transfer-encoding'] ?? ''))
+    throw new ServiceError('not_implemented', 'The only supported Transfer-Encoding is chunked.')
+}
+
 /**
  * Problems with headers that must be given once. A request has one Host (RFC 9112, section 3.2; none in HTTP/1.0), which Node
  * would check outside the envelope. It has one Authorization at most: another reader of the same request might take the other.
  */
-export function findRepeatedHeaders({ rawHeaders, httpVersion }: IncomingMessage): Problem[] {
-  const hosts = countHeader(rawHeaders, 'Host', 'host')
-  const isHostWrong = hosts > 1 || (hosts === 0 && httpVersion !== '1.0')
-  const isAuthorizationWrong = countHeader(rawHeaders, 'Authorization', 'authorization') > 1
-  if (!isHostWrong && !isAuthorizationWrong) return []
-  const wrong = [...(isHostWrong ? ['Host'] : []), ...(isAuthorizationWrong ? ['Authorization'] : [])]
-  return wrong.map((field) => ({ in: 'header' as const, field, message: 'must be given once' }))
+export function findHeaderProblems({ rawHeaders, headers, httpVersion }: IncomingMessage): Problem[] {
+  // Node's object has only the first of these headers.
+  const names = rawHeaders.filter((_text, index) => index % 2 === 0).map((name) => name.toLowerCase())
+  const count = (name: string) => names.filter((other) => other === name).length
+  const problemOf = (field: string, message: string) => ({ in: 'header' as const, field, message })
+  const hosts = count('host')
+  const problems = []
+  if (hosts > 1 || (hosts === 0 && httpVersion !== '1.0')) problems.push(problemOf('Host', 'must be given once'))
+  else if (!hostPattern.test(headers.host ?? ''))
+    problems.push(problemOf('Host', 'must be a host name or address, and may have a port'))
+  if (count('authorization') > 1) problems.push(problemOf('Authorization', 'must be given once'))
+  return problems
 }
 
-/** Node's object has only the first of these headers. Most clients write the name as `usual`, which saves lowering its case. */
-function countHeader(rawHeaders: string[], usual: string, lowerCase: string): number {
-  let count = 0
-  for (let index = 0; index < rawHeaders.length; index += 2) {
-    const name = rawHeaders[index]
-    if (name === usual || name?.toLowerCase() === lowerCase) count++
-  }
-  return count
-}
+/** RFC 9110, section 7.2, and RFC 3986, section 3.2.2. */
+const hostPattern = /^(?:[\w.~!$&'()*+,;=%-]*|\[[\w.~!$&'()*+,;=:]+\])(?::\d*)?$/
 
 /** Whether an Accept header takes JSON (RFC 9110, section 12.5.1); parameters other than q do not apply to JSON. */
 export function acceptsJson(accept: string | undefined): boolean {
@@ -75,26 +81,6 @@ export function acceptsJson(accept: string | undefined): boolean {
 
 /** More than any operation has. Describing each of very many unknown ones would block the event loop. */
 const maxParameters = 500
-
-/** A repeated parameter becomes an array, which no schema here allows. */
-function parseQuery(search: string): RequestHead['query'] {
-  if (search === '') return {}
-  const few = search.split('&', maxParameters + 1).join('&')
-  const groups = Map.groupBy(new URLSearchParams(few), ([name]) => name)
-  return Object.fromEntries(
-    [...groups].map(([name, pairs]) => {
-      const values = pairs.map(([, value]) => value)
-      const [first, second] = values
-      return [name, first !== undefined && second === undefined ? first : values]
-    }),
-  )
-}
-
-/** openapi-backend parses a body that is not an object as JSON text. */
-export function withBody(head: RequestHead, body: unknown): RawRequest {
-  if (body === undefined) return head
-  return { ...head, body: typeof body === 'object' && body !== null ? body : JSON.stringify(body) }
-}
 
 /** A pattern for the URLs of an OpenAPI path template, with any query. */
 export const urlPattern = (path: string) =>
@@ -118,13 +104,13 @@ export function createRouter(api: OpenAPIBackend) {
  * The request with its parameters coerced and defaults filled in. Throws `invalid_request` with all problems. Runs
  * openapi-backend's validators, but not its `validateRequest`, which would parse the request again.
  */
-export function validateRequest(api: OpenAPIBackend, operation: Operation, request: RawRequest) {
-  const parsed = api.router.parseRequest(request, operation)
+export function validateRequest(api: OpenAPIBackend, operation: Operation, head: RequestHead, body?: unknown) {
+  const parsed = api.router.parseRequest(head, operation)
   if (Object.keys(parsed.query).length > maxParameters) {
     throw invalidRequest([{ in: 'query', field: '', message: `must have at most ${maxParameters} parameters` }])
   }
   const nonDecimals = findNonDecimals(operation, parsed)
-  const { params: path, query, headers: header, cookies: cookie, requestBody } = parsed
+  const { params: path, query, headers: header, cookies: cookie } = parsed
   const operationId = required(operation.operationId, 'the operationId')
   const validators = required(
     api.validator.getRequestValidatorsForOperation(operationId),
@@ -132,12 +118,12 @@ export function validateRequest(api: OpenAPIBackend, operation: Operation, reque
   )
   const errors = validators.flatMap((validate) => {
     // Coerces the parameters in place.
-    validate({ path, query, header, cookie, ...(requestBody !== undefined && { requestBody }) })
+    validate({ path, query, header, cookie, ...(body !== undefined && { requestBody: body }) })
     return validate.errors ?? []
   })
   const problems = mergeProblems(operation, nonDecimals, errors)
   if (problems.length > 0) throw invalidRequest(problems)
-  return { validation: { valid: true }, request: parsed }
+  return { validation: { valid: true }, request: { ...parsed, body, requestBody: body } }
 }
 
 type ParameterObject = { name: string; in: string; schema?: { type?: string } }

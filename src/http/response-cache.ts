@@ -6,7 +6,7 @@ import type { RequestContext } from './log.ts'
 import { type RateLimits, rateLimitHeaders } from './rate-limits.ts'
 import {
   acceptsJson,
-  findRepeatedHeaders,
+  findHeaderProblems,
   isPublic,
   parametersOf,
   parseHead,
@@ -86,7 +86,7 @@ export function createResponseCache(options: ResponseCacheOptions) {
       headers.expect === undefined &&
       headers['content-length'] === undefined &&
       headers['transfer-encoding'] === undefined &&
-      findRepeatedHeaders(request).length === 0 &&
+      findHeaderProblems(request).length === 0 &&
       acceptsJson(headers.accept) &&
       (headerParameters.every((name) => headers[name] === undefined) || isValid(request, url.slice(prefix.length)))
     )

@@ -1,9 +1,10 @@
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type RequestListener, STATUS_CODES } from 'node:http'
+import { createServer, type IncomingMessage, type RequestListener, type Server, STATUS_CODES } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import { invalidRequest, ServiceError } from '../contract/errors.ts'
+import { httpVersionNotSupported, invalidRequest, ServiceError } from '../contract/errors.ts'
+import { chunk } from '../util/helpers.ts'
 import { type ConnectionLimits, createConnections } from './connections.ts'
 import { toErrorResponse } from './error-response.ts'
 import { corsHeaders } from './headers.ts'
@@ -23,9 +24,7 @@ export type Timeouts = {
 
 export const defaultConnectionLimits: ConnectionLimits = {
   connections: 10_000,
-  waiting: 32,
-  queued: 20_000,
-  unsentBytes: 64 * 2 ** 20,
+  waiting: 20_000,
   stallTimeout: 10_000,
 }
 
@@ -68,6 +67,11 @@ export async function listen(
     socket.on('error', () => socket.destroy())
     connections.end(socket, () => sendParserError(socket, proxyNotSupported(), 'CONNECT', logger))
   })
+  server.on('upgrade', (request: IncomingMessage, socket: Socket, rest: Buffer) => {
+    connections.end(socket, () => continueWithoutUpgrade(server, request, socket, rest))
+  })
+  // Node's property has no type: it answers clients that have ended their side of the connection.
+  Object.assign(server, { httpAllowHalfOpen: true })
   server.on('drop', logDroppedConnections(logger))
   server.listen({ port, host, backlog })
   await once(server, 'listening')
@@ -87,6 +91,18 @@ export async function listen(
       clearTimeout(cut)
     },
   }
+}
+
+/**
+ * No upgrade is supported, and a server may ignore the header (RFC 9110, section 7.8). Node stops parsing at such a request even
+ * if nobody listens to it, so the connection begins anew with the same request without the header.
+ */
+function continueWithoutUpgrade(server: Server, request: IncomingMessage, socket: Socket, rest: Buffer) {
+  const { method, url, httpVersion, rawHeaders } = request
+  const headers = [...chunk(rawHeaders, 2)].filter(([name]) => name?.toLowerCase() !== 'upgrade')
+  const lines = [`${method} ${url} HTTP/${httpVersion}`, ...headers.map((header) => header.join(': '))]
+  socket.unshift(Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), rest]))
+  server.emit('connection', socket)
 }
 
 /** Logs connections over the limit, at most once a minute. */
@@ -138,6 +154,9 @@ function parserError(code: string | undefined): ServiceError {
       return new ServiceError('headers_too_large', 'The request line and headers are over 16 KiB; send less.')
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return new ServiceError('request_timeout', 'The request took too long to arrive; send it again.')
+    case 'HPE_INVALID_VERSION':
+    case 'HPE_PAUSED_H2_UPGRADE':
+      return httpVersionNotSupported()
     default:
       return invalidRequest([{ in: 'header', field: '', message: 'the request is not valid HTTP' }])
   }

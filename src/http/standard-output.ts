@@ -15,17 +15,16 @@ const retryDelay = 5
 export function standardOutput(): DestinationStream {
   let lines = ''
   let lost = 0
-  /** Bytes of earlier lines that are partly written. */
-  let unwritten = Buffer.alloc(0)
+  /** Earlier lines that are partly written. */
+  let unwritten: Buffer = Buffer.alloc(0)
   let isScheduled = false
 
   function flush() {
     isScheduled = false
-    unwritten = unwritten.subarray(writeAvailable(unwritten))
+    unwritten = writeAvailable(unwritten)
     if (unwritten.length === 0) {
-      const next = Buffer.from(lines)
+      unwritten = writeAvailable(Buffer.from(lines))
       lines = ''
-      unwritten = next.subarray(writeAvailable(next))
     }
     if (unwritten.length > 0) {
       isScheduled = true
@@ -59,15 +58,14 @@ export function standardOutput(): DestinationStream {
   return { write }
 }
 
-/** Writes what standard output takes now; returns how many bytes are done. */
-function writeAvailable(bytes: Buffer): number {
-  let done = 0
+/** Writes what standard output takes now; returns the rest. */
+function writeAvailable(bytes: Buffer): Buffer {
+  if (bytes.length === 0) return bytes
   try {
-    while (done < bytes.length) done += writeSync(1, bytes, done)
+    return writeAvailable(bytes.subarray(writeSync(1, bytes)))
   } catch (error) {
     const isFull = error instanceof Error && 'code' in error && error.code === 'EAGAIN'
     // The reader is gone, or the disk is full: these bytes are lost, later ones may not be.
-    if (!isFull) return bytes.length
+    return isFull ? bytes : Buffer.alloc(0)
   }
-  return done
 }

@@ -181,7 +181,9 @@ const rows: Row[] = [
     ['408', 'RequestTimeout'],
     ['431', 'HeadersTooLarge'],
     ['500', 'InternalError'],
+    ['501', 'NotImplemented'],
     ['503', 'Unavailable'],
+    ['505', 'HttpVersionNotSupported'],
   ].map(
     ([status = '', response = '']): Row => [
       `an operation without ${status}`,

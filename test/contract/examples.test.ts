@@ -151,7 +151,16 @@ const asks: Record<string, Ask> = {
       `${method} ${path} HTTP/1.1\r\nHost: x\r\nX-Long: ${'a'.repeat(20_000)}\r\n\r\n`,
     ),
   '500': changed((options) => options),
+  '501': ({ service }, [method, path]) =>
+    checkedResponse(
+      service,
+      method,
+      path,
+      `${method} ${path} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n`,
+    ),
   '503': changed((options) => options),
+  '505': ({ service }, [method, path]) =>
+    checkedResponse(service, method, path, `${method} ${path} HTTP/2.0\r\nHost: x\r\n\r\n`),
 }
 let wait: (milliseconds: number) => void
 

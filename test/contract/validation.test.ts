@@ -237,7 +237,8 @@ test.for<[json: string, tokens: number]>([
   ['"never ends {}', 1],
   ['1', 0],
 ])('%s has %i tokens', ([json, tokens]) => {
-  expect([tokens - 1, tokens].map((most) => hasMoreTokensThan(json, most))).toEqual([true, false])
+  expect(hasMoreTokensThan(json, tokens)).toBe(false)
+  if (tokens > 0) expect(hasMoreTokensThan(json, tokens - 1)).toBe(true)
 })
 
 test.for<[json: string, field: string | undefined]>([
@@ -254,7 +255,6 @@ test.for<[json: string, field: string | undefined]>([
   ['{"a":{"a":1},"b":{"a":1,"a":2}}', undefined],
   ['[{"a":1},{"a":2}]', undefined],
   ['{"a":":","b":"a\\":1"}', undefined],
-  ['{a:1,a:2}', undefined],
 ])('the repeated field in %s is %s', ([json, field]) => {
   expect(duplicateField(json)?.field).toBe(field)
 })

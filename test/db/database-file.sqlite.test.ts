@@ -162,9 +162,14 @@ test.runIf(canMount)('a full disk is reported, and reads still work', async () =
   expect(await database.checkHealth()).toBeUndefined()
   expect(() => writeFileSync(join(folder, 'filler'), Buffer.alloc(8 * 2 ** 20))).toThrow('ENOSPC')
   expect(await database.checkHealth()).toBe('has no room left on its disk')
+  await expect(addDeveloper(database, 'x'.repeat(2 ** 22))).rejects.toMatchObject({
+    message: 'The service is temporarily unavailable; try again shortly.',
+    cause: { message: 'The disk is full: free some space where the database is.' },
+  })
   expect(await namesIn(database)).toEqual(['Ada', 'Bob'])
   rmSync(join(folder, 'filler'))
-  expect(await database.checkHealth()).toBeUndefined()
+  // An error is remembered for a while.
+  await expect.poll(() => database.checkHealth()).toBeUndefined()
 })
 
 /** The database of another program, alone in its directory. */

@@ -18,6 +18,7 @@ const engine: Engine = {
   isUnavailable: never,
   isConflict: never,
   reasonOf: never,
+  adviceOf: never,
   committedBefore: never,
   copyTo: never,
   dryRun: never,

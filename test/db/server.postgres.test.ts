@@ -1,5 +1,7 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { type AddressInfo, connect, createServer } from 'node:net'
+import { join } from 'node:path'
 import { describe, expect, inject, onTestFinished, test } from 'vitest'
 import { findApps } from '../../src/catalogue/app-list.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
@@ -13,6 +15,7 @@ import {
   startPostgres,
   worldName,
 } from '../support/postgres.ts'
+import { run } from '../support/process.ts'
 import { startProxy } from '../support/proxy.ts'
 import { startService } from '../support/service.ts'
 
@@ -133,6 +136,24 @@ describe.skipIf(configuredServer !== undefined)('failures of a server', () => {
     },
   )
 
+  test('a server that is starting is waited for', async () => {
+    const server = await startWorld()
+    let refusals = 3
+    const starting = createServer((client) => {
+      client.on('error', () => {})
+      if (refusals-- > 0) return void client.once('data', () => client.end(startingUp))
+      client.pipe(connect(join(server.folder, '.s.PGSQL.5432')).on('error', () => {})).pipe(client)
+    }).listen(0, '127.0.0.1')
+    await once(starting, 'listening')
+    onTestFinished(() => void starting.close())
+    const url = new URL(server.databaseUrl)
+    url.hostname = '127.0.0.1'
+    url.searchParams.delete('host')
+    url.port = String((starting.address() as AddressInfo).port)
+    const { code, stderr } = await run(['category', 'list'], { DATABASE_URL: url.href })
+    expect([code, stderr.includes('starting up'), refusals < 0]).toEqual([0, false, true])
+  })
+
   test('a standby has the data version of the writes that it has replicated', async () => {
     const { databaseUrl, folder } = await startWorld()
     const primary = open(databaseUrl)
@@ -158,8 +179,22 @@ describe.skipIf(configuredServer !== undefined)('failures of a server', () => {
     await primary.write(({ search }) => search.remove([inject('world').apps.approved]))
     await expect.poll(() => standby.dataVersion()).not.toBe(before)
     expect(await totalIn(standby, 'tide')).toBe(0)
-    await expect(add(standby, 'Eve')).rejects.toThrow(/temporarily unavailable/)
+    await expect(add(standby, 'Eve')).rejects.toMatchObject({
+      message: 'The service is temporarily unavailable; try again shortly.',
+      cause: { message: 'This database is a read-only standby; run this on the primary.' },
+    })
+    const { code, stderr } = await run(['category', 'add', '--slug', 'tools', '--name', 'Tools'], {
+      DATABASE_URL: url.href,
+    })
+    expect([code, stderr]).toEqual([
+      1,
+      'apps-service: This database is a read-only standby; run this on the primary.\n',
+    ])
     // Otherwise an export would miss what is written meanwhile.
     await expect(standby.committedBefore()).rejects.toThrow(/this takes the primary/)
   })
 })
+
+/** PostgreSQL's ErrorResponse (https://www.postgresql.org/docs/current/protocol-message-formats.html). */
+const fields = 'SFATAL\0VFATAL\0C57P03\0Mthe database system is starting up\0\0'
+const startingUp = Buffer.concat([Buffer.from('E'), Buffer.from([0, 0, 0, fields.length + 4]), Buffer.from(fields)])

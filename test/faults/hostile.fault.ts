@@ -141,10 +141,12 @@ const heads: [string, string | Buffer][] = [
       `${method} /apps HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`,
     ],
   ),
-  ...['', 'a b', ':', '[', '[::1', 'x:99999', '@', 'x/y', '\u0000', 'é', long].map((host): [string, string] => [
-    `Host: ${host.slice(0, 20)}`,
-    `GET /apps HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`,
-  ]),
+  ...['', 'a b', ':', '[', '[::1', 'x:99999', '@', 'x/y', 'a@b/c?d', '\u0000', 'é', long].map(
+    (host): [string, string] => [
+      `Host: ${host.slice(0, 20)}`,
+      `GET /apps HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`,
+    ],
+  ),
   ['no Host', 'GET /apps HTTP/1.1\r\nConnection: close\r\n\r\n'],
   ['two Hosts', get('/apps', 'Host: y')],
   ['bare line feeds', 'GET /apps HTTP/1.1\nHost: x\nConnection: close\n\n'],
@@ -188,6 +190,7 @@ const heads: [string, string | Buffer][] = [
     get('/apps', `X-Request-Id: ${value}`),
   ]),
   ['an upgrade', get('/apps', 'Upgrade: websocket')],
+  ['an upgrade of the connection', get('/apps', 'Connection: upgrade', 'Upgrade: websocket')],
   ['an upgrade to HTTP/2', get('/apps', 'Upgrade: h2c', 'HTTP2-Settings: AAMAAABkAAQAAP__')],
   ['an expectation', get('/apps', 'Expect: the-unexpected')],
   ['a range', get('/apps', 'Range: bytes=0-0')],
@@ -275,7 +278,7 @@ test(`${attacks.length} hostile heads, paths and bodies: each gets one response 
   for (const [name, bytes] of attacks) {
     const text = await exchange(server.port, bytes)
     const status = /^HTTP\/1\.1 (\d{3}) /.exec(text)?.[1] ?? 'none'
-    expect(text, name).not.toMatch(/^HTTP\/1\.1 5/)
+    expect(text, name).not.toMatch(/^HTTP\/1\.1 50[0234]/)
     // A smuggled request would get a second response.
     expect(text.match(/HTTP\/1\.1 \d{3} /g)?.length ?? 0, name).toBeLessThanOrEqual(1)
     expect(text, name).not.toMatch(/node_modules|SQLITE|\bat .*\.[jt]s:\d/)
@@ -303,20 +306,22 @@ test('1,000 altered keys, anywhere in a request: none is in the log', async () =
     if (place) await exchange(server.port, place(mutateKey(key)))
   }
   await expectHealthy(server)
-  const lines = server.log.map((line) =>
-    line.replace(/%([0-9a-f]{2})/gi, (_, code) => String.fromCharCode(Number.parseInt(code, 16))),
-  )
+  const decode = (line: string) =>
+    line.replace(/%(?:25)*([0-9a-f]{2})/gi, (_, code) => String.fromCharCode(Number.parseInt(code, 16)))
+  const decodeHex = (line: string) =>
+    line.replace(/(?:[3-7][0-9a-f]){8,}/gi, (hex) => Buffer.from(hex, 'hex').toString())
+  const lines = server.log.flatMap((line) => [decode(line), decodeHex(line)])
   // Two thirds of it are enough to guess the rest.
   const pieces = Array.from({ length: secret.length - 20 }, (_, from) => secret.slice(from, from + 20))
   expect(lines.filter((line) => pieces.some((piece) => line.includes(piece)))).toEqual([])
-  expect(lines.length).toBeGreaterThan(900)
+  expect(lines.length).toBeGreaterThan(1800)
 })
 
 /** A key that is mistyped, truncated or encoded to evade redaction. */
 function mutateKey(key: string): string {
   const characters = [...key]
   const at = between(0, characters.length - 1)
-  switch (between(0, 8)) {
+  switch (between(0, 10)) {
     case 0:
       return key.slice(0, -between(1, 8))
     case 1:
@@ -333,6 +338,10 @@ function mutateKey(key: string): string {
       return characters.map(encoded).join('')
     case 7:
       return key.replace('apps', 'APPS')
+    case 8:
+      return encodeURIComponent(characters.map(encoded).join(''))
+    case 9:
+      return Buffer.from(key).toString('hex')
     default:
       return `${key}${key.slice(0, at)}`
   }

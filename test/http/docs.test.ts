@@ -152,11 +152,6 @@ test('health checks have no prefix', async () => {
   expect((await fetch(`http://127.0.0.1:${service.port}/apps`)).status).toBe(404)
 })
 
-test('serves a page without a library unchanged', async () => {
-  const service = await startService({ docsPage: '<html><p>Soon.</p></html>' })
-  expect((await service.get('/docs')).text).toBe('<html><p>Soon.</p></html>')
-})
-
 test('reads the page if it was built', async () => {
   const file = `${import.meta.dirname}/../../generated/docs.html`
   expect(await readPage()).toBe(existsSync(file) ? readFileSync(file, 'utf8') : undefined)

@@ -246,6 +246,12 @@ test.for<[target: string, logged: string]>([
   [`/${'a'.repeat(19)}%62`, `/${'a'.repeat(19)}%62`],
   [`/${'a'.repeat(19)}%0AB`, '/[redacted]'],
   [`/${'a'.repeat(18)}-B`, `/${'a'.repeat(18)}-B`],
+  ['/apps?search=100%25&limit=1', '/apps?search=100%25&limit=1'],
+  ['/apps?k=v&limit=1&key&page=2', '/apps?limit=1&page=2&[redacted]'],
+  ['/apps?secret', '/apps?[redacted]'],
+  [`/${'a'.repeat(19)}%252542`, '/[redacted]'],
+  [`/${Buffer.from('Aa1'.repeat(7)).toString('hex')}`, '/[redacted]'],
+  [`/${Buffer.from('a1'.repeat(10)).toString('hex')}`, `/${Buffer.from('a1'.repeat(10)).toString('hex')}`],
 ])('logs the target %s as %s', async ([target, logged]) => {
   const service = await startService()
   await service.get(target)
@@ -278,6 +284,7 @@ test.for<[sent: string | string[] | undefined, isKept: boolean]>([
   [`${'a'.repeat(40)}-${'B'.repeat(40)}`, true],
   [`${'a'.repeat(40)}-${'aB'.repeat(20)}`, false],
   [`${'aB'.repeat(19)}c`, true],
+  [Buffer.from('aB'.repeat(20)).toString('hex'), false],
 ])('accepts %j as a request id: %s', ([sent, isKept]) => {
   const id = requestId(sent)
   expect(id === sent).toBe(isKept)

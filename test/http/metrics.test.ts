@@ -108,7 +108,7 @@ test('measures durations in seconds', async () => {
 test('answers 500 while a metric cannot be collected, and recovers', async () => {
   const { metrics, ask } = await measured()
   let isBroken = true
-  metrics.gauge('apps_broken', 'Not always.', [], () => {
+  metrics.addGauge('apps_broken', 'Not always.', [], () => {
     if (isBroken) throw new Error('broken')
     return [[{}, 7]]
   })

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { expect, test } from 'vitest'
-import { findRepeatedHeaders, parseHead, withBody } from '../../src/http/request.ts'
+import { findHeaderProblems, parseHead } from '../../src/http/request.ts'
 import { newApp } from '../contract/valid-requests.ts'
 import { startService } from '../support/service.ts'
 
@@ -55,22 +55,17 @@ test.for<[names: string[], repeated: string[], httpVersion?: string]>([
 ])('of the headers %j these are missing or repeated: %j', ([names, repeated, httpVersion = '1.1']) => {
   // A value that equals a name.
   const rawHeaders = names.flatMap((name) => [name, 'Host', 'Accept', 'Authorization'])
-  const problems = findRepeatedHeaders({ rawHeaders, httpVersion } as IncomingMessage)
+  const problems = findHeaderProblems({ rawHeaders, headers: {}, httpVersion } as IncomingMessage)
   expect(problems.map(({ field }) => field)).toEqual(repeated)
 })
 
-test.for<[body: unknown, taken: object]>([
-  [undefined, {}],
-  [null, { body: 'null' }],
-  ['text', { body: '"text"' }],
-  [7, { body: '7' }],
-  [[1], { body: [1] }],
-  [{ name: 'x' }, { body: { name: 'x' } }],
-])('passes the body %j on as it is', ([body, taken]) => {
-  const head = { method: 'POST', path: '/apps', query: {}, headers: {} }
-  const request = withBody(head, body)
-  expect(request).toEqual({ ...head, ...taken })
-  expect(Object.keys(request)).toEqual([...Object.keys(head), ...Object.keys(taken)])
+test.for<[body: unknown]>([[null], ['text'], [7], [[1]]])('the body %j is refused as a whole', async ([body]) => {
+  const service = await startService()
+  const headers = { 'Content-Type': 'application/json' }
+  const { ada } = service.world.keys
+  const reply = await service.request('POST', '/apps', { key: ada, headers, body: JSON.stringify(body) })
+  const error = { in: 'body', field: '', message: 'must be an object' }
+  expect([reply.status, reply.body.data.errors]).toEqual([400, [error]])
 })
 
 const many = (count: number, joint: string, one: (index: number) => string) =>

@@ -1,10 +1,11 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
-
+import { text } from 'node:stream/consumers'
 import { describe, expect, inject, onTestFinished, test } from 'vitest'
 import { generateKey, parseKeyId } from '../../src/accounts/keys.ts'
 import { ServiceError } from '../../src/contract/errors.ts'
 import type { Database } from '../../src/db/database.ts'
+import { slowClientBytes } from '../../src/http/byte-budget.ts'
 import { createLogger } from '../../src/http/log.ts'
 import { listen } from '../../src/http/server.ts'
 import { validRequests } from '../contract/valid-requests.ts'
@@ -56,6 +57,19 @@ describe.for(Object.entries(validRequests(inject('world'))))('%s', ([, [method, 
     const service = await startService({ timeouts: { headers: 100, request: 100 } })
     const reply = await checkedResponse(service, method, path, `${method} ${path} HTTP/1.1\r\nHost: x\r\n`)
     expect([reply.status, reply.body.data.code]).toEqual([408, 'request_timeout'])
+  })
+
+  test('answers another transfer coding than chunked with 501', async () => {
+    const service = await startService()
+    const bytes = `${method} ${path} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n`
+    const reply = await checkedResponse(service, method, path, bytes)
+    expect([reply.status, reply.body.data.code, reply.headers.connection]).toEqual([501, 'not_implemented', 'close'])
+  })
+
+  test('answers HTTP/2.0 on the request line with 505', async () => {
+    const service = await startService()
+    const reply = await checkedResponse(service, method, path, `${method} ${path} HTTP/2.0\r\nHost: x\r\n\r\n`)
+    expect([reply.status, reply.body.data.code]).toEqual([505, 'http_version_not_supported'])
   })
 
   const others: [what: string, method: string, header: string, status: number][] = [
@@ -177,6 +191,95 @@ test.for(['http://apps.test/apps?limit=1', 'HTTPS://apps.test:443/apps?limit=1']
     expect(reply.body.data.pagination.per_page).toBe(1)
   },
 )
+
+test.for<[bytes: string, status: number]>([
+  ['GET /apps HTTP/3.0\r\nHost: x\r\n\r\n', 505],
+  ['PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 505],
+  ['POST /apps HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\n0\r\n\r\n', 501],
+  ['GET /apps HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: CHUNKED\r\nConnection: close\r\n\r\n0\r\n\r\n', 200],
+])('%j gets one response, %i', async ([bytes, status]) => {
+  const service = await startService()
+  const answers = await sendBytes(service, bytes)
+  expect(answers.match(/(?<=HTTP\/1\.1 )\d+/g)).toEqual([String(status)])
+})
+
+test.for<[host: string, status: number]>([
+  ['', 200],
+  ['apps.test', 200],
+  ['apps.test:8080', 200],
+  ['[::1]:80', 200],
+  ['a_b.test:', 200],
+  ['a@b/c?d', 400],
+  ['a/b', 400],
+  ['a b', 400],
+  ['[::1', 400],
+  ['a:b', 400],
+])('Host: %j is answered with %i, cached or not', async ([host, status]) => {
+  const service = await startService()
+  for (let time = 0; time < 3; time++) await service.get('/apps')
+  for (const path of ['/apps', '/apps?limit=7']) {
+    const bytes = `GET ${path} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`
+    const reply = await checkedResponse(service, 'GET', path, bytes)
+    expect(reply.status).toBe(status)
+    if (status === 400) expect(reply.body.data.errors[0].field).toBe('Host')
+  }
+})
+
+test('ignores Upgrade, and answers requests pipelined before and behind it', async () => {
+  const service = await startService()
+  const get = (path: string, ...headers: string[]) =>
+    [`GET ${path} HTTP/1.1`, 'Host: x', ...headers, '', ''].join('\r\n')
+  const upgrade = ['Connection: Upgrade', 'Upgrade: websocket']
+  const body = createHead(service, ...upgrade, 'Content-Length: 2')
+  const bytes = [
+    get('/apps/999'),
+    get('/apps', ...upgrade),
+    get('/apps?limit=0', ...upgrade),
+    `${body}\r\n{}`,
+    get('/apps', 'Connection: close'),
+  ]
+  const answers = await sendBytes(service, bytes.join(''))
+  expect(answers.match(/(?<=HTTP\/1\.1 )\d+/g)).toEqual(['404', '200', '400', '400', '200'])
+})
+
+test('answers a client that has ended its side of the connection', async () => {
+  const service = await startService({ cacheSize: 0 })
+  const socket = connect({ port: service.port, host: '127.0.0.1', allowHalfOpen: true })
+  socket.end('GET /apps HTTP/1.1\r\nHost: x\r\n\r\nGET /apps/999 HTTP/1.1\r\nHost: x\r\n\r\n')
+  expect((await text(socket)).match(/(?<=HTTP\/1\.1 )\d+/g)).toEqual(['200', '404'])
+})
+
+test('bodies that arrive slowly share a budget; the oldest makes room with a 503', async () => {
+  const { limit: bytes } = slowClientBytes
+  onTestFinished(() => {
+    slowClientBytes.limit = bytes
+  })
+  slowClientBytes.limit = 2.5 * limit
+  const service = await startService()
+  const slow = async (...headers: string[]) => {
+    const socket = connect(service.port, '127.0.0.1')
+    onTestFinished(() => void socket.destroy())
+    socket.write(`${createHead(service, ...headers, 'Expect: 100-continue')}\r\n`)
+    // The service is reading the body.
+    await once(socket, 'data')
+    return socket
+  }
+  const oldest = await slow(`Content-Length: ${limit}`)
+  const next = await slow('Transfer-Encoding: chunked')
+  const refused = text(oldest)
+  const last = await slow(`Content-Length: ${limit}`)
+  oldest.on('error', () => {
+    // The service has closed the connection.
+  })
+  oldest.write('x'.repeat(limit))
+  for (const line of [/^HTTP\/1\.1 503 /, /\r\nRetry-After: 5\r\n/, /\r\nConnection: close\r\n/])
+    expect(await refused).toMatch(line)
+  // The others go on.
+  for (const socket of [next, last]) expect(socket.readable).toBe(true)
+  next.write('2\r\n{}\r\n0\r\n\r\n')
+  expect(String((await once(next, 'data'))[0])).toMatch(/^HTTP\/1\.1 400 /)
+  expect(service.log.map((line) => JSON.parse(line).level)).toEqual([30, 30])
+})
 
 test('refuses two Host headers', async () => {
   const service = await startService()
@@ -345,14 +448,26 @@ test('redacts mistyped, truncated and encoded keys in the log', async () => {
     (at) => `${key}${'x'.repeat(at)}`,
     (at) => [...key.slice(0, at)].map(encode).join('') + key.slice(at),
     (at) => key.slice(0, at) + [...key.slice(at)].map(encode).join(''),
+    (at) =>
+      [...key]
+        .map(encode)
+        .join('')
+        .replaceAll('%', `%${'25'.repeat(1 + (at % 3))}`),
+    (at) => key.slice(0, at) + Buffer.from(key.slice(at)).toString('hex'),
+    (at) =>
+      Buffer.from(key.slice(at % 20))
+        .toString('hex')
+        .toUpperCase(),
   ]
   const sent = mutilations.flatMap((mutilate) => Array.from(key, (_, at) => mutilate(at)))
   expect(sent.length).toBeGreaterThan(1000)
-  for (const text of sent) await service.get(`/apps?k=${text}`)
+  for (const text of sent) await service.get(`/apps?category=${text}`)
 
-  const decoded = service.log.map((line) =>
-    line.replace(/%([0-9a-f]{2})/gi, (_, code) => String.fromCharCode(Number.parseInt(code, 16))),
-  )
+  const decode = (line: string) =>
+    line.replace(/%(?:25)*([0-9a-f]{2})/gi, (_, code) => String.fromCharCode(Number.parseInt(code, 16)))
+  const decodeHex = (line: string) =>
+    line.replace(/(?:[3-7][0-9a-f]){8,}/gi, (hex) => Buffer.from(hex, 'hex').toString())
+  const decoded = service.log.flatMap((line) => [decode(line), decodeHex(line)])
   // The log must not have so much of it that the rest could be guessed.
   const parts = Array.from({ length: secret.length - 20 }, (_, at) => secret.slice(at, at + 20))
   expect(decoded.filter((line) => parts.some((part) => line.includes(part)))).toEqual([])

@@ -183,7 +183,8 @@ describe('retries', () => {
 test('compiles under strict, and a switch over the codes of an operation is exhaustive', async () => {
   const codes = [
     ...['invalid_request', 'unauthorized', 'not_found', 'method_not_allowed', 'not_acceptable', 'request_timeout'],
-    ...['rate_limited', 'headers_too_large', 'internal_error', 'unavailable'],
+    ...['rate_limited', 'headers_too_large', 'internal_error', 'not_implemented', 'unavailable'],
+    'http_version_not_supported',
   ]
   const advice = (name: string, cases: string[]) => `
     export async function ${name}(): Promise<string> {

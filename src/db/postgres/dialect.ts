@@ -1,10 +1,11 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { OperatorError } from '../../contract/errors.ts'
 import { type Dialect, defaultPoolSize, type Engine, notMigrated, type ServerOptions } from '../dialect.ts'
 import { applicationName, isPooled, openReader, openWriter } from './client.ts'
 import { committedBefore } from './committed-before.ts'
 import { connectionOf } from './connection.ts'
 import { withTemporaryCopy } from './dry-run.ts'
-import { isConflict, isUnavailable, reasonOf } from './errors.ts'
+import { adviceOf, isConflict, isStarting, isUnavailable, reasonOf } from './errors.ts'
 import { schema } from './schema.ts'
 import { parseServerUrl, type ServerUrl } from './url.ts'
 
@@ -52,8 +53,10 @@ function openServer(url: ServerUrl, { pool = defaultPoolSize, writeTimeout = lon
 
   async function findOpenError(): Promise<string | undefined> {
     try {
-      const { rows } = await monitor.raw(
-        `select current_setting('server_version_num')::int as version, current_setting('server_encoding') as encoding`,
+      const { rows } = await repeatWhileStarting(url.connectTimeout, () =>
+        monitor.raw(
+          `select current_setting('server_version_num')::int as version, current_setting('server_encoding') as encoding`,
+        ),
       )
       const [{ version, encoding }] = rows
       if (version < minVersion) return 'is of a PostgreSQL older than 14'
@@ -104,6 +107,7 @@ function openServer(url: ServerUrl, { pool = defaultPoolSize, writeTimeout = lon
     isUnavailable,
     isConflict,
     reasonOf,
+    adviceOf,
 
     committedBefore: () => committedBefore(reader),
     async copyTo() {
@@ -151,6 +155,19 @@ function openServer(url: ServerUrl, { pool = defaultPoolSize, writeTimeout = lon
     },
   }
   return engine
+}
+
+/** A server that starts gets as many milliseconds as one that does not respond. */
+async function repeatWhileStarting<T>(milliseconds: number, work: () => Promise<T>): Promise<T> {
+  const deadline = performance.now() + milliseconds
+  for (;;) {
+    try {
+      return await work()
+    } catch (error) {
+      if (!isStarting(error) || performance.now() > deadline) throw error
+      await delay(200)
+    }
+  }
 }
 
 const foreignDatabase = 'is a database of another program; DATABASE_URL has to name another one'

@@ -34,6 +34,16 @@ const isBroken = (error: unknown) =>
     'syscall' in error ||
     ['57P01', '57P02', '57P03', '25P03'].includes(codeOf(error)))
 
+export function adviceOf(error: unknown): string | undefined {
+  if (codeOf(error) === '53100') return 'The disk is full: free some space on the database server.'
+  if (codeOf(error) === '25006' || isStandbyError(error))
+    return 'This database is a read-only standby; run this on the primary.'
+  return undefined
+}
+
+/** The server starts, or recovers after a crash. It refuses connections at once. */
+export const isStarting = (error: unknown) => codeOf(error) === '57P03'
+
 export function isUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   const code = codeOf(error)

@@ -41,6 +41,9 @@ export function isUnavailable(error: unknown): boolean {
   return error.name === 'KnexTimeoutError' || error.message.startsWith('Unable to acquire a connection')
 }
 
+export const adviceOf = (error: unknown) =>
+  codeOf(error) === 'SQLITE_FULL' ? 'The disk is full: free some space where the database is.' : undefined
+
 export function reasonOf(error: unknown): string | undefined {
   if (error instanceof UnusableDatabase) return `the database ${error.message}`
   return error instanceof Error ? /SQLITE_[A-Z]+: (.+)/.exec(error.message)?.[1] : undefined

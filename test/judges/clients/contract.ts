@@ -58,7 +58,9 @@ export function describeError({ data }: TwoWay['createApp']['error']): string {
     case 'rate_limited':
     case 'headers_too_large':
     case 'internal_error':
+    case 'not_implemented':
     case 'unavailable':
+    case 'http_version_not_supported':
       return data.code
   }
 }

@@ -1,0 +1,50 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { expect, inject, test } from 'vitest'
+import { copyWorldFile } from '../support/database.ts'
+import { type ServerUnderLoad, withServer } from './load.ts'
+import { isShortRun } from './short-run.ts'
+import { connected } from './sockets.ts'
+
+/** Request bodies that arrive slowly or in tiny chunks. */
+
+const connections = isShortRun ? 500 : 2000
+
+const head = (...headers: string[]) =>
+  [
+    'POST /apps HTTP/1.1',
+    'Host: x',
+    `Authorization: Bearer ${inject('world').keys.ada}`,
+    'Content-Type: application/json',
+    ...headers,
+    '',
+    '',
+  ].join('\r\n')
+
+const silent = `${head('Content-Length: 262144')}"${'x'.repeat(262_000)}`
+const tinyChunks = `${head('Transfer-Encoding: chunked')}${'1\r\n \r\n'.repeat(20_000)}`
+
+/** Sends the bytes on each connection, then nothing. */
+async function sendAndFallSilent({ port, memory }: ServerUnderLoad, bytes: string) {
+  const sockets = await Promise.all(Array.from({ length: connections }, () => connected(port)))
+  const answers: string[] = []
+  for (const socket of sockets) {
+    socket.on('data', (data: Buffer) => answers.push(data.toString('latin1', 0, 12)))
+    socket.write(bytes)
+  }
+  await delay(10_000)
+  expect((await fetch(`http://127.0.0.1:${port}/apps/1`)).status).toBe(200)
+  const { max } = memory()
+  for (const socket of sockets) socket.destroy()
+  return { max, answers }
+}
+
+test.for<[what: string, bytes: string]>([
+  ['fall silent after 262,000 bytes', silent],
+  ['send 20,000 chunks of one byte', tinyChunks],
+])(`${connections} bodies that %s take at most 350 MB`, async ([what, bytes]) => {
+  const { max, answers } = await withServer(copyWorldFile(), (server) => sendAndFallSilent(server, bytes))
+  const refused = answers.filter((answer) => answer.startsWith('HTTP/1.1 503')).length
+  console.log(`${connections} bodies that ${what}: ${max} MB at most, ${refused} of ${answers.length} answers are 503`)
+  expect(max).toBeLessThanOrEqual(350)
+  expect(refused).toBeGreaterThan(0)
+})
