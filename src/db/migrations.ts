@@ -5,12 +5,15 @@ import { OperatorError } from '../contract/errors.ts'
 import { required } from '../util/helpers.ts'
 import { type Connection, notMigrated, type SchemaHelpers } from './dialect.ts'
 
+/** Compares the schema of a database with migrations/, runs the migrations that are missing, and runs seeds. */
+
+/** How the schema of a database compares with the one that this program needs. */
 export type SchemaAge = 'older' | 'current' | 'newer'
 
-/** A file of migrations/. */
+/** A module in migrations/. */
 type Migration = { up: (sql: Knex, schema: SchemaHelpers) => Promise<void> }
 
-/** A file of a directory of seeds. */
+/** A module in a directory of seeds, which insert demo data. */
 type Seed = { seed: (connection: Connection) => Promise<void> }
 
 const migrationsDirectory = `${import.meta.dirname}/migrations`
@@ -46,12 +49,12 @@ const migrationSource = (schema: SchemaHelpers): Knex.MigrationSource<string> =>
   },
 })
 
-/** knex requires one for each migration. */
+/** knex requires a `down` for each migration. */
 async function refuseDown() {
   throw new Error('there is no way back from a migration: restore a backup')
 }
 
-/** knex's lock outlives a killed process. The engine's own lock makes it unnecessary. */
+/** knex's lock outlives a killed process. It is unnecessary, since `engine.migrate` admits one process at a time. */
 async function releaseMigrationsLock(sql: Knex) {
   if (!(await sql.schema.hasTable('knex_migrations_lock'))) return
   await sql('knex_migrations_lock').where({ is_locked: 1 }).update({ is_locked: 0 })

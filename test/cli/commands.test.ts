@@ -8,6 +8,11 @@ import type { Connection } from '../../src/db/dialect.ts'
 import { copyWorld, emptyDatabaseUrl } from '../support/database.ts'
 import { expectRefusal, hasTerminal, run, runInTerminal } from '../support/process.ts'
 
+/**
+ * Runs commands as processes: results and exit codes, safe and narrow output for a terminal, setup and seeding, and
+ * errors at start. "The world" is the small catalogue of support/world.ts.
+ */
+
 type Invocation = { name: string; args: string[]; code: number; stdout?: RegExp; stderr?: RegExp; json?: unknown }
 
 describe('on a copy of the world', () => {
@@ -107,25 +112,26 @@ async function changedWorld(change: (connection: Connection) => Promise<void>): 
   return address
 }
 
-/** Appends to the texts of columns. */
-const endingsOf =
+/** Returns a function that appends the ending to the texts of a table's columns. */
+const appender =
   ({ sql }: Connection, ending: string) =>
   (table: string, ...columns: string[]) =>
     sql(table).update(Object.fromEntries(columns.map((column) => [column, sql.raw('?? || ?', [column, ending])])))
 
 describe('stored texts cannot control the terminal:', () => {
-  /** Starts an escape sequence and reverses the reading direction. */
+  /** Stored as part of a text: starts an escape sequence and reverses the reading direction. */
   const trap = '\u001b\u202e'
+  /** The same in the output. */
   const shown = '\uFFFD\uFFFD'
 
-  /** A copy of the world in which every free text ends with it. */
+  /** The address of a copy of the world in which every free text ends with the trap. */
   async function trappedWorld(): Promise<string> {
     return changedWorld(async (connection) => {
-      const ending = endingsOf(connection, trap)
-      await ending('developers', 'name')
-      await ending('categories', 'name')
+      const append = appender(connection, trap)
+      await append('developers', 'name')
+      await append('categories', 'name')
       await connection.sql('api_keys').update({ name: `nightly${trap}` })
-      await ending('apps', 'name', 'short_description', 'description', 'version', 'package_name', 'rejection_reason')
+      await append('apps', 'name', 'short_description', 'description', 'version', 'package_name', 'rejection_reason')
       const apps = appStore(connection)
       const app = await apps.find(1)
       if (!app) throw new Error('the world has no app 1')
@@ -201,6 +207,7 @@ describe('stored texts cannot control the terminal:', () => {
 })
 
 describe('lists with long names fit the terminal:', () => {
+  // `cut` is how many columns are shortened.
   test.for<[command: string, cut: number]>([
     ['app list', 3],
     ['audit --limit 1', 2],
@@ -223,10 +230,10 @@ describe('lists with long names fit the terminal:', () => {
   const longWorld = () =>
     changedWorld(async (connection) => {
       const long = 'x'.repeat(90)
-      const ending = endingsOf(connection, long)
-      await ending('apps', 'name', 'slug')
-      await ending('developers', 'name')
-      await ending('categories', 'name', 'slug')
+      const append = appender(connection, long)
+      await append('apps', 'name', 'slug')
+      await append('developers', 'name')
+      await append('categories', 'name', 'slug')
       await connection.sql('api_keys').update({ name: long })
       await categoryStore(connection).add('x'.repeat(80), 'X', { operator: long })
     })
@@ -260,7 +267,7 @@ test('migrate and seed create the demo catalogue', async () => {
   expect((await run(['seed'], env)).stdout).not.toMatch(/apps_/)
 })
 
-describe('one line and exit code 1', () => {
+describe('a failure is one line and exit code 1', () => {
   test.for<
     [what: string, args: string[], env: () => Record<string, string> | Promise<Record<string, string>>, line: RegExp]
   >([

@@ -6,15 +6,20 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import document from '../../generated/openapi.json' with { type: 'json' }
 
-/** The patterns of the document match the same texts in each language that clients are generated for. */
+/**
+ * The `pattern`s of the OpenAPI document's schemas match the same texts in other languages as in JavaScript: a small
+ * program in each language matches all cases.
+ */
 
 const run = promisify(execFile)
 
+/** `matches`: whether JavaScript finds the pattern in the text. */
 type Case = { pattern: string; text: string; matches: boolean }
 
 const schemas = Object.entries(document.components.schemas).flatMap(([name, schema]) =>
   'pattern' in schema ? [{ name, pattern: schema.pattern, example: schema.example }] : [],
 )
+/** Texts that most patterns reject, and texts that most accept. */
 const wrong = [' ', '', 'a\u0000b', 'a\u001fb', 'a\u007fb', 'a.b', '1.b.c', 'a.b.c.', ' a.b.c', 'a  ', '\n', '\u0000']
 const right = [
   'a',
@@ -34,13 +39,16 @@ const right = [
 
 const cases: Case[] = schemas.flatMap(({ pattern, example }) => {
   const regex = new RegExp(pattern, 'u')
-  const made = fc.sample(fc.stringMatching(regex), { numRuns: 50, seed: 1 }).map((text) => text.toWellFormed())
+  const generated = fc.sample(fc.stringMatching(regex), { numRuns: 50, seed: 1 }).map((text) => text.toWellFormed())
   // In some languages `$` also matches before a line break at the end, and in Ruby `^` and `$` match at each line.
-  const texts = [example, ...right, ...wrong, ...made].filter((text) => regex.test(text) || !text.includes('\n'))
+  const texts = [example, ...right, ...wrong, ...generated].filter((text) => regex.test(text) || !text.includes('\n'))
   return texts.map((text) => ({ pattern, text, matches: regex.test(text) }))
 })
 
-/** Each program reads JSON lines of pattern and text from a file in UTF-8, and prints 1 or 0 for each. */
+/**
+ * Each program reads a file in UTF-8 whose lines are JSON arrays of a pattern and a text, and prints 1 or 0 for each
+ * line. Java's library has no JSON parser, so Java reads the same cases in hexadecimal, from `.hex`.
+ */
 const languages: Record<string, { file: string; program: string; command: (file: string) => [string, ...string[]] }> = {
   'PHP (PCRE2)': {
     file: 'patterns.php',

@@ -6,6 +6,11 @@ import { measure } from '../../util/helpers.ts'
 import type { Connection } from '../dialect.ts'
 import type { DatabaseFile } from './database-file.ts'
 
+/**
+ * knex's client for SQLite, extended: it caches prepared statements, sets PRAGMAs, and checks the database file around
+ * each use. The functions at the end open a file with it, one for each purpose.
+ */
+
 /** What this file uses of the driver's connections and statements. */
 type DriverConnection = {
   exec: (sql: string, done: (error: Error | null) => void) => void
@@ -54,8 +59,8 @@ const prepare = (connection: DriverConnection, sql: string) =>
   })
 
 /**
- * If LIMIT is a parameter alone, SQLite plans the statement again for each value, which takes as long as finding a page of
- * the list (computeLimitRegisters in https://sqlite.org/src/file/src/select.c).
+ * If LIMIT is only a parameter, SQLite plans the statement again for each value, which takes as long as finding a page
+ * of apps (computeLimitRegisters in https://sqlite.org/src/file/src/select.c). An expression prevents that.
  */
 const withoutReplanning = (sql: string) => sql.replaceAll(/\blimit \?/gi, 'limit ?+0')
 
@@ -104,8 +109,8 @@ export const jsonRows: Connection['jsonRows'] = (from, columns, orderBy) => {
 }
 
 /**
- * A JSON array, to be bound and cast to text. Each value is encoded alone: a single character beyond Latin-1 makes a string
- * three times as slow to encode.
+ * A JSON array, to be bound and cast to text. Each value is encoded by itself: one character beyond Latin-1 makes
+ * encoding the whole string three times as slow.
  */
 export function jsonArrayBytes(values: unknown[]): Buffer {
   const texts = values.map((value, index) => Buffer.from((index === 0 ? '' : ',') + JSON.stringify(value)))
@@ -152,8 +157,8 @@ const clientWith = (settings: Settings): typeof KnexSqliteClient =>
   }
 
 /**
- * A client that works only while the file that it has open is the one at the path, and reports errors to `file`. `begin`
- * starts its transactions; knex has no option for that, and its own way takes three times as long.
+ * A client that works only while the file that it has open is the one at the path, and reports errors to `file`. The
+ * statement `begin` starts its transactions; knex has no option for that, and its own way takes three times as long.
  */
 const clientOf = (file: DatabaseFile, begin: string, settings: Settings): typeof Knex.Client =>
   class extends clientWith(settings) {
@@ -174,7 +179,10 @@ const clientOf = (file: DatabaseFile, begin: string, settings: Settings): typeof
       return super.destroyRawConnection(connection)
     }
 
-    /** After damage, drops the pages that were read before. Closing the connection could write the log into a damaged file. */
+    /**
+     * After damage, drops the cached pages instead of the connection: closing it could write the log into a damaged
+     * file.
+     */
     override async validateConnection(connection: DriverConnection) {
       if (connection.damageCount !== file.damageCount()) {
         connection.damageCount = file.damageCount()
@@ -211,11 +219,12 @@ const beginWriting = 'BEGIN IMMEDIATE'
 export const pragmas = {
   busy_timeout: 5000,
   journal_mode: 'wal',
-  // FULL: what was acknowledged survives a power cut. NORMAL loses the last writes (https://sqlite.org/wal.html).
+  // 2 is FULL: what was acknowledged survives a power cut. NORMAL loses the last writes (https://sqlite.org/wal.html).
   synchronous: 2,
   foreign_keys: 1,
   // Negative: KiB. An import goes back to the pages that it has changed.
   cache_size: -24_576,
+  // 2 is MEMORY.
   temp_store: 2,
   // Pages, 64 MiB. The default of 1000 makes an import write its pages to the database with every commit.
   wal_autocheckpoint: 16_000,

@@ -12,8 +12,9 @@ import { openCopy, openExclusive } from './client.ts'
 import { isUnavailable } from './errors.ts'
 
 /**
- * Copies a snapshot of the database into a new file. No writer waits for it; the log grows meanwhile. The copy is compact and
- * not in WAL mode, so it needs no file beside it (https://sqlite.org/lang_vacuum.html).
+ * Copies a snapshot of the database at `filename` into the new `file`, and verifies the copy. No writer waits for it;
+ * the log grows meanwhile. The copy is compact and not in WAL mode, so it needs no file beside it
+ * (https://sqlite.org/lang_vacuum.html).
  */
 export async function copyTo(openSource: () => Knex, filename: string, file: string): Promise<{ apps: number }> {
   await writeCopy(openSource, filename, file)
@@ -29,6 +30,7 @@ export async function copyTo(openSource: () => Knex, filename: string, file: str
   }
 }
 
+/** `advice` ends the error for a full disk. */
 async function writeCopy(openSource: () => Knex, filename: string, file: string, advice = '') {
   // Not a reader, since query_only forbids VACUUM.
   const source = openSource()
@@ -43,7 +45,7 @@ async function writeCopy(openSource: () => Knex, filename: string, file: string,
   }
 }
 
-/** Runs the work on a temporary copy, which is deleted afterwards. */
+/** Runs the work on a temporary copy, which is not verified and is deleted afterwards. */
 export const dryRun = <T>(
   openSource: () => Knex,
   filename: string,
@@ -105,8 +107,9 @@ async function estimateCopySize(sql: Knex): Promise<number> {
 }
 
 /**
- * The first damage found. `integrity_check` covers the full-text index too (its own 'integrity-check' would have to write,
- * https://sqlite.org/pragma.html#pragma_integrity_check), but not that the index has exactly the listed apps.
+ * The first damage found. `integrity_check` covers the full-text index too, whose own 'integrity-check' would have to
+ * write (https://sqlite.org/pragma.html#pragma_integrity_check). The last query checks that the index has exactly the
+ * listed apps: `app_search` has an app's rank as its rowid, and `app_search_apps` maps ids to ranks.
  */
 async function findDamage(sql: Knex): Promise<string | undefined> {
   const [check] = await sql.raw('pragma integrity_check(1)')
@@ -115,11 +118,15 @@ async function findDamage(sql: Knex): Promise<string | undefined> {
   const [orphan] = await sql.raw('select * from pragma_foreign_key_check limit 1')
   if (orphan) return `a row of ${orphan.table} refers to a row of ${orphan.parent} that is not there`
   const listedIds = `select id from apps where ${listed}`
-  const ranked = 'select app_id from app_search_apps'
+  const indexedIds = 'select app_id from app_search_apps'
   const [difference] = await sql.raw(
-    `select (select count(*) from (${listedIds} except ${ranked} where rank in (select rowid from app_search))) as missing,
-            (select count(*) from (select rowid % ${idLimit} from app_search union ${ranked} except ${listedIds})) as extra`,
+    `select
+       (select count(*) from (
+         ${listedIds} except ${indexedIds} where rank in (select rowid from app_search))) as missing,
+       (select count(*) from (
+         select rowid % ${idLimit} from app_search union ${indexedIds} except ${listedIds})) as extra`,
   )
   if (difference.missing + difference.extra === 0) return undefined
-  return `the search index lacks ${difference.missing} of the listed apps, and has ${difference.extra} that are not listed`
+  const { missing, extra } = difference
+  return `the search index lacks ${missing} of the listed apps, and has ${extra} that are not listed`
 }

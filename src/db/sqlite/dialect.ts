@@ -25,7 +25,7 @@ function pathFromUrl(url: string): string | undefined {
   return path === ':memory:' ? undefined : path
 }
 
-/** Each operation takes one of the threads that main.ts requests. Expensive ones leave a processor to the others. */
+/** Each operation occupies one of the threads that main.ts requests. Expensive ones leave a processor to the others. */
 export const concurrency = { cheap: 4, expensive: Math.max(1, Math.min(3, availableParallelism() - 1)), write: 1 }
 
 function openFile(filename: string): Engine {
@@ -40,6 +40,7 @@ function openFile(filename: string): Engine {
     await writer.destroy()
   }
 
+  /** A connection for one copy, so that the writer stays free. */
   const openSource = () => openWriter(filename, file)
 
   return {
@@ -47,8 +48,8 @@ function openFile(filename: string): Engine {
     async checkHealth() {
       if (!file.isOpen()) return findOpenError(filename)
       try {
-        const known = await file.checkHealth()
-        if (known !== undefined) return known
+        const fileError = await file.checkHealth()
+        if (fileError !== undefined) return fileError
         // Read from the disk: cached pages do not show damage.
         await monitor.raw('pragma shrink_memory')
         await monitor('knex_migrations').count()
@@ -66,6 +67,7 @@ function openFile(filename: string): Engine {
     connectionOf,
     async migrate(work) {
       await createFile(filename)
+      // Repeats while another process holds the write lock.
       for (const begin = performance.now(); ; ) {
         try {
           return await writer.transaction((sql) => work(sql, schema))
@@ -86,7 +88,7 @@ function openFile(filename: string): Engine {
     dryRun: (work) => dryRun(openSource, filename, openFile, work),
     withExclusiveLock: (work) => withExclusiveLock(filename, work),
     async optimize() {
-      // Not TRUNCATE, which would keep writers waiting until the last reader has ended (https://sqlite.org/pragma.html).
+      // Not TRUNCATE: writers would wait until the last reader has ended (https://sqlite.org/pragma.html).
       await writer.raw('pragma wal_checkpoint(passive)')
     },
     close,
