@@ -53,7 +53,7 @@ created_at, updated_at, waiting_since, waiting_seconds, changes}. A change:
 not shortened. as_of is for --as-of of approve and reject; null without apps.`,
     async find(connection, options: AppFilter & { changed?: true }, limit, offset) {
       const name = options.changed ? 'changed' : 'pending'
-      const { apps, total } = await moderationStore(connection).queue(name, options, limit, offset)
+      const { apps, ...page } = await moderationStore(connection).queue(name, options, limit, offset)
       // Updates are committed one after the other, so one that is missing here is not older.
       const newest = apps
         .map(({ updated_at }) => updated_at)
@@ -66,7 +66,7 @@ not shortened. as_of is for --as-of of approve and reject; null without apps.`,
           changes,
         })),
         as_of: newest ?? null,
-        total,
+        ...page,
       }
     },
     print({ apps, as_of }, { changed }) {

@@ -104,8 +104,8 @@ export const moderationStore = (connection: Connection) => {
       filter: AppFilter,
       limit: number,
       offset: number,
-    ): Promise<{ apps: QueueEntry[]; total: number }> {
-      const { ids, total } = await findPage(connection, queues[queue], filter, limit, offset)
+    ): Promise<{ apps: QueueEntry[]; total: number; note?: string }> {
+      const { ids, ...page } = await findPage(connection, queues[queue], filter, limit, offset)
       const slugs = await categorySlugs()
       const entries: QueueEntry[] = []
       for (const app of await findNamedApps(ids)) {
@@ -115,7 +115,7 @@ export const moderationStore = (connection: Connection) => {
         const texts = { name, slug, short_description, developer_name, category_slug }
         entries.push({ id, ...texts, created_at, updated_at, waiting_since, changes })
       }
-      return { apps: entries, total }
+      return { apps: entries, ...page }
     },
 
     /** A page of the apps in a state, or in any, in the order of `findPageInState`, and the total. */
