@@ -69,12 +69,7 @@ export const searchIndex = (sql: Knex): SearchIndex => ({
 
   async countMatches(query, tier, limit) {
     const expression = await matchExpression(sql, query, tier)
-    if (expression === undefined) return 0
-    const [counted] = await select(sql)<{ count: number }>(
-      'select count(*) as count from (select 1 from app_search where app_search match ? limit ?)',
-      [expression, limit],
-    )
-    return required(counted, 'the count').count
+    return expression === undefined ? 0 : countUpTo(sql, expression, limit)
   },
 
   async nameWords(ranks) {
@@ -90,12 +85,8 @@ export const searchIndex = (sql: Knex): SearchIndex => ({
     const expression = await matchExpression(sql, query, 'prefix')
     if (expression === undefined) return []
     const matches = 'select rowid as rank from app_search where app_search match ?'
-    const [counted] = await select(sql)<{ count: number }>(`select count(*) as count from (${matches} limit ?)`, [
-      expression,
-      maxSorted + 1,
-    ])
     const from =
-      required(counted, 'the count').count > maxSorted
+      (await countUpTo(sql, expression, maxSorted + 1)) > maxSorted
         ? `apps cross join app_search_apps on app_id = apps.id where ${listed} and +rank in (${matches})`
         : `(${matches}) as found cross join apps on apps.id = found.rank % ${idLimit}`
     const found = await select(sql)<{ id: number }>(`select apps.id from ${from} ${orderBy(order, 'desc')} limit ?`, [
@@ -115,6 +106,14 @@ export const searchIndex = (sql: Knex): SearchIndex => ({
     return known.map(({ word }) => word)
   },
 })
+
+async function countUpTo(sql: Knex, expression: string, limit: number): Promise<number> {
+  const [counted] = await select(sql)<{ count: number }>(
+    'select count(*) as count from (select 1 from app_search where app_search match ? limit ?)',
+    [expression, limit],
+  )
+  return required(counted, 'the count').count
+}
 
 async function removeApps(sql: Knex, ids: number[]) {
   if (ids.length === 0) return
