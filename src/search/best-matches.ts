@@ -131,15 +131,21 @@ export async function findOrRelax(
   const ids = await find(query)
   if (ids.length > 0) return { ids }
   const considered = query.terms.slice(0, maxRelaxedTerms)
+  const countOf = new Map<Term, number>()
+  for (const term of considered) countOf.set(term, await countApps(index, term, query.categoryId))
   const unknown: Term[] = []
-  for (const term of considered) if (!(await isKnown(index, term))) unknown.push(term)
+  for (const term of considered.filter((term) => countOf.get(term) === 0)) {
+    const isElsewhere = query.categoryId !== undefined && (await countApps(index, term, undefined)) > 0
+    if (!isElsewhere) unknown.push(term)
+  }
   const corrections = await correctTypos(index, unknown.filter(isCorrectable))
   const corrected = considered.map((term) => {
     const correction = unknown.includes(term) && corrections.find(({ word }) => word === term.text)
     return correction ? anyOfWords(correction.replacements) : term
   })
-  const countOf = new Map<Term, number>()
-  for (const term of corrected) countOf.set(term, await countApps(index, term, query.categoryId, maxCount))
+  for (const term of corrected) {
+    if (!countOf.has(term)) countOf.set(term, await countApps(index, term, query.categoryId))
+  }
   let terms = corrected.filter((term) => countOf.get(term) !== 0)
   // Of equally common terms the last is dropped first.
   const commonestFirst = terms.toReversed().toSorted((a, b) => (countOf.get(b) ?? 0) - (countOf.get(a) ?? 0))
@@ -157,13 +163,11 @@ export async function findOrRelax(
 /** Counting stops here: of terms that so many apps have, none counts as the commoner one. */
 const maxCount = 1000
 
-/** Apps that have the term as a whole word, or if there are none, as the beginning of one. Counted up to `limit`. */
-async function countApps(index: MatchFinder, term: Term, categoryId: number | undefined, limit: number) {
+/** Apps that have the term as a whole word, or if there are none, as the beginning of one. Counted up to `maxCount`. */
+async function countApps(index: MatchFinder, term: Term, categoryId: number | undefined): Promise<number> {
   const query = { terms: [term], keys: [], categoryId }
-  return (await index.countMatches(query, 'whole', limit)) || (await index.countMatches(query, 'prefix', limit))
+  return (await index.countMatches(query, 'whole', maxCount)) || (await index.countMatches(query, 'prefix', maxCount))
 }
-
-const isKnown = async (index: MatchFinder, term: Term) => (await countApps(index, term, undefined, 1)) > 0
 
 /** The words that have a similar word in a listed app, and those words. */
 async function correctTypos(index: MatchFinder, terms: readonly Term[]): Promise<Correction[]> {

@@ -17,6 +17,9 @@ const manyDocuments = 20
  */
 const maxAppsPerMatch = 3
 
+/** If matches are found among so many apps, reading these is sooner done than reading all entries of the index. */
+const maxScannedApps = 5000
+
 /** A statement that returns values, for this condition. A `limit` follows. */
 type Statement = (condition: string) => string
 /** The same of so many of the first apps in order. */
@@ -120,13 +123,15 @@ export const searchIndex = (sql: Knex): SearchIndex => {
     async countMatches(query, tier, limit) {
       const match = matchOf(query, tier)
       if (!match) return 0
-      const [counted] = await select<{ count: number }>(
-        // Materialized: to find few matches the planner would otherwise read all apps.
-        `with matches as materialized (select from app_search where ${conditionOf(match, '(select ?::tsquery)')})
-         select count(*) from (select from matches limit ?) as counted`,
+      const matches = `select from app_search where ${conditionOf(match, '?::tsquery')}`
+      const expected = await estimate(match)
+      const areSoonFound = limit * expected.all < maxScannedApps * expected.matches
+      const { rows }: { rows: unknown[] } = await sql.raw(
+        // Materialized: to find a few of rare matches the planner would otherwise read all apps.
+        areSoonFound ? `${matches} limit ?` : `with matches as materialized (${matches}) select from matches limit ?`,
         [...valuesOf(match), limit],
       )
-      return required(counted, 'the count').count
+      return rows.length
     },
 
     async nameWords(ranks) {
