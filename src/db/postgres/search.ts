@@ -17,8 +17,8 @@ const manyDocuments = 20
  */
 const maxAppsPerMatch = 3
 
-/** If matches are found among so many apps, reading these is sooner done than reading all entries of the index. */
-const maxScannedApps = 5000
+/** Comparing so many apps with a term takes as long as reading the entries of a very common one in the index. */
+const scannedApps = 10_000
 
 /** A statement that returns values, for this condition. A `limit` follows. */
 type Statement = (condition: string) => string
@@ -123,15 +123,17 @@ export const searchIndex = (sql: Knex): SearchIndex => {
     async countMatches(query, tier, limit) {
       const match = matchOf(query, tier)
       if (!match) return 0
-      const matches = `select from app_search where ${conditionOf(match, '?::tsquery')}`
+      const condition = conditionOf(match, '(select ?::tsquery)')
+      const values = [...valuesOf(match), limit]
       const expected = await estimate(match)
-      const areSoonFound = limit * expected.all < maxScannedApps * expected.matches
-      const { rows }: { rows: unknown[] } = await sql.raw(
-        // Materialized: to find a few of rare matches the planner would otherwise read all apps.
-        areSoonFound ? `${matches} limit ?` : `with matches as materialized (${matches}) select from matches limit ?`,
-        [...valuesOf(match), limit],
-      )
-      return rows.length
+      if (2 * limit * expected.all < scannedApps * expected.matches) {
+        const scanned = `(select * from app_search limit ${scannedApps}) as scanned`
+        const found = await select(`select from ${scanned} where ${condition} limit ?`, values)
+        if (found.length === limit) return limit
+      }
+      // Materialized: to find a few of rare matches the planner would otherwise read all apps.
+      const matches = `with matches as materialized (select from app_search where ${condition}) select from matches limit ?`
+      return (await select(matches, values)).length
     },
 
     async nameWords(ranks) {
