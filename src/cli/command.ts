@@ -105,7 +105,7 @@ export const withFilterOptions = (command: Command) =>
   command
     .option('--developer <name>', 'only apps of this developer')
     .option('--category <slug>', 'only apps in this category')
-    .option('--search <text>', 'only apps with each word in the name, slug or package name')
+    .option('--search <text>', 'only apps that the text finds, as in the catalogue')
 
 /** Opens the database of `DATABASE_URL`, and closes it even if the work fails. */
 export async function withDatabase<T>(work: (database: Database) => Promise<T>, options?: ServerOptions): Promise<T> {

@@ -48,11 +48,14 @@ not shortened. There is also {as_of}, for --as-of of approve and reject; null
 without apps.`,
     async find(connection, options: AppFilter & { changed?: true }, limit, offset) {
       const name = options.changed ? 'changed' : 'pending'
-      const { apps, total } = await moderationStore(connection).queue(name, options, limit, offset)
+      const { apps, ...page } = await moderationStore(connection).queue(name, options, limit, offset)
       // Updates are committed one after the other, so one that is missing here is not older.
       const updates = apps.map(({ updated_at }) => updated_at).toSorted()
-      const as_of = updates.at(-1) ?? null
-      return { apps: apps.map((app) => ({ ...app, waiting_seconds: secondsSince(app.waiting_since) })), as_of, total }
+      return {
+        apps: apps.map((app) => ({ ...app, waiting_seconds: secondsSince(app.waiting_since) })),
+        as_of: updates.at(-1) ?? null,
+        ...page,
+      }
     },
     print({ apps, as_of }, { changed }) {
       printTable(

@@ -2,12 +2,12 @@ import { accountStore } from '../accounts/store.ts'
 import { categoryStore } from '../catalogue/categories.ts'
 import type { StateCounts } from '../catalogue/store.ts'
 import type { Connection } from '../db/dialect.ts'
-import { type AppRow, listed } from '../db/tables.ts'
+import { listed } from '../db/tables.ts'
 import { bestMatches, cutNote, maxMatches, toQuery } from '../search/best-matches.ts'
-import { nameKey } from '../search/terms.ts'
+import { hasTerms, queryTerms, type Term, toSearchDocument } from '../search/terms.ts'
 import { required } from '../util/helpers.ts'
 
-/** Finds apps for operators by state, developer, category and name. */
+/** Finds apps for operators by state, developer, category and text. */
 
 /** A field that is left out does not filter. `developer` is a name, `category` a slug. */
 export type AppFilter = {
@@ -46,7 +46,7 @@ const unlisted = [states.pending, states.rejected, states.deleted]
 
 /** `note`: why these are not all. */
 type Page = { ids: number[]; total: number; note?: string }
-type Scope = { developerId: number | undefined; categoryId: number | undefined; words: string[] }
+type Scope = { developerId: number | undefined; categoryId: number | undefined; terms: readonly Term[] | undefined }
 
 /** A page of a set's apps, in its order, and the total. Throws an OperatorError if the developer or category is missing. */
 export async function findPage(
@@ -57,7 +57,7 @@ export async function findPage(
   offset: number,
 ): Promise<Page> {
   const scope = await resolveScope(connection, filter)
-  if (scope.words.length > 0) return slicePage(await findIdsByName(connection, set, scope), limit, offset)
+  if (scope.terms) return slicePage(cut(await findMatches(connection, set, scope, scope.terms), 'first'), limit, offset)
   const apps = appsInScope(connection, set, scope)
   const [all] = await apps.clone().count({ total: '*' })
   const ids = await apps.orderByRaw(set.order).limit(limit).offset(offset).pluck('apps.id')
@@ -66,7 +66,7 @@ export async function findPage(
 
 /**
  * A page of the apps in a state, or in any, newest first. With a search text and without a developer, listed apps are found
- * by the catalogue's search, best match first. That index has only listed apps, so the names of the others are read; those
+ * by the catalogue's search, best match first. That index has only listed apps, so the texts of the others are read; those
  * that match come first.
  */
 export async function findPageInState(
@@ -77,24 +77,21 @@ export async function findPageInState(
   offset: number,
 ): Promise<Page> {
   const set = state === undefined ? anyState : states[state]
-  const { developer, search } = filter
-  if (!search?.trim() || developer !== undefined || set.hasOwnIndex)
-    return findPage(connection, set, filter, limit, offset)
   const scope = await resolveScope(connection, filter)
-  const matching: number[] = []
-  for (const one of state === undefined ? unlisted : []) matching.push(...(await findIdsByName(connection, one, scope)))
-  const matches = await bestMatches(connection.search, toQuery(search, scope.categoryId))
-  const page = slicePage([...matching.toSorted((a, b) => b - a), ...matches.slice(0, maxMatches)], limit, offset)
-  return matches.length > maxMatches ? { ...page, note: cutNote('best') } : page
+  if (!scope.terms || scope.developerId !== undefined || set.hasOwnIndex)
+    return findPage(connection, set, filter, limit, offset)
+  const others: number[] = []
+  for (const one of state === undefined ? unlisted : [])
+    others.push(...(await findMatches(connection, one, scope, scope.terms)))
+  const matches = await bestMatches(connection.search, toQuery(filter.search ?? '', scope.categoryId))
+  return slicePage(cut([...others.toSorted((a, b) => b - a), ...matches], 'best'), limit, offset)
 }
 
 async function resolveScope(connection: Connection, { developer, category, search }: AppFilter): Promise<Scope> {
   return {
     developerId: developer === undefined ? undefined : (await accountStore(connection).requireDeveloper(developer)).id,
     categoryId: category === undefined ? undefined : (await categoryStore(connection).requireCategory(category)).id,
-    words: nameKey(search ?? '')
-      .split(' ')
-      .filter((word) => word !== ''),
+    terms: search?.trim() ? queryTerms(search) : undefined,
   }
 }
 
@@ -107,22 +104,31 @@ const appsInScope = ({ sql }: Connection, { where, hasOwnIndex }: AppSet, { deve
         categoryId !== undefined && apps.whereRaw(`${hasOwnIndex ? '+' : ''}apps.category_id = ?`, [categoryId]),
     )
 
-/** The ids of a set's apps that have each word in the name, slug or package name. Reads the whole set. */
-async function findIdsByName(connection: Connection, set: AppSet, scope: Scope): Promise<number[]> {
-  const apps: AppNames[] = await appsInScope(connection, set, scope)
-    .orderByRaw(set.order)
-    .select('apps.id', 'apps.name', 'apps.slug', 'apps.package_name')
-  return apps.filter((app) => matchesName(app, scope.words)).map(({ id }) => id)
+/** Apps that are read at a time: some megabytes. */
+const batchSize = 500
+
+/** The ids of the first of a set's apps that have the terms, one more than `maxMatches` if there are more. Reads their texts. */
+async function findMatches(connection: Connection, set: AppSet, scope: Scope, terms: readonly Term[]) {
+  const matches: number[] = []
+  for (let offset = 0; ; offset += batchSize) {
+    const apps = await appsInScope(connection, set, scope)
+      .orderByRaw(set.order)
+      .limit(batchSize)
+      .offset(offset)
+      .select('apps.id', 'apps.name', 'apps.short_description', 'apps.description', 'apps.package_name')
+      .select(connection.sql.raw('(select name from developers where id = apps.developer_id) as developer_name'))
+    for (const { id, developer_name, ...app } of apps) {
+      if (hasTerms(toSearchDocument(app, developer_name), terms)) matches.push(id)
+    }
+    if (apps.length < batchSize || matches.length > maxMatches) return matches.slice(0, maxMatches + 1)
+  }
 }
 
-type AppNames = Pick<AppRow, 'id' | 'name' | 'slug' | 'package_name'>
+const cut = (ids: number[], which: 'best' | 'first') =>
+  ids.length > maxMatches ? { ids: ids.slice(0, maxMatches), note: cutNote(which) } : { ids }
 
-function matchesName({ name, slug, package_name }: AppNames, words: string[]): boolean {
-  const names = nameKey(`${name} ${slug} ${package_name ?? ''}`)
-  return words.every((word) => names.includes(word))
-}
-
-const slicePage = (ids: number[], limit: number, offset: number): Page => ({
+const slicePage = ({ ids, ...page }: { ids: number[]; note?: string }, limit: number, offset: number): Page => ({
+  ...page,
   ids: ids.slice(offset, offset + limit),
   total: ids.length,
 })

@@ -78,14 +78,14 @@ export const moderationStore = (connection: Connection) => {
 
     /** A page of the apps that wait for a decision, longest first, and the total. */
     async queue(queue: Queue, filter: AppFilter, limit: number, offset: number) {
-      const { ids, total } = await findPage(connection, queues[queue], filter, limit, offset)
+      const { ids, ...page } = await findPage(connection, queues[queue], filter, limit, offset)
       const slugs = await categorySlugs()
       const apps = (await findNamedApps(ids)).map((app) => ({
         ...pick(app, ...queueFields),
         waiting_since: app.unreviewed_since ?? app.created_at,
         changes: ownerChanges(app, slugs),
       }))
-      return { apps, total }
+      return { apps, ...page }
     },
 
     /** A page of the apps in a state, or in any, in the order of `findPageInState`, and the total. */

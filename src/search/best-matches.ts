@@ -25,6 +25,8 @@ export type Tier = 'key' | 'name' | 'whole' | 'prefix'
 export type MatchFinder = Readonly<{
   /** The ranks of the first `limit` apps of a tier, the greatest first. An app may be in several tiers. */
   firstMatches: (query: SearchQuery, tier: Tier, limit: number) => Promise<number[]>
+  /** How many apps are in a tier, counted up to `limit`. */
+  countMatches: (query: SearchQuery, tier: Tier, limit: number) => Promise<number>
   /** The `nameWords` of the documents with these ranks, in this order. */
   nameWords: (ranks: number[]) => Promise<string[]>
   /** Those of the words that an app has as a whole word of its texts, package names aside. */
@@ -129,15 +131,21 @@ export async function findOrRelax(
   const ids = await find(query)
   if (ids.length > 0) return { ids }
   const considered = query.terms.slice(0, maxRelaxedTerms)
-  const known = await countEach(index, considered, undefined, 1)
-  const unknown = considered.filter((_, position) => known[position] === 0)
+  const countOf = new Map<Term, number>()
+  for (const term of considered) countOf.set(term, await countApps(index, term, query.categoryId))
+  const unknown: Term[] = []
+  for (const term of considered.filter((term) => countOf.get(term) === 0)) {
+    const isElsewhere = query.categoryId !== undefined && (await countApps(index, term, undefined)) > 0
+    if (!isElsewhere) unknown.push(term)
+  }
   const corrections = await correctTypos(index, unknown.filter(isCorrectable))
   const corrected = considered.map((term) => {
     const correction = unknown.includes(term) && corrections.find(({ word }) => word === term.text)
     return correction ? anyOfWords(correction.replacements) : term
   })
-  const counts = await countEach(index, corrected, query.categoryId, maxCount)
-  const countOf = new Map(corrected.map((term, position) => [term, counts[position] ?? 0]))
+  for (const term of corrected) {
+    if (!countOf.has(term)) countOf.set(term, await countApps(index, term, query.categoryId))
+  }
   let terms = corrected.filter((term) => countOf.get(term) !== 0)
   // Of equally common terms the last is dropped first.
   const commonestFirst = terms.toReversed().toSorted((a, b) => (countOf.get(b) ?? 0) - (countOf.get(a) ?? 0))
@@ -155,21 +163,10 @@ export async function findOrRelax(
 /** Counting stops here: of terms that so many apps have, none counts as the commoner one. */
 const maxCount = 1000
 
-/** Apps that have each term as a whole word, or if there are none, as the beginning of one. */
-async function countEach(
-  index: MatchFinder,
-  terms: readonly Term[],
-  categoryId: number | undefined,
-  limit: number,
-): Promise<number[]> {
-  const counts: number[] = []
-  for (const term of terms) {
-    const query = { terms: [term], keys: [], categoryId }
-    const whole = await index.firstMatches(query, 'whole', limit)
-    const matches = whole.length > 0 ? whole : await index.firstMatches(query, 'prefix', limit)
-    counts.push(matches.length)
-  }
-  return counts
+/** Apps that have the term as a whole word, or if there are none, as the beginning of one. Counted up to `maxCount`. */
+async function countApps(index: MatchFinder, term: Term, categoryId: number | undefined): Promise<number> {
+  const query = { terms: [term], keys: [], categoryId }
+  return (await index.countMatches(query, 'whole', maxCount)) || (await index.countMatches(query, 'prefix', maxCount))
 }
 
 /** The words that have a similar word in a listed app, and those words. */

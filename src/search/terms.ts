@@ -291,6 +291,13 @@ export function toSearchDocument(app: SearchableColumns, developerName: string):
   }
 }
 
+/** Whether an app that no index has is found by these terms: as the tier `prefix` finds others. */
+export function hasTerms({ name, text, package: packageName }: SearchDocument, terms: readonly Term[]): boolean {
+  const tokens = ` ${name} ${text} ${packageName} `
+  const hasForm = (form: Form) => tokens.includes(` ${form.tokens.join(' ')}${form.extent === 'whole' ? ' ' : ''}`)
+  return terms.length > 0 && terms.every(({ forms }) => forms.some(hasForm))
+}
+
 /**
  * Downloads on a logarithmic scale, four steps to a doubling. Finer steps would order apps better than anybody notices, and
  * each step that an app takes writes its document again.

@@ -5,6 +5,7 @@ import type { AppChanges } from '../../src/contract/contract.ts'
 import { openDatabase } from '../../src/db/database.ts'
 import type { AppFilter } from '../../src/moderation/app-filter.ts'
 import { type Change, moderationStore, type Queue } from '../../src/moderation/store.ts'
+import { cutNote } from '../../src/search/best-matches.ts'
 import { importLines } from '../support/catalogue-file.ts'
 import { freezeClock } from '../support/clock.ts'
 import { expectConsistent } from '../support/consistency.ts'
@@ -98,11 +99,13 @@ describe('the queue', () => {
     ['a category', { category: 'tools' }, ['Cloud Atlas', 'Night Train']],
     ['an empty category', { category: 'games' }, []],
     ['a text', { search: 'tRÁIN' }, ['Night Train']],
-    ['several words in any order', { search: 'train ight' }, ['Night Train']],
-    ['a part of a slug', { search: 'd-atl' }, ['Cloud Atlas']],
-    ['a text that no name has', { search: 'here' }, []],
-    ['words of which a name has only one', { search: 'train table' }, []],
-    ['a letter that no name has', { search: 'y' }, []],
+    ['several words in any order', { search: 'train nig' }, ['Night Train']],
+    ['the beginning of a word', { search: 'atl' }, ['Cloud Atlas']],
+    ['a word of the descriptions', { search: 'here' }, ['Cloud Atlas', 'Night Train']],
+    ['the end of a word', { search: 'tlas' }, []],
+    ['signs alone', { search: '!' }, []],
+    ['words of which an app has only one', { search: 'train table' }, []],
+    ['a letter that begins no word', { search: 'y' }, []],
     ['a word with its letters in another order', { search: 'niart' }, []],
     ['a text of white space', { search: '  ' }, ['Cloud Atlas', 'Night Train']],
     ['all filters', { developer: 'Ada', category: 'tools', search: 'atlas' }, ['Cloud Atlas']],
@@ -112,6 +115,25 @@ describe('the queue', () => {
       moderationStore(connection).queue('pending', filter, 100, 0),
     )
     expect([apps.map(({ name }) => name), total]).toEqual([found, found.length])
+  })
+
+  test('finds at most 1,000 apps by a text, and says so', async () => {
+    const { database } = await startService()
+    await database.write(async (connection) => {
+      const pending = await connection.sql('apps').where({ name: 'Night Train' }).first()
+      if (!pending) throw new Error('the world has no train')
+      const { id: _, slug: __, package_key: ___, ...row } = pending
+      const apps = Array.from({ length: 1001 }, (_, index) => ({
+        app: { ...row, package_name: null, name: `Wave ${index}` },
+        at: row.created_at,
+      }))
+      await appStore(connection).insertAll('app create', apps, { operator: 'test' })
+    })
+    const find = (limit: number, offset: number) =>
+      database.snapshot((connection) => moderationStore(connection).queue('pending', { search: 'wave' }, limit, offset))
+    expect(await find(10, 1000)).toEqual({ apps: [], total: 1000, note: cutNote('first') })
+    await database.write(({ sql }) => sql('apps').where({ name: 'Wave 7' }).update({ name: 'Seven', description: '7' }))
+    expect(await find(10, 1000)).toEqual({ apps: [], total: 1000 })
   })
 
   test('of changed apps is filtered by their current names', async () => {

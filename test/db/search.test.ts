@@ -51,7 +51,7 @@ const expectedIds = (matches: (description: string, index: number) => boolean, l
     .toReversed()
     .slice(0, limit)
 
-test('the first matches are the same however many apps match, and whether or not the statistics are current', async () => {
+test('the first matches and their count are the same however many apps match, and whether or not the statistics are current', async () => {
   const database = await openCatalogue()
   const searches: [search: string, tier: Tier, matches: (description: string, index: number) => boolean][] = [
     ['common', 'whole', () => true],
@@ -78,6 +78,7 @@ test('the first matches are the same however many apps match, and whether or not
           ranked: (await index.firstMatches(toQuery(search, undefined), tier, limit)).map(idOfRank),
           inCategory: (await index.firstMatches(toQuery(search, 1), tier, limit)).map(idOfRank),
           elsewhere: await index.firstMatches(toQuery(search, 2), tier, limit),
+          count: await index.countMatches(toQuery(search, 1), tier, limit),
           sorted:
             tier === 'prefix' && (await index.sortedMatches(toQuery(search, 1), ['total_downloads', 'id'], limit)),
         }))
@@ -86,6 +87,7 @@ test('the first matches are the same however many apps match, and whether or not
           ranked: expected,
           inCategory: expected,
           elsewhere: [],
+          count: expected.length,
           sorted: tier === 'prefix' && expected,
         })
       }

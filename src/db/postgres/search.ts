@@ -11,27 +11,19 @@ import { select as selectWith } from './client.ts'
 /** More documents than the pending list of the GIN index (connections.ts) has room for go into the index at once. */
 const manyDocuments = 20
 
+/**
+ * The first matches are looked for among the first apps in order if these are less than so many times the expected matches.
+ * Otherwise all matches are sorted. Measured with a million apps.
+ */
+const maxAppsPerMatch = 3
+
+/** Comparing so many apps with a term takes as long as reading the entries of a very common one in the index. */
+const scannedApps = 10_000
+
 /** A statement that returns values, for this condition. A `limit` follows. */
 type Statement = (condition: string) => string
-
-/** How to read the first matches in an order. */
-type Reading = Readonly<{
-  /** Those among the first apps in this order. Their number is the first placeholder. */
-  walk: Statement
-  /** All of them. */
-  sort: Statement
-  /** How many matches `sort` reads in the time in which `walk` reads one app. Measured with a million apps. */
-  walkCost: number
-}>
-
-const byRank: Reading = {
-  walk: (condition) =>
-    `select rank as value from (select * from app_search order by rank desc limit ?) as walked where ${condition}`,
-  // Without the offset the planner may walk, too, and without a limit.
-  sort: (condition) =>
-    `select rank as value from (select rank from app_search where ${condition} offset 0) as matches order by rank desc`,
-  walkCost: 12,
-}
+/** The same of so many of the first apps in order. */
+type FirstApps = (count: number) => Promise<Statement>
 
 /** What a row of `app_search` must have. `tokens` is SQL; the placeholder of the sequences follows. */
 const conditionOf = ({ sequences }: Match, tokens: string) =>
@@ -43,26 +35,34 @@ const conditionOf = ({ sequences }: Match, tokens: string) =>
          )
        ))`
 
+const valuesOf = ({ tokens, sequences }: Match) => (sequences === undefined ? [tokens] : [tokens, sequences])
+
 /**
- * A row per app in `app_search`, whose tokens are in a GIN index. GIN finds all matches, in no order. If there are many, the
- * first ones are found sooner by a walk: apps are read in order until enough of them match.
+ * A row per app in `app_search`, whose tokens are in a GIN index. GIN finds all matches, in no order. If many are expected, they
+ * are looked for only among the first apps in order, twice as many as should do.
  */
 export const searchIndex = (sql: Knex): SearchIndex => {
   const select = selectWith(sql)
 
-  /** The first `limit` values of a reading among the matches. */
-  async function findFirst(match: Match, limit: number, { walk, sort, walkCost }: Reading): Promise<number[]> {
-    const values = match.sequences === undefined ? [match.tokens] : [match.tokens, match.sequences]
-    const { matches, all } = await estimate(match)
-    const walked = Math.ceil((limit * all) / matches)
-    if (walked * walkCost < matches) {
-      const statement = `${walk(conditionOf(match, '?::tsquery'))} limit ?`
-      const found = await select<{ value: number }>(statement, [2 * walked, ...values, limit])
-      if (found.length === limit) return found.map(({ value }) => value)
+  /** The first `limit` values: of the statement on the first apps if that should be quick and finds as many, else of the other. */
+  async function findFirst(match: Match, limit: number, firstApps: FirstApps, all: Statement): Promise<number[]> {
+    const values = valuesOf(match)
+    const expected = await estimate(match)
+    const count = Math.ceil((2 * limit * expected.all) / expected.matches)
+    if (count < maxAppsPerMatch * expected.matches) {
+      const statement = await firstApps(count)
+      // Not `select`: a prepared statement would not be planned for these values.
+      const { rows }: { rows: { value: number }[] } = await sql.raw(
+        `${statement(conditionOf(match, '?::tsquery'))} limit ?`,
+        [...values, limit],
+      )
+      if (rows.length === limit) return rows.map(({ value }) => value)
     }
     // In a subquery, so that the planner does not read all apps if it expects many matches.
-    const statement = `${sort(conditionOf(match, '(select ?::tsquery)'))} limit ?`
-    const found = await select<{ value: number }>(statement, [...values, limit])
+    const found = await select<{ value: number }>(`${all(conditionOf(match, '(select ?::tsquery)'))} limit ?`, [
+      ...values,
+      limit,
+    ])
     return found.map(({ value }) => value)
   }
 
@@ -102,7 +102,38 @@ export const searchIndex = (sql: Knex): SearchIndex => {
 
     async firstMatches(query, tier, limit) {
       const match = matchOf(query, tier)
-      return match ? findFirst(match, limit, byRank) : []
+      if (!match) return []
+      return findFirst(
+        match,
+        limit,
+        async (count) => {
+          const [last] = await select<{ rank: number }>(
+            'select rank from app_search order by rank desc limit 1 offset ?',
+            [count],
+          )
+          return (condition) =>
+            `select rank as value from app_search where rank >= ${last?.rank ?? 0} and ${condition} order by rank desc`
+        },
+        (condition) =>
+          `select rank as value from (select rank from app_search where ${condition} offset 0) as matches
+           order by rank desc`,
+      )
+    },
+
+    async countMatches(query, tier, limit) {
+      const match = matchOf(query, tier)
+      if (!match) return 0
+      const condition = conditionOf(match, '(select ?::tsquery)')
+      const values = [...valuesOf(match), limit]
+      const expected = await estimate(match)
+      if (2 * limit * expected.all < scannedApps * expected.matches) {
+        const scanned = `(select * from app_search limit ${scannedApps}) as scanned`
+        const found = await select(`select from ${scanned} where ${condition} limit ?`, values)
+        if (found.length === limit) return limit
+      }
+      // Materialized: to find a few of rare matches the planner would otherwise read all apps.
+      const matches = `with matches as materialized (select from app_search where ${condition}) select from matches limit ?`
+      return (await select(matches, values)).length
     },
 
     async nameWords(ranks) {
@@ -118,20 +149,21 @@ export const searchIndex = (sql: Knex): SearchIndex => {
       const match = matchOf(query, 'prefix')
       if (!match) return []
       const inOrder = orderBy(order, 'desc')
-      return findFirst(match, limit, {
-        walk: (condition) =>
-          `select id as value from (select apps.id from apps where ${listed} ${inOrder} limit ?) as walked
-           where (select ${condition} from app_search where app_id = walked.id)`,
-        sort: (condition) =>
+      return findFirst(
+        match,
+        limit,
+        async (count) => (condition) =>
+          `select apps.id as value from (select id from apps where ${listed} ${inOrder} limit ${count}) as first
+           join app_search on app_id = first.id join apps on apps.id = first.id where ${condition} ${inOrder}`,
+        (condition) =>
           `select apps.id as value from (select app_id from app_search where ${condition} offset 0) as matches
            join apps on apps.id = app_id ${inOrder}`,
-        walkCost: 3,
-      })
+      )
     },
 
     async knownWords(words) {
       const known = await select<{ word: string }>(
-        // Materialized: to find one match the planner would otherwise read all apps.
+        // Materialized, as above.
         `select word from json_to_recordset(?) as asked (word text, tokens tsquery) where exists (
            with matches as materialized (select from app_search where app_search.tokens @@ asked.tokens)
            select from matches

@@ -8,8 +8,7 @@ export const schema: SchemaHelpers = {
   /**
    * Tokens are already cut and folded, so the tokenizer only splits at spaces: `ascii` takes every character beyond ASCII as it
    * is, and of ASCII the letters, the digits, and `tokenchars`. The index keeps no text
-   * (https://sqlite.org/fts5.html#contentless_delete_tables). `prefix` makes searches for a few letters quick; the third byte
-   * is for two letters of a name, which begin with a mark.
+   * (https://sqlite.org/fts5.html#contentless_delete_tables). `prefix` makes searches for a few letters quick.
    */
   async createSearchIndex(sql) {
     // Of versions before 2.0.0.
@@ -30,6 +29,7 @@ export const schema: SchemaHelpers = {
     await sql.raw(
       'create table app_search_apps (app_id integer primary key, rank integer not null, name_words text not null)',
     )
+    await sql.raw('create table app_search_words (word text primary key) without rowid')
     return searchIndex(sql)
   },
 

@@ -9,6 +9,7 @@ import { copyWorldFile } from '../../support/database.ts'
 const before = [
   'drop table app_search',
   'drop table app_search_apps',
+  'drop table app_search_words',
   `create virtual table app_search using fts5(tokens,
      content='', contentless_delete=1, tokenize="ascii tokenchars '+#~@=/'", prefix='1 2')`,
   `create virtual table app_search_recent using fts5(tokens,
@@ -46,6 +47,7 @@ test('a full database gets the index anew, with all that is listed and nothing e
   expect(tables.filter((name) => !/^app_search_(data|idx|docsize|config|content)$/.test(name)).toSorted()).toEqual([
     'app_search',
     'app_search_apps',
+    'app_search_words',
   ])
   const totals = { wave: many, many1099: 1, ada: many + 1, 'tideclock org': 1, 'bird song': 1 }
   for (const [search, total] of Object.entries(totals)) {
