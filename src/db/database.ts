@@ -55,7 +55,7 @@ export type Usage = Readonly<{
   pools: readonly Readonly<{ name: string; used: number; idle: number; waiting: number }>[]
   /** Transactions committed since the database was opened. */
   writes: number
-  /** Operations rejected since then, by bulkhead: its queue was full, or they waited too long. */
+  /** Operations rejected since then, by kind: its queue was full, or they waited too long. */
   shed: Readonly<Record<string, number>>
 }>
 
@@ -155,7 +155,7 @@ export function databaseFor(engine: Engine): Database {
     usage: () => ({
       pools: [poolUsage('reader', reader, [cheap, expensive]), poolUsage('writer', writer, [writing])],
       writes,
-      shed: { cheap: cheap.rejected, dear: expensive.rejected, write: writing.rejected },
+      shed: { cheap: cheap.rejected, expensive: expensive.rejected, write: writing.rejected },
     }),
     optimize: (options) => engine.optimize(options).catch(rethrowUnavailable),
     close: engine.close,

@@ -81,9 +81,9 @@ function exposeMetrics(
   if (cache) {
     const { counts } = cache
     const help = 'Reads that may be cached, by whether the response cache answered.'
-    metrics.addCounter('apps_kept_answers_total', help, ['result'], () => [
+    metrics.addCounter('apps_response_cache_requests_total', help, ['result'], () => [
       [{ result: 'hit' }, counts.hit],
-      [{ result: 'missed' }, counts.missed],
+      [{ result: 'miss' }, counts.miss],
     ])
     metrics.addCounter('apps_data_versions_total', 'Versions of the data that reads have seen.', [], () => [
       [{}, counts.versions],
@@ -106,8 +106,8 @@ function exposeMetrics(
     usage().pools.map(({ name, waiting }) => [{ [pool]: name }, waiting]),
   )
   const shed = 'Work rejected because a bulkhead was full or its queue timed out.'
-  metrics.addCounter('apps_shed_requests_total', shed, ['lane'], () =>
-    Object.entries(usage().shed).map(([lane, count]) => [{ lane }, count]),
+  metrics.addCounter('apps_shed_requests_total', shed, ['kind'], () =>
+    Object.entries(usage().shed).map(([kind, count]) => [{ kind }, count]),
   )
   metrics.addCounter('apps_database_writes_total', 'Transactions that were written.', [], () => [[{}, usage().writes]])
 }

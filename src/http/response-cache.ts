@@ -58,7 +58,7 @@ export function createResponseCache(options: ResponseCacheOptions) {
   const currentVersion = coalesce(() => withTiming(undefined, dataVersion))
   let entriesVersion = ''
   /** Cacheable requests, by whether the cache had the response, and versions of the data that they have seen. */
-  const counts = { hit: 0, missed: 0, versions: 0 }
+  const counts = { hit: 0, miss: 0, versions: 0 }
 
   return { handle, counts }
 
@@ -116,7 +116,7 @@ export function createResponseCache(options: ResponseCacheOptions) {
     }
     const known = entries.get(context.url)
     const cached = await (known ? measure('waiting', () => known) : compute(request, response, listener))
-    counts[known && cached ? 'hit' : 'missed']++
+    counts[known && cached ? 'hit' : 'miss']++
     if (!cached) return known ? listener(request, response) : undefined
     const { representation, operation, route } = cached
     const coding = representation.codingFor(request.headers['accept-encoding'])

@@ -327,6 +327,6 @@ test('the help has an example, and says how to restore', async () => {
   const { code, stdout } = await run(['backup', '--help'])
   expect(code).toBe(0)
   expect(stdout).toMatch(
-    /^Usage: apps-service backup [\s\S]*To restore it:\n[\s\S]*Example:\n {2}npx apps-service backup /,
+    /^Usage: apps-service backup [\s\S]*To restore it:\n[\s\S]*Examples:\n {2}npx apps-service backup /,
   )
 })

@@ -287,7 +287,7 @@ describe('a failure is one line and exit code 1', () => {
       'for all problems of the environment',
       ['serve'],
       () => ({ PORT: 'x', LOG_LEVEL: 'loud', BASE_URL: 'ftp://x', DATABASE_URL: 'mysql://x' }),
-      /PORT must be [^;]*; DATABASE_URL must be [^;]*; BASE_URL must be [^;]*; LOG_LEVEL must be /,
+      /PORT must be [^;]*; BASE_URL must be [^;]*; DATABASE_URL must be [^;]*; LOG_LEVEL must be /,
     ],
   ])('%s', async ([, args, env, line]) => {
     expectRefusal(await run(args, await env()), line)

@@ -43,7 +43,7 @@ async function startThree(postgres: PostgresServer): Promise<Servers> {
   )
   async function cacheHitsOf(port: number): Promise<number> {
     const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
-    return Number(/^apps_kept_answers_total\{result="hit"\} (\d+)$/m.exec(text)?.[1] ?? Number.NaN)
+    return Number(/^apps_response_cache_requests_total\{result="hit"\} (\d+)$/m.exec(text)?.[1] ?? Number.NaN)
   }
   const countCacheHits = async () => (await Promise.all(ports.map(cacheHitsOf))).reduce((sum, count) => sum + count, 0)
   return { servers, address, world, countCacheHits }

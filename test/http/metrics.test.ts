@@ -77,16 +77,16 @@ test('every metric has a help text', async () => {
     'apps_build_info',
     'apps_data_versions_total',
     'apps_database_writes_total',
-    'apps_kept_answers_total',
     'apps_limited_requests_total',
+    'apps_response_cache_requests_total',
     'apps_shed_requests_total',
     'db_client_connection_count',
     'db_client_connection_pending_requests',
     'http_server_request_duration_seconds',
   ])
   for (const [name, help] of helps) expect(help, name).toMatch(/^[A-Z].*\.$/)
-  for (const lane of ['cheap', 'dear', 'write'])
-    expect(text).toContain(`\napps_shed_requests_total{lane="${lane}"} 0\n`)
+  for (const kind of ['cheap', 'expensive', 'write'])
+    expect(text).toContain(`\napps_shed_requests_total{kind="${kind}"} 0\n`)
 })
 
 test('measures durations in seconds', async () => {
@@ -141,14 +141,15 @@ test('counts cache hits, limited requests, writes and data versions', async () =
   await service.get('/apps')
   for (let time = 0; time < 5; time++) await service.get('/apps', { key: generateKey().key })
   for (let time = 0; time < 5; time++) await service.get('/apps/1')
-  expect(await value('apps_kept_answers_total{result="hit"}')).toBe(4)
-  expect(await value('apps_kept_answers_total{result="missed"}')).toBe(3)
+  expect(await value('apps_response_cache_requests_total{result="hit"}')).toBe(5)
+  expect(await value('apps_response_cache_requests_total{result="miss"}')).toBe(2)
   expect(await value('apps_limited_requests_total{limit="writes"}')).toBe(2)
   expect(await value('apps_limited_requests_total{limit="refused-keys"}')).toBe(3)
   expect(await value('apps_limited_requests_total{limit="reads"}')).toBe(4)
   // The app, and the key's last use.
   await expect.poll(() => value('apps_database_writes_total')).toBe(2)
-  expect(await value('apps_data_versions_total')).toBe(2)
+  // A pending app changes nothing public.
+  expect(await value('apps_data_versions_total')).toBe(1)
 })
 
 test('has the use of database connections, the build info and process metrics', async () => {
