@@ -20,7 +20,6 @@ export function parseHead(
   { method = '', headers }: Pick<IncomingMessage, 'method' | 'headers'>,
   url: string,
 ): RequestHead {
-  // Node's types have undefined for what is missing; its objects leave it out.
   // The target may be an absolute URL (RFC 9112, section 3.2.2).
   const [path = '/', ...search] = url.replace(/^https?:\/\/[^/?]*/i, '').split('?')
   return {
@@ -28,6 +27,7 @@ export function parseHead(
     path: isDecodable(path) ? path : path.replaceAll('%', '%25'),
     // A repeated parameter becomes an array, which no schema here allows.
     query: parse(search.join('?'), '&', '=', { maxKeys: maxParameters + 1 }) as RequestHead['query'],
+    // The types have undefined for what is missing; the objects leave it out.
     headers: headers as RequestHead['headers'],
   }
 }
@@ -49,7 +49,7 @@ export function assertSupported({ httpVersionMajor, headers }: IncomingMessage) 
 }
 
 /**
- * Problems with headers that must be given once. A request has one Host (RFC 9112, section 3.2; none in HTTP/1.0), which Node
+ * Problems with Host and Authorization. A request has one valid Host (RFC 9112, section 3.2; none in HTTP/1.0), which Node
  * would check outside the envelope. It has one Authorization at most: another reader of the same request might take the other.
  */
 export function findHeaderProblems({ rawHeaders, headers, httpVersion }: IncomingMessage): Problem[] {

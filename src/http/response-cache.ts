@@ -42,8 +42,8 @@ const maxUrlLength = 1000
 
 /**
  * Caches responses to anonymous reads until the version of the public data changes. Each request asks the database for the
- * version before it uses the cache, so no response is older than the last write acknowledged before the request, by whatever
- * process. Concurrent requests for one URL share one computation. Unusual requests bypass the cache.
+ * version before it uses the cache, so no response is older than the last write that any process acknowledged before the
+ * request. Concurrent requests for one URL share one computation. Unusual requests bypass the cache.
  */
 export function createResponseCache(options: ResponseCacheOptions) {
   const { api, findOperation, prefix, maxSize, dataVersion, limits } = options

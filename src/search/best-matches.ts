@@ -1,5 +1,5 @@
 import { required } from '../util/helpers.ts'
-import { idOfRank, nameKey, popularityOfRank, queryTerms, type Term, wordForm } from './terms.ts'
+import { type Form, idOfRank, nameKey, popularityOfRank, queryTerms, type Term, wordForm } from './terms.ts'
 import { isCorrectable, similarWords } from './typos.ts'
 
 /** Finds the best matches of a search. Engines only list the first matches of a tier; all else is here, the same for each. */
@@ -21,6 +21,10 @@ export type SearchQuery = Readonly<{
  * - `prefix`: each term begins a word of any text or of the package name. Every match has this.
  */
 export type Tier = 'key' | 'name' | 'whole' | 'prefix'
+
+/** Whether a tier takes a form for the beginning of a word. */
+export const isPrefixIn = (tier: Tier, { extent }: Form) =>
+  extent === 'prefix' || (extent === 'either' && tier !== 'whole')
 
 export type MatchFinder = Readonly<{
   /** The ranks of the first `limit` apps of a tier, the greatest first. An app may be in several tiers. */

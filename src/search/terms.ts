@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { OperatorError } from '../contract/errors.ts'
 
 /**
@@ -290,6 +291,9 @@ export function toSearchDocument(app: SearchableColumns, developerName: string):
     popularity: popularity(app.total_downloads ?? 0),
   }
 }
+
+/** A key without spaces, which can be a token of an index. */
+export const keyHash = (key: string) => hash('sha256', key).slice(0, 16)
 
 /** Whether an app that no index has is found by these terms: as the tier `prefix` finds others. */
 export function hasTerms({ name, text, package: packageName }: SearchDocument, terms: readonly Term[]): boolean {

@@ -1,39 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { noRatings, ratingColumns } from '../../src/catalogue/ratings.ts'
 import type { AppRow } from '../../src/db/tables.ts'
 import { hasSameReviews, missingCategories, toColumns, toNewRow } from '../../src/transfer/columns.ts'
 import type { Line } from '../../src/transfer/line.ts'
+import { app, line, time } from './star-map.ts'
 
-const time = (day: number) => new Date(Date.UTC(2026, 0, day)).toISOString()
-
-const line: Line = { name: 'Star Map', description: 'The sky.', category: 'tools', developer_name: 'Ada' }
-
-const app: AppRow = {
-  id: 7,
-  developer_id: 1,
-  category_id: 2,
-  status: 'approved',
-  deleted_at: null,
-  approved_at: time(2),
-  unreviewed_since: null,
-  unreviewed_changes: null,
-  created_at: time(1),
-  updated_at: time(3),
-  changed_at: time(3),
-  total_downloads: 5,
-  other_rating_sum: 0,
-  other_rating_count: 0,
-  ...ratingColumns(noRatings),
-  review_count: 0,
-  slug: 'star-map',
-  package_name: 'org.example.stars',
-  package_key: 'org.example.stars',
-  version: '1.0.0',
-  name: 'Star Map',
-  short_description: null,
-  rejection_reason: null,
-  description: 'The sky.',
-}
 const given = {
   ownerIds: new Map([['Ada', 1]]),
   categoryIds: new Map([

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest'
-import { noRatings, ratingColumns } from '../../src/catalogue/ratings.ts'
 import type { Line } from '../../src/transfer/line.ts'
 import {
   claimedKeys,
@@ -9,38 +8,9 @@ import {
   refuseTakenNames,
   splitRepeats,
 } from '../../src/transfer/match.ts'
+import { line, app as row, time } from './star-map.ts'
 
-const time = (day: number) => new Date(Date.UTC(2026, 0, day)).toISOString()
-
-const line: Line = { name: 'Star Map', description: 'The sky.', category: 'tools', developer_name: 'Ada' }
-
-const app: ExistingApp = {
-  id: 7,
-  developer_id: 1,
-  developer_name: 'Ada',
-  category_id: 2,
-  status: 'approved',
-  deleted_at: null,
-  approved_at: time(2),
-  unreviewed_since: null,
-  unreviewed_changes: null,
-  created_at: time(1),
-  updated_at: time(3),
-  changed_at: time(3),
-  total_downloads: 5,
-  other_rating_sum: 0,
-  other_rating_count: 0,
-  ...ratingColumns(noRatings),
-  review_count: 0,
-  slug: 'star-map',
-  package_name: 'org.example.stars',
-  package_key: 'org.example.stars',
-  version: '1.0.0',
-  name: 'Star Map',
-  short_description: null,
-  rejection_reason: null,
-  description: 'The sky.',
-}
+const app: ExistingApp = { ...row, developer_name: 'Ada' }
 const unpackaged: ExistingApp = { ...app, package_name: null, package_key: null }
 const strangers: ExistingApp = { ...app, developer_id: 9, developer_name: 'Eve' }
 

@@ -226,7 +226,7 @@ export const openWriter = (url: ServerUrl, max: number, writeTimeout: number) =>
 export const openReader = (url: ServerUrl, max: number, readTimeout = queryTimeout) =>
   open(url, clientWith(readerSettings), max, readTimeout)
 
-/** In a transaction. Whether a pooler stands before the server: it reports a process id of its own. */
+/** Whether a pooler stands before the server: the process id that it reports is not the backend's. Call it in a transaction. */
 export async function isPooled(sql: Knex): Promise<boolean> {
   const { processID }: DriverConnection = await sql.client.acquireConnection()
   const { rows } = await sql.raw('select pg_backend_pid() as pid')

@@ -1,7 +1,6 @@
-import { hash } from 'node:crypto'
 import type { Knex } from 'knex'
-import type { SearchQuery, Tier } from '../../search/best-matches.ts'
-import { type Form, isAscii, type SearchDocument, searchRank, type Term } from '../../search/terms.ts'
+import { isPrefixIn, type SearchQuery, type Tier } from '../../search/best-matches.ts'
+import { isAscii, keyHash, type SearchDocument, searchRank, type Term } from '../../search/terms.ts'
 import { required } from '../../util/helpers.ts'
 import type { SearchIndex } from '../dialect.ts'
 import { orderBy } from '../page-slice.ts'
@@ -180,11 +179,10 @@ const marks = { text: 't', name: 'n', package: 'p', key: 'k', category: 'c', ini
 
 const marked = (tokens: string, mark: string) => tokens.replace(/\S+/g, `${mark}$&`)
 
-/** Hashed into one token, since a key may have spaces. */
-const keyToken = (key: string) => `${marks.key}${hash('sha256', key).slice(0, 16)}`
+const keyToken = (key: string) => `${marks.key}${keyHash(key)}`
 const categoryToken = (categoryId: number) => `${marks.category}${categoryId}`
 
-/** A marked token's first character. In a token of its own, since GIN merges the lists of all tokens that begin with a prefix. */
+/** A token for the first character of a marked token. It is separate, since GIN merges the lists of all tokens that begin with a prefix. */
 const initialToken = (token: string) => token.replace(/^(..).*$/u, `${marks.initial}$1`)
 const isInitial = (token: string) => [...token].length === 2
 
@@ -237,9 +235,8 @@ const wholeToken = (token: string): Phrase => ({ tokens: [token], isPrefix: fals
 /** A term's forms in the kinds of tokens that a tier looks at. */
 function phrasesOf({ forms }: Term, tier: Exclude<Tier, 'key'>): Phrase[] {
   const kinds = { name: [marks.name], whole: [marks.text], prefix: [marks.text, marks.package] }[tier]
-  const isPrefix = ({ extent }: Form) => extent === 'prefix' || (extent === 'either' && tier !== 'whole')
   return kinds.flatMap((mark) =>
-    forms.map((form) => ({ tokens: form.tokens.map((token) => `${mark}${token}`), isPrefix: isPrefix(form) })),
+    forms.map((form) => ({ tokens: form.tokens.map((token) => `${mark}${token}`), isPrefix: isPrefixIn(tier, form) })),
   )
 }
 

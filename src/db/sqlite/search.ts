@@ -1,7 +1,6 @@
-import { hash } from 'node:crypto'
 import type { Knex } from 'knex'
-import type { SearchQuery, Tier } from '../../search/best-matches.ts'
-import { type Form, idLimit, type SearchDocument, searchRank, type Term } from '../../search/terms.ts'
+import { isPrefixIn, type SearchQuery, type Tier } from '../../search/best-matches.ts'
+import { idLimit, keyHash, type SearchDocument, searchRank, type Term } from '../../search/terms.ts'
 import { required } from '../../util/helpers.ts'
 import type { SearchIndex } from '../dialect.ts'
 import { orderBy } from '../page-slice.ts'
@@ -132,8 +131,7 @@ const marks = { text: '', name: '~', package: '@', key: '=', category: '/' }
 
 const marked = (tokens: string, mark: string) => (mark === '' ? tokens : tokens.replace(/\S+/g, `${mark}$&`))
 
-/** Hashed into one token, since a key may have spaces. */
-const keyToken = (key: string) => `${marks.key}${hash('sha256', key).slice(0, 16)}`
+const keyToken = (key: string) => `${marks.key}${keyHash(key)}`
 const categoryToken = (categoryId: number) => `${marks.category}${categoryId}`
 
 const wordsOf = (document: SearchDocument) =>
@@ -197,12 +195,11 @@ function phrasesOf({ forms }: Term, tier: Exclude<Tier, 'key'>): Phrase[] {
     whole: [marks.text, marks.name],
     prefix: [marks.text, marks.name, marks.package],
   }[tier]
-  const isPrefix = ({ extent }: Form) => extent === 'prefix' || (extent === 'either' && tier !== 'whole')
   // A form that begins with the prefix of another adds no match.
   const needed = forms.filter(
-    ({ text }) => !forms.some((other) => isPrefix(other) && other.text !== text && text.startsWith(other.text)),
+    ({ text }) => !forms.some((other) => isPrefixIn(tier, other) && other.text !== text && text.startsWith(other.text)),
   )
   return kinds.flatMap((mark) =>
-    needed.map((form) => ({ tokens: marked(form.tokens.join(' '), mark), isPrefix: isPrefix(form) })),
+    needed.map((form) => ({ tokens: marked(form.tokens.join(' '), mark), isPrefix: isPrefixIn(tier, form) })),
   )
 }
