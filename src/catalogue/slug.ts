@@ -16,10 +16,4 @@ export function numberedSlug(slug: string, number: number): string {
   return shorten(slug, maxAppSlugLength - suffix.length) + suffix
 }
 
-/** Whether a slug is another one with a number appended. */
-export function isNumberedSlug(slug: string, from: string): boolean {
-  const number = /-(\d+)$/.exec(slug)?.[1]
-  return number !== undefined && numberedSlug(from, Number(number)) === slug
-}
-
 const shorten = (slug: string, length: number) => slug.slice(0, length).replace(/-$/, '')

@@ -38,9 +38,8 @@ A line describes the existing app that has
   3. its slug, if the developer is the same; or else, if the line has neither
      package_name nor slug,
   4. its developer_name and exact name, if that app has no package name.
-Any other line is a new app. If another developer's app has its slug, it gets
-another one. Later imports recognize it by its developer and created_at, or by
-its name if the line has no created_at.
+Any other line is a new app. A line with the slug of another developer's app is
+refused; without the slug, the app gets a free one.
 
 Invalid lines are refused and the others imported; the exit code is then 1. The
 rejects file has the refused lines with their problems: correct them there, and
@@ -48,10 +47,9 @@ import that file. The next import of FILE replaces its rejects, or removes them
 if there are none. An interrupted import finishes when it is run again. Servers
 can keep running.`,
     examples: ['import catalogue.ndjson.gz', 'import --schema', 'import - --dry-run --json < catalogue.ndjson.gz'],
-    json: `{lines, created, other_slugs, updated, unchanged, rejected, seconds,
-rejects, reasons: [{reason, count}]}. other_slugs: created apps with another
-slug than their line. rejects: the rejects file; it and reasons are left out if
-no line was refused.`,
+    json: `{lines, created, updated, unchanged, rejected, seconds, rejects,
+reasons: [{reason, count}]}. rejects: the rejects file; it and reasons are left
+out if no line was refused.`,
     run: runImport,
     toJson: ({ summary: { readError, ...counts }, seconds, rejects }) => ({ ...counts, seconds, ...rejects }),
     print: ({ summary, seconds }, [, { dryRun }]) =>
@@ -105,9 +103,8 @@ async function statFile(file: string): Promise<Stats> {
   return found
 }
 
-function formatSummary({ lines, created, other_slugs, updated, unchanged }: ImportSummary, seconds: number): string {
-  const slugs = other_slugs > 0 ? ` (${other_slugs} with another slug, because another developer's app has theirs)` : ''
-  const counts = `${created} created${slugs}, ${updated} updated, ${unchanged} unchanged`
+function formatSummary({ lines, created, updated, unchanged }: ImportSummary, seconds: number): string {
+  const counts = `${created} created, ${updated} updated, ${unchanged} unchanged`
   return `${lines} lines in ${seconds.toFixed(1)} s (${linesPerSecond(lines, seconds)}/s): ${counts}`
 }
 

@@ -48,11 +48,12 @@ const newAppColumns = {
   total_downloads: 0,
 } as const
 
-/** The row of a new app, without slug. */
+/** The row of a new app. */
 export function toNewRow(line: Line, given: Given): NewAppRow {
+  const { id, slug } = line
   const columns = toColumns(line, undefined, given)
   const updated_at = columns.approved_at ?? columns.created_at
-  return { ...(line.id !== undefined && { id: line.id }), updated_at, ...columns }
+  return { ...(id !== undefined && { id }), ...(slug !== undefined && { slug }), updated_at, ...columns }
 }
 
 /** Why the categories of a line cannot be used. */

@@ -1,18 +1,15 @@
 import type { Actor } from '../audit/store.ts'
 import { categoryStore } from '../catalogue/categories.ts'
 import { appStore, hasChanges, timestampAfter } from '../catalogue/store.ts'
-import { uniqueSlugs } from '../catalogue/unique-slugs.ts'
 import type { Problem } from '../contract/contract.ts'
 import { OperatorError } from '../contract/errors.ts'
 import type { Connection } from '../db/dialect.ts'
-import type { CategoryRow } from '../db/tables.ts'
 import { required } from '../util/helpers.ts'
 import { type Given, hasSameReviews, missingCategories, toColumns, toNewRow } from './columns.ts'
 import { type ImportLine, type Line, type LineCategory, type LineReview, problem } from './line.ts'
 import {
   type ExistingApp,
   isAccepted,
-  isForeignSlug,
   isKnownByName,
   type Match,
   matchLines,
@@ -35,35 +32,29 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
    */
   async function write(lines: ImportLine[]) {
     // Categories first: in an export they stand before the apps that are in them.
-    await writeCategories(lines.flatMap((line) => (line.category ? [{ line, category: line.category }] : [])))
+    const categoryLines = lines.flatMap((line) => (line.category ? [{ line, category: line.category }] : []))
+    if (categoryLines.length > 0) await writeCategories(categoryLines)
     const appLines = lines.filter(({ app }) => app)
     if (appLines.length > 0) await writeApps(appLines)
   }
 
   async function writeCategories(lines: { line: ImportLine; category: LineCategory }[]) {
-    if (lines.length === 0) return
-    const current = await categories.lockAll()
-    const renames: CategoryRename[] = []
-    const others: typeof lines = []
+    const existing = await sql('categories').select('id', 'slug', 'name', 'created_at')
+    const added: typeof lines = []
     for (const { line, category } of lines) {
       const { id, slug, name, created_at } = category
-      const before = current.find((existing) => existing.id === id && existing.created_at === created_at)
+      const before = existing.find((one) => one.id === id && one.created_at === created_at)
       line.outcome = 'unchanged'
-      if (!before) others.push({ line, category })
+      if (!before) added.push({ line, category })
       else if (!onlyNew && (before.slug !== slug || before.name !== name)) {
-        renames.push({ line, before, after: { slug, name } })
+        const rename = async () => Object.assign(before, await categories.rename(before.slug, { slug, name }, actor))
+        const problems = await findProblems(rename)
+        line.outcome = problems.length > 0 ? problems : 'updated'
       }
-    }
-    const possible = new Set(possibleRenames(current, renames))
-    await categories.renameAll([...possible], actor)
-    for (const rename of renames) {
-      const names = `${rename.after.slug}, ${rename.after.name}`
-      const refusal = problem('/category', `has a slug or name that another category has: ${names}`)
-      rename.line.outcome = possible.has(rename) ? 'updated' : [refusal]
     }
     // Afterwards, because a new category may have a name that another gave up.
     const ids = await findCategoryIds()
-    for (const { line, category } of others) {
+    for (const { line, category } of added) {
       if (ids.has(category.slug)) continue
       const problems = await addCategory(category, ids)
       line.outcome = problems.length > 0 ? problems : 'created'
@@ -76,8 +67,13 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
   /** Adds a category, and its id to `ids`. Returns why it could not. */
   async function addCategory(category: LineCategory, ids: Map<string, number>): Promise<Problem[]> {
     const [{ slug, name, ...given } = category] = await withUnusedIds('categories', [category])
+    return findProblems(async () => ids.set(slug, (await categories.add(slug, name, actor, given)).id))
+  }
+
+  /** Why a change of a category is refused. */
+  async function findProblems(change: () => Promise<unknown>): Promise<Problem[]> {
     try {
-      ids.set(slug, (await categories.add(slug, name, actor, given)).id)
+      await change()
       return []
     } catch (error) {
       if (error instanceof OperatorError) return [problem('/category', error.message)]
@@ -88,10 +84,7 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
   async function writeApps(lines: ImportLine[]) {
     const matches = matchLines(lines, await findExistingApps(lines.flatMap(({ app }) => app ?? [])))
     // Also resets the lines after an earlier attempt at this transaction.
-    for (const { source } of matches) {
-      source.outcome = 'unchanged'
-      source.isRetryable = false
-    }
+    for (const { source } of matches) source.outcome = 'unchanged'
     const { first, repeated } = splitRepeats(onlyNew ? matches.filter(({ app, holder }) => !app && !holder) : matches)
     await writeMatches(first)
     // The second line of an app has to find what the first wrote.
@@ -113,10 +106,7 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
       given,
     )
     await updateApps(accepted, given)
-    for (const { source, problems, holder } of matches.filter((match) => !isAccepted(match))) {
-      source.outcome = problems
-      source.isRetryable = holder !== undefined
-    }
+    for (const { source, problems } of matches.filter((match) => !isAccepted(match))) source.outcome = problems
   }
 
   /** Adds the categories that lines describe, and refuses lines whose categories do not exist. Returns ids by slug. */
@@ -150,16 +140,11 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
     await find('apps.slug', slugs)
 
     await findOwners(lines)
-    const withOwner = (some: Line[], field: 'name' | 'created_at') =>
-      some.flatMap((line) => {
-        const [owner, value] = [owners.get(line.developer_name), line[field]]
-        return owner === undefined || value === undefined ? [] : [[owner, value] as const]
-      })
-    // Apps that an earlier import gave another slug than their line has.
-    const bySlug = new Map([...found.values()].map((app) => [app.slug, app]))
-    const foreign = lines.filter((line) => line.slug !== undefined && isForeignSlug(line, bySlug.get(line.slug)))
-    await find(['apps.developer_id', 'apps.name'], withOwner([...lines.filter(isKnownByName), ...foreign], 'name'))
-    await find(['apps.developer_id', 'apps.created_at'], withOwner(foreign, 'created_at'))
+    const ownedNames = lines.filter(isKnownByName).flatMap(({ developer_name, name }) => {
+      const owner = owners.get(developer_name)
+      return owner === undefined ? [] : [[owner, name] as const]
+    })
+    await find(['apps.developer_id', 'apps.name'], ownedNames)
     return [...found.values()]
   }
 
@@ -201,21 +186,17 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
 
   async function createApps(matches: Match[], given: Given) {
     if (matches.length === 0) return
-    const foreignSlugs = matches.flatMap(({ line, hasForeignSlug }) => (hasForeignSlug && line.slug) || [])
-    const reserved = matches.flatMap(({ line }) => line.slug ?? [])
-    const otherSlugs = (await uniqueSlugs(connection, foreignSlugs, reserved)).values()
-    const rows = matches.map(({ line, hasForeignSlug }) => {
-      const slug = hasForeignSlug ? otherSlugs.next().value : line.slug
-      return { ...toNewRow(line, given), ...(slug !== undefined && { slug }) }
-    })
-    const unused = await withUnusedIds('apps', rows)
+    const unused = await withUnusedIds(
+      'apps',
+      matches.map(({ line }) => toNewRow(line, given)),
+    )
     const inserted = await apps.insertAll(
       'app import',
       unused.map((app, index) => ({ app, at: now, document: matches[index]?.source.document })),
       actor,
     )
-    const reviews = matches.flatMap(({ source, line, hasForeignSlug }, index) => {
-      source.outcome = hasForeignSlug ? 'created with another slug' : 'created'
+    const reviews = matches.flatMap(({ source, line }, index) => {
+      source.outcome = 'created'
       return withAppId(line.reviews ?? [], required(inserted[index], 'the inserted app').id)
     })
     await insertReviews(reviews)
@@ -247,23 +228,3 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
 }
 
 const withAppId = (reviews: LineReview[], app_id: number) => reviews.map((review) => ({ ...review, app_id }))
-
-type Names = Pick<CategoryRow, 'slug' | 'name'>
-type CategoryRename = { line: ImportLine; before: Pick<CategoryRow, 'id' | 'slug' | 'name'>; after: Names }
-
-/** All renames, because categories may exchange their names; or else those that are possible one after the other. */
-function possibleRenames(current: (Names & { id: number })[], renames: CategoryRename[]): CategoryRename[] {
-  const names = new Map<number, Names>(current.map((category) => [category.id, category]))
-  const arePossible = (some: CategoryRename[]) => {
-    const renamed = new Map([...names, ...some.map(({ before, after }) => [before.id, after] as const)])
-    const isUnique = (field: keyof Names) =>
-      new Set([...renamed.values()].map((one) => one[field])).size === renamed.size
-    return isUnique('slug') && isUnique('name')
-  }
-  if (arePossible(renames)) return renames
-  return renames.filter((rename) => {
-    const isPossible = arePossible([rename])
-    if (isPossible) names.set(rename.before.id, rename.after)
-    return isPossible
-  })
-}

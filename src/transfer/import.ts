@@ -13,8 +13,6 @@ import { readLines, type TextLine } from './read-lines.ts'
 export type ImportSummary = {
   lines: number
   created: number
-  /** How many of the created apps have another slug than their line, because another developer's app has that slug. */
-  other_slugs: number
   updated: number
   unchanged: number
   rejected: number
@@ -26,7 +24,7 @@ export type ImportOptions = {
   actor: Actor
   /** Leaves existing apps and categories unchanged. */
   onlyNew: boolean
-  /** Called in the order of the file, and at the end for lines that were retried. */
+  /** Called in the order of the file. */
   onReject: (number: number, problems: Problem[], text: string | undefined) => Promise<void>
   /** Called after each transaction with the counts so far. */
   onProgress: (summary: ImportSummary) => void
@@ -36,35 +34,24 @@ export type ImportOptions = {
 const maxBatchLines = 1000
 const maxBatchLength = 2 * 1024 * 1024
 
-/** Lines that are retried at the end, all in one transaction. */
-const maxRetries = 5000
-
 /** Imports the lines of a file. Memory does not grow with the file. A stopped import finishes when it is run again. */
 export async function importCatalogue(
   database: Database,
   source: AsyncIterable<Buffer>,
   { actor, onlyNew, onReject, onProgress }: ImportOptions,
 ): Promise<ImportSummary> {
-  const summary: ImportSummary = { lines: 0, created: 0, other_slugs: 0, updated: 0, unchanged: 0, rejected: 0 }
+  const summary: ImportSummary = { lines: 0, created: 0, updated: 0, unchanged: 0, rejected: 0 }
   const now = new Date().toISOString()
-  const retries: ImportLine[] = []
 
   let busySince = performance.now()
-  for await (const batch of prefetch(batches(read(), maxBatchLines, maxBatchLength))) {
+  for await (const batch of prefetch(batches(read()))) {
     await write(batch)
-    for (const line of batch) {
-      if (line.isRetryable && retries.length < maxRetries) retries.push(line)
-      else await count(line)
-    }
+    for (const line of batch) await count(line)
     onProgress(summary)
     // Between two batches the lock is free too briefly for writers that wait for it.
     if (performance.now() - busySince < maxTransactionTime) continue
     await Promise.all([delay(pauseBetweenTransactions), database.optimize({ isLast: false })])
     busySince = performance.now()
-  }
-  for await (const batch of batches(retries, maxRetries, Number.POSITIVE_INFINITY)) {
-    await write(batch)
-    for (const line of batch) await count(line)
   }
   await database.optimize({ isLast: true })
   return summary
@@ -91,9 +78,6 @@ export async function importCatalogue(
     if (Array.isArray(outcome)) {
       summary.rejected++
       await onReject(number, outcome, text)
-    } else if (outcome === 'created with another slug') {
-      summary.created++
-      summary.other_slugs++
     } else summary[outcome]++
   }
 }
@@ -108,19 +92,14 @@ function parseLine(read: TextLine): ImportLine {
 }
 
 /** Groups lines. Two lines that claim the same app are in different batches: the second has to find what the first wrote. */
-async function* batches(
-  lines: AsyncIterable<ImportLine> | Iterable<ImportLine>,
-  maxLines: number,
-  maxLength: number,
-): AsyncGenerator<ImportLine[]> {
+async function* batches(lines: AsyncIterable<ImportLine>): AsyncGenerator<ImportLine[]> {
   let batch: ImportLine[] = []
   let length = 0
   let claimed = new Set<string>()
   for await (const line of lines) {
     const keys = line.app ? claimedKeys(line.app) : []
-    // Categories that exchange their names stand next to each other, and have to be in one batch.
-    const isFull = batch.length >= maxLines && !line.category
-    if (isFull || length >= maxLength || keys.some((key) => claimed.has(key))) {
+    const isFull = batch.length >= maxBatchLines || length >= maxBatchLength
+    if (isFull || keys.some((key) => claimed.has(key))) {
       yield batch
       batch = []
       length = 0

@@ -52,9 +52,7 @@ export type ImportLine = {
   category?: LineCategory
   /** Prepared while the previous lines are written, for an app that will be listed. */
   document?: SearchDocument
-  outcome?: 'created' | 'created with another slug' | 'updated' | 'unchanged' | Problem[]
-  /** Refused while another app has its package name. A later line may give that app a new one. */
-  isRetryable?: boolean
+  outcome?: 'created' | 'updated' | 'unchanged' | Problem[]
 }
 
 /** The API's default for a new app without a version. */
@@ -121,7 +119,7 @@ export const lineSchema = {
     },
     slug: {
       ...appSlugRule,
-      description: "Made from the name if it is left out. If another developer's app has it, the app gets another one.",
+      description: "Made from the name if it is left out. Another developer's app must not have it.",
     },
     category: {
       description: 'Slug of a category. An object with slug and name adds the category if it does not exist.',

@@ -1,4 +1,4 @@
-import { isNumberedSlug, toSlug } from '../catalogue/slug.ts'
+import { toSlug } from '../catalogue/slug.ts'
 import type { Problem } from '../contract/contract.ts'
 import type { AppRow } from '../db/tables.ts'
 import { type ImportLine, isSet, type Line, problem } from './line.ts'
@@ -15,8 +15,6 @@ export type Match = {
   app: ExistingApp | undefined
   /** Another app with the package name of the line. The line is accepted if that app gets a different one. */
   holder: ExistingApp | undefined
-  /** The slug belongs to an app of another developer, so a new app gets another slug. */
-  hasForeignSlug: boolean
   problems: Problem[]
 }
 
@@ -31,27 +29,15 @@ export const isKnownByName = ({ package_name, slug }: Line) => !isSet(package_na
 const isSameApp = ({ id, slug, created_at }: Line, app: ExistingApp) =>
   app.id === id && app.slug === slug && app.created_at === created_at
 
-/** Whether the slug of a line belongs to another developer's app, which the line does not describe. */
-export const isForeignSlug = (line: Line, appWithSlug: ExistingApp | undefined) =>
-  appWithSlug !== undefined && appWithSlug.developer_name !== line.developer_name && !isSameApp(line, appWithSlug)
-
-/** Matches lines with apps. `apps` holds every app that has the package name or slug of a line, or its owner and its name or creation time. */
+/** Matches lines with apps. `apps` holds every app that has the package name or slug of a line, or its owner and name. */
 export function matchLines(lines: ImportLine[], apps: ExistingApp[]): Match[] {
   const byPackageName = new Map(apps.map((app) => [app.package_key, app]))
   const bySlug = new Map(apps.map((app) => [app.slug, app]))
   const byName = Map.groupBy(apps, (app) => ownerKey(app.developer_name, app.name))
-  const byTime = Map.groupBy(apps, (app) => ownerKey(app.developer_name, app.created_at))
 
-  /** The apps of a line whose slug and package name none of its owner's apps has. */
-  function findByOwner(line: Line, foreignSlug: string | undefined): ExistingApp[] {
-    const { developer_name, name, created_at } = line
-    const namesakes = byName.get(ownerKey(developer_name, name)) ?? []
-    if (foreignSlug !== undefined) {
-      // An earlier import gave the app a number behind its slug. The creation time says more than the name, which may change.
-      const all = created_at === undefined ? namesakes : (byTime.get(ownerKey(developer_name, created_at)) ?? [])
-      return all.filter((app) => isNumberedSlug(app.slug, foreignSlug))
-    }
+  function findByName(line: Line): ExistingApp[] {
     if (!isKnownByName(line)) return []
+    const namesakes = byName.get(ownerKey(line.developer_name, line.name)) ?? []
     const unpackaged = namesakes.filter(({ package_key }) => package_key === null)
     const kept = unpackaged.filter(({ deleted_at }) => deleted_at === null)
     return kept.length > 0 ? kept : unpackaged.slice(0, 1)
@@ -61,28 +47,30 @@ export function matchLines(lines: ImportLine[], apps: ExistingApp[]): Match[] {
     const { id, slug, created_at, package_name } = line
     const appWithSlug = slug === undefined ? undefined : bySlug.get(slug)
     const appWithPackageName = isSet(package_name) ? byPackageName.get(package_name.toLowerCase()) : undefined
-    const hasForeignSlug = isForeignSlug(line, appWithSlug)
-    const ownAppWithSlug = hasForeignSlug ? undefined : appWithSlug
     // The line of an export names its app, or a new one, so its package name only says what that app gets.
-    const isNamed = id !== undefined && created_at !== undefined && slug !== undefined && !hasForeignSlug
+    const isNamed = id !== undefined && created_at !== undefined && slug !== undefined
     const holder = isNamed && appWithPackageName?.slug !== slug ? appWithPackageName : undefined
-    const known = holder ? ownAppWithSlug : (appWithPackageName ?? ownAppWithSlug)
-    const [app, ...others] = known ? [known] : findByOwner(line, hasForeignSlug ? slug : undefined)
+    const known = holder ? appWithSlug : (appWithPackageName ?? appWithSlug)
+    const [app, ...others] = known ? [known] : findByName(line)
     const problems =
       others.length > 0
         ? [problem('/name', 'belongs to several apps of this owner: say which by slug or package_name')]
-        : findContradictions(line, app, hasForeignSlug)
-    return { source, line, app, holder, hasForeignSlug, problems }
+        : findContradictions(line, app)
+    return { source, line, app, holder, problems }
   }
 
   return lines.flatMap((source) => (source.app ? matchLine(source, source.app) : []))
 }
 
 /** How the line contradicts the app that it describes. */
-function findContradictions(line: Line, app: ExistingApp | undefined, hasForeignSlug: boolean): Problem[] {
+function findContradictions(line: Line, app: ExistingApp | undefined): Problem[] {
   if (!app) return []
+  const isFoundByPackageName = isSet(line.package_name) && app.package_key === line.package_name.toLowerCase()
+  if (app.developer_name !== line.developer_name && !isFoundByPackageName && !isSameApp(line, app)) {
+    return [problem('/slug', `belongs to an app of ${app.developer_name}: leave it out to get another`)]
+  }
   const problems = []
-  if (line.slug !== undefined && line.slug !== app.slug && !hasForeignSlug) {
+  if (line.slug !== undefined && line.slug !== app.slug) {
     problems.push(problem('/slug', `is ${app.slug} for this app, and does not change`))
   }
   if (isSet(line.package_name) && !hasPackageName(app, line.package_name) && !isSameApp(line, app)) {

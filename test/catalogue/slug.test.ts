@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { isNumberedSlug, numberedSlug, toSlug } from '../../src/catalogue/slug.ts'
+import { numberedSlug, toSlug } from '../../src/catalogue/slug.ts'
 
 test.for([
   ['Tide Clock', 'tide-clock'],
@@ -23,20 +23,6 @@ test.for([
 test('shortens the longest slug for a number', () => {
   expect(numberedSlug('x'.repeat(80), 12)).toBe(`${'x'.repeat(77)}-12`)
   expect(numberedSlug(`${'x'.repeat(77)}-yz`, 2)).toBe(`${'x'.repeat(77)}-2`)
-})
-
-test.for<[slug: string, from: string, is: boolean]>([
-  ['tide-2', 'tide', true],
-  ['tide-12', 'tide', true],
-  ['tide-2-3', 'tide-2', true],
-  [`${'x'.repeat(78)}-2`, 'x'.repeat(80), true],
-  ['tide', 'tide', false],
-  ['tide-2', 'ebb', false],
-  ['tide-two', 'tide', false],
-  ['tide-02', 'tide', false],
-  ['tide-2-3', 'tide', false],
-])('%s is %s with a number: %s', ([slug, from, is]) => {
-  expect(isNumberedSlug(slug, from)).toBe(is)
 })
 
 test('every name gets a valid slug', () => {

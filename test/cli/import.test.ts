@@ -81,7 +81,6 @@ describe('import', () => {
     expect(JSON.parse(reply.stdout)).toEqual({
       lines: 4,
       created: 2,
-      other_slugs: 0,
       updated: 0,
       unchanged: 0,
       rejected: 2,
@@ -161,14 +160,6 @@ describe('import', () => {
       ...lines.slice(0, 10).map(({ length }, field) => `  ${length} × /field${field}: is not a field that can be set`),
       '  and 2 more reasons',
     ])
-  })
-
-  test('prints how many apps have another slug than their line', async () => {
-    const env = { DATABASE_URL: await copyWorld() }
-    const lines = ['tide-clock', 'moon'].map((slug) => ({ ...app, name: slug, slug, developer_name: 'Eve' }))
-    expect((await run(['import', '-'], env, textOf(lines))).stdout).toMatch(
-      /: 2 created \(1 with another slug, because another developer's app has theirs\), 0 updated, 0 unchanged\.\n$/,
-    )
   })
 
   test('reports where a broken file ends, and what was imported', async () => {

@@ -95,7 +95,8 @@ describe('the effect of a line', () => {
       'a slug that an app of another developer has',
       [{ ...app, slug: 'stars' }],
       [{ ...app, slug: 'stars', developer_name: 'Grace' }],
-      [1, 0, 0, 0],
+      [0, 0, 0, 1],
+      ['/slug'],
     ],
     [
       'another owner, found by package name',
@@ -123,7 +124,8 @@ describe('the effect of a line', () => {
       'the same id and slug of another developer, created at another time',
       [{ ...app, id: 70, slug: 'stars', created_at: '2026-01-01T00:00:00Z' }],
       [{ ...app, id: 70, slug: 'stars', created_at: '2026-01-02T00:00:00Z', developer_name: 'Grace' }],
-      [1, 0, 0, 0],
+      [0, 0, 0, 1],
+      ['/slug'],
     ],
     [
       'the package name of another app of the same developer',
@@ -394,7 +396,7 @@ test('lines for the same app are reported under their own numbers', async () => 
   expect(JSON.parse((await exportLines(database)).at(-3) ?? '')).toMatchObject({ slug: 'stars', version: '3' })
 })
 
-test('merging a catalogue of another developer changes no existing app, and finds apps with other slugs again', async () => {
+test('merging a catalogue of another developer changes no existing app, and refuses slugs that are in use', async () => {
   const { database } = await startService()
   const own = [
     { ...app, slug: 'stars', reviews: [review(5)] },
@@ -402,77 +404,20 @@ test('merging a catalogue of another developer changes no existing app, and find
   ]
   await importLines(database, own)
   const before = await exportLines(database)
-  const [first, second] = ['2026-01-01T00:00:00.000Z', '2026-01-02T00:00:00.000Z']
   const theirs = [
-    { ...app, slug: 'stars', developer_name: 'Grace', created_at: first, reviews: [] },
-    { ...app, slug: 'moon', developer_name: 'Grace', created_at: second },
-    { ...app, slug: 'stars-2', developer_name: 'Grace', name: 'Stars' },
+    { ...app, slug: 'stars', developer_name: 'Grace', reviews: [] },
+    { ...app, slug: 'moon', developer_name: 'Grace', created_at: '2026-01-02T00:00:00.000Z' },
     { ...app, slug: 'sun', developer_name: 'Grace', name: 'Sun' },
+    { ...app, developer_name: 'Grace' },
   ]
-  expect(await importLines(database, theirs)).toMatchObject({ created: 4, other_slugs: 2, rejected: 0 })
+  const merged = await importLines(database, theirs)
+  expect(countsOf(merged)).toEqual([2, 0, 0, 2])
+  expect(merged.rejects).toEqual([
+    { line: 1, fields: ['/slug'] },
+    { line: 2, fields: ['/slug'] },
+  ])
+  expect(countsOf(await importLines(database, theirs))).toEqual([0, 0, 2, 2])
   expect((await exportLines(database)).slice(0, before.length)).toEqual(before)
-  const slugs = await database.read(({ sql }) =>
-    sql('apps')
-      .join('developers', 'developers.id', 'developer_id')
-      .where('developers.name', 'Grace')
-      .orderBy('slug')
-      .pluck('slug'),
-  )
-  expect(slugs).toEqual(['moon-2', 'stars-2', 'stars-3', 'sun'])
-  expect(countsOf(await importLines(database, theirs))).toEqual([0, 0, 4, 0])
-  const renamed = theirs.map((line) => ({ ...line, description: 'Changed.' }))
-  expect(countsOf(await importLines(database, renamed))).toEqual([0, 4, 0, 0])
-  expect((await exportLines(database)).slice(0, before.length)).toEqual(before)
-})
-
-describe('an app with another slug than its line is found again', () => {
-  const [first, second] = ['2026-01-01T00:00:00.000Z', '2026-01-02T00:00:00.000Z']
-  const graces = { ...app, developer_name: 'Grace' }
-  const eves = { ...app, developer_name: 'Eve' }
-  test.for<[what: string, there: object[], lines: object[], counts: number[]]>([
-    [
-      'by its creation time, although it has a new name',
-      [{ ...graces, slug: 'stars', created_at: first }],
-      [{ ...graces, slug: 'stars', created_at: first, name: 'Sky' }],
-      [0, 1, 0, 0],
-    ],
-    [
-      'not by the name of an app that another line describes',
-      [{ ...graces, slug: 'stars' }],
-      [
-        { ...graces, slug: 'moon' },
-        { ...graces, slug: 'stars', name: 'Sky' },
-      ],
-      [2, 0, 0, 0],
-    ],
-    [
-      'not by the creation time of an app that another line describes',
-      [{ ...graces, slug: 'stars', created_at: first }],
-      [
-        { ...graces, slug: 'moon', created_at: first },
-        { ...graces, slug: 'stars', created_at: second },
-      ],
-      [2, 0, 0, 0],
-    ],
-    [
-      'not by the name of an app of another developer',
-      [{ ...eves, slug: 'stars' }],
-      [
-        { ...eves, slug: 'moon' },
-        { ...graces, slug: 'stars' },
-      ],
-      [2, 0, 0, 0],
-    ],
-  ])('%s', async ([, there, lines, counts]) => {
-    const { database } = await startService()
-    await importLines(database, [
-      { ...app, slug: 'stars' },
-      { ...app, slug: 'moon' },
-    ])
-    expect(await importLines(database, there)).toMatchObject({ created: 1, other_slugs: 1 })
-    expect(countsOf(await importLines(database, lines))).toEqual(counts)
-    expect(countsOf(await importLines(database, lines)).slice(0, 2)).toEqual([0, 0])
-  })
 })
 
 test('--only-new creates new apps and changes nothing else, not even categories', async () => {
@@ -704,8 +649,14 @@ describe('lines of categories', () => {
         { ...sky, slug: 'sea', name: 'Sea' },
         { ...sea, slug: 'sky', name: 'Sky' },
       ],
-      [0, 2, 0, 0],
-      { 50: 'sea Sea', 51: 'sky Sky' },
+      [0, 0, 0, 2],
+      { 50: 'sky Sky', 51: 'sea Sea' },
+    ],
+    [
+      'of which one is renamed twice',
+      [{ ...sky, name: 'Air' }, { ...sky, slug: 'wind', name: 'Wind' }, sea],
+      [0, 2, 1, 0],
+      { 50: 'wind Wind', 51: 'sea Sea' },
     ],
     [
       'that pass their names on, the last to a new one',
@@ -777,16 +728,6 @@ describe('lines of categories', () => {
     expect(Object.fromEntries(rows.map(({ id, slug, name }) => [id, `${slug} ${name}`]))).toEqual(names)
   })
 
-  test('that exchange their names after many other lines', async () => {
-    const { database } = await startService()
-    await importLines(database, [{ category: sky }, { category: sea }])
-    const exchanged = [
-      { category: { ...sky, name: 'Sea', slug: 'sea' } },
-      { category: { ...sea, name: 'Sky', slug: 'sky' } },
-    ]
-    expect(countsOf(await importLines(database, [...manyApps(999), ...exchanged]))).toEqual([999, 2, 0, 0])
-  })
-
   test('that are new and have the same id get different ones', async () => {
     const { database } = await startService()
     const summary = await importLines(database, [{ category: sky }, { category: { ...sea, id: sky.id } }])
@@ -807,7 +748,7 @@ describe('lines of categories', () => {
   })
 })
 
-test('apps exchange their package names, anywhere in the file, and take none that another keeps', async () => {
+test('apps exchange their package names, and take none that another keeps', async () => {
   const { database } = await startService()
   const created_at = '2026-01-01T00:00:00Z'
   const line = (id: number, letter: string) => ({
@@ -833,21 +774,17 @@ test('apps exchange their package names, anywhere in the file, and take none tha
   ])
   const refusedElsewhere = [line(70, 'c'), { ...line(71, 'f'), category: 'none' }]
   expect((await importLines(database, refusedElsewhere)).rejects).toEqual([
-    { line: 2, fields: ['/category'] },
     { line: 1, fields: ['/package_name'] },
+    { line: 2, fields: ['/category'] },
   ])
   const names = () =>
     database.read(({ sql }) => sql('apps').whereBetween('id', [70, 73]).orderBy('id').pluck('package_name'))
   expect(await names()).toEqual(['b', 'c', 'a', 'd'].map((letter) => `org.example.${letter}`))
-  // Of two that wait for the same name, the first gets it.
-  const { rejects, ...summary } = await importLines(database, [
-    line(70, 'd'),
-    line(71, 'd'),
-    line(73, 'd'),
-    line(73, 'z'),
-  ])
-  expect([countsOf(summary), rejects]).toEqual([[0, 2, 1, 1], [{ line: 2, fields: ['/package_name'] }]])
-  expect(await names()).toEqual(['d', 'c', 'a', 'z'].map((letter) => `org.example.${letter}`))
+  // Lines with the same name are in different batches, so app 73 gives its name up too late for the first.
+  const lines = [line(70, 'd'), line(71, 'd'), line(73, 'z')]
+  expect(countsOf(await importLines(database, lines))).toEqual([0, 2, 0, 1])
+  expect(countsOf(await importLines(database, lines))).toEqual([0, 0, 2, 1])
+  expect(await names()).toEqual(['b', 'd', 'a', 'z'].map((letter) => `org.example.${letter}`))
 })
 
 test('each refused line is reported with its number, text and problems', async () => {
@@ -1070,7 +1007,6 @@ describe('a file that cannot be read to its end', () => {
     expect(summary).toEqual({
       lines: 2,
       created: 2,
-      other_slugs: 0,
       updated: 0,
       unchanged: 0,
       rejected: 0,
@@ -1107,7 +1043,7 @@ test('a retried transaction is written, counted and refused once', async () => {
     ...manyApps(2, 1199).map((line) => ({ ...line, version: '2' })),
   ]
   const { rejects, ...summary } = await importLines(conflicting, lines)
-  expect(summary).toEqual({ lines: 1206, created: 1203, other_slugs: 0, updated: 1, unchanged: 0, rejected: 2 })
+  expect(summary).toEqual({ lines: 1206, created: 1203, updated: 1, unchanged: 0, rejected: 2 })
   expect(rejects).toEqual([
     { line: 1202, fields: ['/description', '/category', '/developer_name'] },
     { line: 1203, fields: [''] },
@@ -1115,31 +1051,4 @@ test('a retried transaction is written, counted and refused once', async () => {
   expect(runs).toBeGreaterThan(0)
   await expectConsistent(database)
   expect(countsOf(await importLines(database, lines))).toEqual([0, 0, 1204, 2])
-})
-
-test('5,000 apps can exchange their package names with apps far away in the file', async () => {
-  const { database } = await startService()
-  const line = (index: number, name: number) => ({
-    ...app,
-    id: 100 + index,
-    slug: `a${index}`,
-    created_at: '2026-01-01T00:00:00Z',
-    package_name: `org.example.p${name}`,
-  })
-  const indexes = Array.from({ length: 5002 }, (_, index) => index)
-  await importLines(
-    database,
-    indexes.map((index) => line(index, index)),
-  )
-  // Each takes the name of an app whose line is far away. The last two lines are over the limit, and two rely on them.
-  const nameOf = (index: number) => (index + 2501) % indexes.length
-  const summary = await importLines(
-    database,
-    indexes.map((index) => line(index, nameOf(index))),
-  )
-  expect(countsOf(summary)).toEqual([0, 4998, 0, 4])
-  const refused = [5000, 5001, 2499, 2500]
-  expect(summary.rejects).toEqual(refused.map((index) => ({ line: index + 1, fields: ['/package_name'] })))
-  const names = await database.read(({ sql }) => sql('apps').where('id', '>=', 100).orderBy('id').pluck('package_name'))
-  expect(names).toEqual(indexes.map((index) => `org.example.p${refused.includes(index) ? index : nameOf(index)}`))
 })

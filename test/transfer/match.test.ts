@@ -36,24 +36,11 @@ describe('a line describes', () => {
     ['no app if none exists', line, [], undefined],
     ['an app by its package name, in any case', { ...line, package_name: 'Org.Example.Stars' }, [app], 7],
     ['an app by its slug', { ...line, slug: 'star-map' }, [app], 7],
-    ['no app of another developer by its slug', { ...line, slug: 'star-map' }, [strangers], undefined],
     [
       'an app of another developer by its id, slug and creation time',
       { ...line, id: 7, slug: 'star-map', created_at: time(1) },
       [strangers],
       7,
-    ],
-    [
-      'no app of another developer by its id and slug',
-      { ...line, id: 7, slug: 'star-map', created_at: time(2) },
-      [strangers],
-      undefined,
-    ],
-    [
-      'no app of another developer by its slug and creation time',
-      { ...line, id: 8, slug: 'star-map', created_at: time(1) },
-      [strangers],
-      undefined,
     ],
     [
       'the app with its id, slug and creation time before the one with its package name',
@@ -79,16 +66,6 @@ describe('a line describes', () => {
   ])('%s', ([, of, there, id]) => {
     expect(match(of, ...there).app?.id).toBe(id)
   })
-})
-
-test('a line finds the app that got another slug because another developer has the one in the line', () => {
-  const there = [strangers, { ...app, id: 8, slug: 'star-map-2' }]
-  const idOf = (one: Line) => match(one, ...there).app?.id
-  expect(idOf({ ...line, slug: 'star-map' })).toBe(8)
-  expect(idOf({ ...line, slug: 'star-map', developer_name: 'Bob' })).toBeUndefined()
-  // Id and creation time do not identify an app without the slug.
-  const renamed: Line = { ...line, id: 8, slug: 'star-map', created_at: time(1), package_name: 'org.example.new' }
-  expect(conflicts([renamed], ...there)).toMatchObject([[{ field: '/slug' }]])
 })
 
 test.for<[what: string, line: Line, claims: string[]]>([
@@ -163,10 +140,29 @@ describe('a line is refused', () => {
       [app],
       [],
     ],
+    ['with the slug of another developer', { ...line, slug: 'star-map' }, [strangers], ['/slug']],
     [
-      'not with a slug of another developer',
+      'with the id and slug of an app of another developer that was created at another time',
+      { ...line, id: 7, slug: 'star-map', created_at: time(2) },
+      [strangers],
+      ['/slug'],
+    ],
+    [
+      'with the slug and creation time of an app of another developer',
+      { ...line, id: 8, slug: 'star-map', created_at: time(1) },
+      [strangers],
+      ['/slug'],
+    ],
+    [
+      'with the slug of another developer, and the package name of an own app',
       { ...line, slug: 'moon', package_name: 'org.example.stars' },
       [app, { ...strangers, id: 8, slug: 'moon', package_name: null, package_key: null }],
+      ['/slug'],
+    ],
+    [
+      'not with the package name of an app of another developer',
+      { ...line, slug: 'star-map', package_name: 'org.example.stars' },
+      [strangers],
       [],
     ],
     ['not for a new app', line, [], []],
@@ -190,11 +186,13 @@ describe('a line is refused', () => {
       ...messages({ ...exact, package_name: 'org.example.moon' }, app, moon),
       ...messages({ ...line, slug: 'star-map', package_name: 'org.example.new' }, app),
       ...messages({ ...line, slug: 'star-map' }, deleted),
+      ...messages({ ...line, slug: 'star-map' }, strangers),
     ]).toEqual([
       'is star-map for this app, and does not change',
       'belongs to app 8, moon',
       'belongs to an app with the package name org.example.stars',
       'describes app 7, which was deleted; app restore 7 brings it back',
+      'belongs to an app of Eve: leave it out to get another',
     ])
   })
 })
