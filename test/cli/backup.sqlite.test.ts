@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { describe, expect, inject, test } from 'vitest'
 import { openDatabase, openEngine } from '../../src/db/database.ts'
 import { copyWorldFile, temporaryFolder } from '../support/database.ts'
-import { interrupt, run, type Served, serve } from '../support/process.ts'
+import { interrupt, run, runProcess, type Served, serve } from '../support/process.ts'
 
 const main = `${import.meta.dirname}/../../src/apps-service.js`
 
@@ -157,7 +157,7 @@ test('of two concurrent backups to one file, one succeeds', async () => {
   const file = await copyLargeWorld(10)
   const folder = temporaryFolder()
   const backup = join(folder, 'backup.sqlite')
-  const runs = await Promise.all([1, 2].map(() => run(['backup', backup], envFor(file))))
+  const runs = await Promise.all([1, 2].map(() => runProcess(['backup', backup], envFor(file))))
   expect(runs.map(({ code }) => code).sort()).toEqual([0, 1])
   expect(runs.map(({ stderr }) => stderr).join('')).toBe(`apps-service: ${backup} already exists; not overwritten\n`)
   expect(readdirSync(folder)).toEqual(['backup.sqlite'])
@@ -309,7 +309,7 @@ describe('interrupted', () => {
     const elsewhere = '.apps-backup-some.other.host-1-abc123'
     const own = `.apps-backup-${hostname()}-notes`
     for (const name of [running, elsewhere, own]) mkdirSync(join(folder, name))
-    expect((await run(['backup', join(folder, 'backup.sqlite')], envFor(copyWorldFile()))).code).toBe(0)
+    expect((await runProcess(['backup', join(folder, 'backup.sqlite')], envFor(copyWorldFile()))).code).toBe(0)
     expect(readdirSync(folder).sort()).toEqual([running, elsewhere, own, 'backup.sqlite'].sort())
   })
 })

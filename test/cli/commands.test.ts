@@ -6,10 +6,10 @@ import { appStore } from '../../src/catalogue/store.ts'
 import { openDatabase } from '../../src/db/database.ts'
 import type { Connection } from '../../src/db/dialect.ts'
 import { copyWorld, emptyDatabaseUrl } from '../support/database.ts'
-import { expectRefusal, hasTerminal, run, runInTerminal } from '../support/process.ts'
+import { expectRefusal, hasTerminal, run, runInTerminal, runProcess } from '../support/process.ts'
 
 /**
- * Runs commands as processes: results and exit codes, safe and narrow output for a terminal, setup and seeding, and
+ * Runs commands: results and exit codes, safe and narrow output for a terminal, setup and seeding, and
  * errors at start. "The world" is the small catalogue of support/world.ts.
  */
 
@@ -255,12 +255,12 @@ test('a database with categories is not seeded', async () => {
 
 test('migrate and seed create the demo catalogue', async () => {
   const env = { DATABASE_URL: await emptyDatabaseUrl() }
-  expect(await run(['migrate'], env)).toMatchObject({
+  expect(await runProcess(['migrate'], env)).toMatchObject({
     code: 0,
     stdout: expect.stringMatching(/^Migrated: 0001-catalogue\.ts, .*\.\n$/),
   })
   expect(await run(['developer', 'list'], env)).toEqual({ code: 0, stdout: '', stderr: 'No developers.\n' })
-  const seeded = await run(['seed'], env)
+  const seeded = await runProcess(['seed'], env)
   expect(seeded.code).toBe(0)
   expect(seeded.stdout).toMatch(/apps_[0-9a-z]{12}_[0-9A-Za-z]{49}[\s\S]*curl http:\/\/localhost:3000\/apps/)
   expect(JSON.parse((await run(['moderation', 'queue', '--json'], env)).stdout).apps.length).toBeGreaterThan(0)

@@ -17,7 +17,7 @@ import { openDatabase } from '../../src/db/database.ts'
 import { textOf } from '../support/catalogue-file.ts'
 import { expectConsistentAt, expectSound } from '../support/consistency.ts'
 import { copyWorld, emptyDatabaseUrl, temporaryFolder } from '../support/database.ts'
-import { hasTerminal, interrupt, run, runInTerminal, serve } from '../support/process.ts'
+import { hasTerminal, interrupt, run, runInTerminal, runProcess, serve } from '../support/process.ts'
 
 const main = `${import.meta.dirname}/../../src/apps-service.js`
 const app = { name: 'Star Map', description: 'The sky above you.', category: 'tools', developer_name: 'Ada' }
@@ -202,7 +202,7 @@ describe('import', () => {
     const counts = { lines: 4000, created: 3900, updated: 100, unchanged: 0, rejected: 0 }
 
     const server = await serve(address)
-    const rehearsal = run(['import', file, '--dry-run', '--json'], env)
+    const rehearsal = runProcess(['import', file, '--dry-run', '--json'], env)
     let isOver = false
     rehearsal.then(() => {
       isOver = true
@@ -448,7 +448,7 @@ test('a server responds, accepts writes and shows decisions at once while an imp
   const server = await serve(address)
   // Enough for several transactions.
   const lines = inject('engine') === 'sqlite' ? 40_000 : 20_000
-  const importing = run(['import', manyApps(lines), '--json'], env)
+  const importing = runProcess(['import', manyApps(lines), '--json'], env)
   let isOver = false
   importing.then(() => {
     isOver = true

@@ -4,7 +4,7 @@ import { describe, expect, inject, test } from 'vitest'
 import { programFor } from '../../src/cli/program.ts'
 import { leafCommands } from '../support/commands.ts'
 import { copyWorld, emptyDatabaseUrl, temporaryFolder } from '../support/database.ts'
-import { run } from '../support/process.ts'
+import { run, runProcess } from '../support/process.ts'
 import { startService } from '../support/service.ts'
 
 const { keys, apps } = inject('world')
@@ -61,7 +61,8 @@ describe('help has exactly the fields that --json prints:', () => {
     skip(command === 'backup' && inject('engine') !== 'sqlite', 'backups are of files')
     const address = await copyWorld()
     const words = command.split(' ')
-    const printed = await run([...words, ...(await args(address)), '--json'], { DATABASE_URL: address })
+    // As a process, so that each command is seen to load its modules and to end.
+    const printed = await runProcess([...words, ...(await args(address)), '--json'], { DATABASE_URL: address })
     const { names, elsewhere } = namesTold((await run([...words, '--help'])).stdout)
     expect(printed.stdout, printed.stderr).not.toBe('')
     expect(names).toEqual(namesIn(JSON.parse(printed.stdout), [...elsewhere, ...named]))

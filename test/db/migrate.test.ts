@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { openDatabase } from '../../src/db/database.ts'
 import { emptyDatabaseUrl } from '../support/database.ts'
-import { commandLine, listening, run } from '../support/process.ts'
+import { commandLine, listening, runProcess } from '../support/process.ts'
 
 const main = `${import.meta.dirname}/../../src/apps-service.js`
 const migrations = readdirSync(join(import.meta.dirname, '../../src/db/migrations')).toSorted()
@@ -19,7 +19,7 @@ async function ageOf(address: string) {
 test('four concurrent migrations and two servers of an empty database: one migrates, and all others succeed or say why', async () => {
   const address = await emptyDatabaseUrl()
   const env = { DATABASE_URL: address }
-  const migrating = Array.from({ length: 4 }, () => run(['migrate'], env))
+  const migrating = Array.from({ length: 4 }, () => runProcess(['migrate'], env))
   const serving = await Promise.allSettled([1, 2].map(() => listening('serve', env)))
   const ended = await Promise.all(migrating)
   expect(ended.map(({ code, stderr }) => [code, stderr])).toEqual(ended.map(() => [0, '']))

@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { expect, onTestFinished } from 'vitest'
+import { expect, onTestFinished, vi } from 'vitest'
 import { type CheckedResponse, check, type RequestOptions } from './check.ts'
 
 const main = `${import.meta.dirname}/../../src/apps-service.js`
@@ -17,8 +17,54 @@ const inherited = { PATH: process.env.PATH }
 
 export type Run = { code: number; stdout: string; stderr: string }
 
-/** Runs the command line as a process, with `input` on standard input. */
+let lastCommand: Promise<unknown> = Promise.resolve()
+
+/**
+ * Runs the command line: in this process, which saves loading its modules, unless it has input or variables besides the
+ * database. Commands run one after the other here, because they share the environment and the standard output.
+ */
 export function run(args: string[], env: Record<string, string> = {}, input = ''): Promise<Run> {
+  const needsProcess = input !== '' || Object.keys(env).some((name) => name !== 'DATABASE_URL')
+  if (needsProcess) return runProcess(args, env, input)
+  const running = lastCommand.then(() => runHere(args, env))
+  lastCommand = running.catch(() => {})
+  return running
+}
+
+async function runHere(args: string[], env: Record<string, string>): Promise<Run> {
+  const program = await import('../../src/cli/program.ts')
+  const { env: ownEnv, exitCode, stdout, stderr } = process
+  const output = { stdout: '', stderr: '' }
+  const capture =
+    (name: keyof typeof output): typeof stdout.write =>
+    (data: string | Uint8Array, ...rest: unknown[]) => {
+      output[name] += data
+      const done = rest.at(-1)
+      if (typeof done === 'function') process.nextTick(done)
+      return true
+    }
+  const restored = [
+    vi.spyOn(stdout, 'write').mockImplementation(capture('stdout')),
+    vi.spyOn(stderr, 'write').mockImplementation(capture('stderr')),
+  ]
+  const listeners = stdout.listeners('error')
+  process.env = { ...inherited, ...env }
+  process.exitCode = 0
+  try {
+    await program.run(args)
+    return { code: Number(process.exitCode), ...output }
+  } finally {
+    process.env = ownEnv
+    process.exitCode = exitCode
+    for (const spy of restored) spy.mockRestore()
+    for (const listener of stdout.listeners('error')) {
+      if (!listeners.includes(listener)) stdout.off('error', listener as () => void)
+    }
+  }
+}
+
+/** Runs the command line as a process, with `input` on standard input. */
+export function runProcess(args: string[], env: Record<string, string> = {}, input = ''): Promise<Run> {
   return new Promise((resolve) => {
     const child = execFile(
       process.execPath,
