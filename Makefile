@@ -42,7 +42,7 @@ install: $(installed) ## install the dependencies
 .PHONY: run
 run: $(installed) generated/docs.html ## set up and serve a demo catalogue on http://localhost:3000; ENGINE=postgres uses a temporary PostgreSQL
 	@$(if $(filter postgres,$(ENGINE)),exec node scripts/on-postgres.ts) sh -c \
-	  'node src/apps-service.js migrate && node src/apps-service.js seed && exec node src/apps-service.js serve'
+	  './apps-service migrate && ./apps-service seed && exec ./apps-service serve'
 
 .PHONY: generate
 generate: $(installed) ## generate generated/ from openapi/

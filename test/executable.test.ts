@@ -1,0 +1,38 @@
+import { spawnSync } from 'node:child_process'
+import { copyFileSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import document from '../generated/openapi.json' with { type: 'json' }
+
+/** The file `apps-service` in the root of the clone, without the Node that the tests have on their PATH. */
+
+const executable = join(import.meta.dirname, '../apps-service')
+
+function run(file: string, cwd: string) {
+  const { status, stdout, stderr } = spawnSync(file, ['--version'], {
+    cwd,
+    env: { PATH: '/usr/bin:/bin' },
+    encoding: 'utf8',
+  })
+  return { status, stdout, stderr }
+}
+
+function temporaryFolder() {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'apps-executable-')))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  return folder
+}
+
+test('runs from another directory, through a link, on the Node of its clone', () => {
+  const folder = temporaryFolder()
+  symlinkSync(executable, join(folder, 'link'))
+  expect(run('./link', folder)).toEqual({ status: 0, stdout: `${document.info.version}\n`, stderr: '' })
+})
+
+test('says how to install the dependencies if there are none', () => {
+  const folder = temporaryFolder()
+  copyFileSync(executable, join(folder, 'apps-service'))
+  const stderr = `apps-service: dependencies are missing. Run make install in ${folder}.\n`
+  expect(run('./apps-service', folder)).toEqual({ status: 1, stdout: '', stderr })
+})
