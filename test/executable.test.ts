@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { copyFileSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
@@ -9,8 +9,8 @@ import document from '../generated/openapi.json' with { type: 'json' }
 
 const executable = join(import.meta.dirname, '../apps-service')
 
-function run(file: string, cwd: string) {
-  const { status, stdout, stderr } = spawnSync(file, ['--version'], {
+function run(file: string, cwd: string, argument = '--version') {
+  const { status, stdout, stderr } = spawnSync(file, [argument], {
     cwd,
     env: { PATH: '/usr/bin:/bin' },
     encoding: 'utf8',
@@ -28,6 +28,14 @@ test('runs from another directory, through a link, on the Node of its clone', ()
   const folder = temporaryFolder()
   symlinkSync(executable, join(folder, 'link'))
   expect(run('./link', folder)).toEqual({ status: 0, stdout: `${document.info.version}\n`, stderr: '' })
+})
+
+test('reads variables of .env in the working directory, and warns of one that is misspelled', () => {
+  const folder = temporaryFolder()
+  writeFileSync(join(folder, '.env'), 'DATABASE_URL=sqlite:here.sqlite\nLOGLEVEL=warn\n')
+  const { status, stderr } = run(executable, folder, 'migrate')
+  expect([status, stderr]).toEqual([0, 'apps-service: LOGLEVEL is not read; use LOG_LEVEL\n'])
+  expect(existsSync(join(folder, 'here.sqlite'))).toBe(true)
 })
 
 test('says how to install the dependencies if there are none', () => {

@@ -16,12 +16,15 @@ export const executable = `${import.meta.dirname}/../../apps-service`
 /** Variables for child processes, without those of the machine or the test runner, such as BASE_URL. */
 const inherited = { PATH: process.env.PATH }
 
+/** The working directory of child processes, unlike the root of the clone without a `.env`. */
+const cwd = import.meta.dirname
+
 export type Run = { code: number; stdout: string; stderr: string }
 
 /** Runs the command line as a process, with `input` on standard input. */
 export function run(args: string[], env: Record<string, string> = {}, input = ''): Promise<Run> {
   return new Promise((resolve) => {
-    const child = execFile(executable, args, { env: { ...inherited, ...env } }, (error, stdout, stderr) => {
+    const child = execFile(executable, args, { env: { ...inherited, ...env }, cwd }, (error, stdout, stderr) => {
       resolve({ code: typeof error?.code === 'number' ? error.code : 0, stdout, stderr })
     })
     child.stdin?.on('error', () => {
@@ -40,7 +43,7 @@ export async function runInTerminal(columns: number, args: string[], env: Record
   const { stdout } = await promisify(execFile)(
     'script',
     ['--quiet', '--return', '--command', `stty cols ${columns}; exec ${command}`, '/dev/null'],
-    { env: { ...inherited, ...env } },
+    { env: { ...inherited, ...env }, cwd },
   )
   return stdout.replaceAll('\r\n', '\n')
 }
@@ -58,6 +61,7 @@ export async function interrupt(
 ) {
   const child = spawn(executable, [command, file], {
     env: { ...inherited, ...env },
+    cwd,
     stdio: ['ignore', 'ignore', 'pipe'],
   })
   onTestFinished(() => {
@@ -119,8 +123,13 @@ export const serve = (databaseUrl: string, env: Record<string, string> = {}): Pr
   listening('serve', { DATABASE_URL: databaseUrl, ...env })
 
 /** Starts a command that listens on a free port; killed when the test ends. */
-export async function listening(command: string, env: Record<string, string>, folder = '.'): Promise<Served> {
-  const child = spawn(executable, [command], {
+export async function listening(
+  command: string,
+  env: Record<string, string>,
+  folder = cwd,
+  file = executable,
+): Promise<Served> {
+  const child = spawn(file, [command], {
     env: { ...inherited, PORT: '0', ...env },
     cwd: folder,
     stdio: ['ignore', 'pipe', 'inherit'],
