@@ -33,9 +33,20 @@ export type Config = Readonly<{
 export class ConfigError extends Error {}
 
 const variables = [
-  ...(['HOST', 'PORT', 'BASE_URL', 'DATABASE_URL', 'DATABASE_POOL', 'CONTACT_URL', 'LOG_LEVEL', 'CACHE_SIZE'] as const),
-  ...(['WRITE_LIMIT', 'REFUSED_KEY_LIMIT', 'READ_LIMIT', 'METRICS_PORT', 'TRUST_PROXY'] as const),
-]
+  'HOST',
+  'PORT',
+  'BASE_URL',
+  'DATABASE_URL',
+  'DATABASE_POOL',
+  'CONTACT_URL',
+  'LOG_LEVEL',
+  'CACHE_SIZE',
+  'WRITE_LIMIT',
+  'REFUSED_KEY_LIMIT',
+  'READ_LIMIT',
+  'METRICS_PORT',
+  'TRUST_PROXY',
+] as const
 type Variable = (typeof variables)[number]
 
 /** A warning for each variable that is not read but resembles one that is not set. */

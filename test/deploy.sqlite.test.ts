@@ -38,10 +38,10 @@ test('an image with the files of deploy/Containerfile serves the demo catalogue 
   const server = await listening('serve', env, image, executable)
   const base = `http://127.0.0.1:${server.port}`
   const home = await fetch(base, { headers: { Accept: 'text/html' } }).then((response) => response.text())
-  const { info } = await fetch(`${base}/openapi.json`).then((response) => response.json())
+  const document = await fetch(`${base}/openapi.json`).then((response) => response.text())
   const links = [
     ...[...home.matchAll(/<a [^>]*href="(.+?)"/g)].map(([, href = '']) => new URL(href).pathname),
-    ...[...info.description.matchAll(/\]\(([\w.-]+)\)/g)].map(([, href]) => `/${href}`),
+    ...[...document.matchAll(/\]\(([\w.-]+)\)/g)].map(([, href]) => `/${href}`),
   ]
   expect(links).toEqual(expect.arrayContaining(['/openapi.json', '/openapi.yaml', '/changelog.md', '/healthz']))
   for (const path of ['/apps', '/readyz', ...links]) {
