@@ -4,7 +4,11 @@ export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 # npm writes this file at the end of an installation.
 installed := node_modules/.package-lock.json
 
+# npm compiles the SQLite driver where no prebuilt one can be downloaded.
+missing_compilers = $(strip $(foreach tool,python3 g++ make,$(if $(shell command -v $(tool)),,$(tool))))
+
 $(installed): package.json package-lock.json
+	@[ -z "$(missing_compilers)" ] || echo "Not found: $(missing_compilers). If npm fails to compile sqlite3, run apt-get install g++ make python3, and try again."
 	npm ci
 	@touch $@
 
@@ -37,12 +41,13 @@ generated/docs.html: generated/openapi.json redocly.yaml scripts/docs-page.ts $(
 	@rm $@.log
 
 .PHONY: install
-install: $(installed) ## install the dependencies
+install: $(installed) $(if $(PRODUCTION),generated/docs.html) ## install the dependencies; PRODUCTION=1 builds the page at /docs, then keeps only what serving needs
+	@$(if $(PRODUCTION),npm prune --omit=dev && rm -f $(installed))
 
 .PHONY: run
 run: $(installed) generated/docs.html ## set up and serve a demo catalogue on http://localhost:3000; ENGINE=postgres uses a temporary PostgreSQL
 	@$(if $(filter postgres,$(ENGINE)),exec node scripts/on-postgres.ts) sh -c \
-	  'node src/apps-service.js migrate && node src/apps-service.js seed && exec node src/apps-service.js serve'
+	  './apps-service migrate && ./apps-service seed && exec ./apps-service serve'
 
 .PHONY: generate
 generate: $(installed) ## generate generated/ from openapi/

@@ -1,6 +1,7 @@
 import proxyaddr from 'proxy-addr'
 import { isDatabaseUrl, urlFormats } from './db/database.ts'
 import { defaultPoolSize, type ServerOptions } from './db/dialect.ts'
+import { similarWords } from './search/typos.ts'
 import { required } from './util/helpers.ts'
 
 export type Config = Readonly<{
@@ -31,6 +32,37 @@ export type Config = Readonly<{
 /** Its message names every bad variable on one line. */
 export class ConfigError extends Error {}
 
+const variables = [
+  'HOST',
+  'PORT',
+  'BASE_URL',
+  'DATABASE_URL',
+  'DATABASE_POOL',
+  'CONTACT_URL',
+  'LOG_LEVEL',
+  'CACHE_SIZE',
+  'WRITE_LIMIT',
+  'REFUSED_KEY_LIMIT',
+  'READ_LIMIT',
+  'METRICS_PORT',
+  'TRUST_PROXY',
+] as const
+type Variable = (typeof variables)[number]
+
+/** A warning for each variable that is not read but resembles one that is not set. */
+export function misspelledVariables(environment: NodeJS.ProcessEnv): string[] {
+  const normalize = (name: string) => name.toLowerCase().replaceAll('_', '')
+  const others = Object.keys(environment).filter((name) => !variables.some((variable) => variable === name))
+  return variables.flatMap((variable) => {
+    if (environment[variable] !== undefined) return []
+    const name = normalize(variable)
+    const spellings = new Set([name, ...similarWords(name)])
+    return others
+      .filter((other) => spellings.has(normalize(other)))
+      .map((other) => `${other} is not read; use ${variable}`)
+  })
+}
+
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
 
 /** Reads the environment variables; an empty one counts as not set. Throws a ConfigError that reports all errors together. */
@@ -38,7 +70,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
   const problems: string[] = []
   /** An invalid value is reported, and replaced by the default so that the rest can be checked. */
   function readVariable<T>(
-    name: string,
+    name: Variable,
     fallback: string,
     parse: (text: string) => T | undefined,
     expected: string,
@@ -51,9 +83,10 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     problems.push(`${name} must be ${expected}${shown}`)
     return required(parse(fallback), `a valid default of ${name}`)
   }
-  const readNumber = (name: string, fallback: string, unit: string, max: number) =>
+  const readNumber = (name: Variable, fallback: string, unit: string, max: number) =>
     readVariable(name, fallback, wholeNumber(max), `a whole number${unit} from 0 to ${max}`)
-  const readLimit = (name: string, fallback: string) => readNumber(name, fallback, ' of requests a minute', 999_999_999)
+  const readLimit = (name: Variable, fallback: string) =>
+    readNumber(name, fallback, ' of requests a minute', 999_999_999)
 
   const port = readNumber('PORT', '3000', '', maxPort)
   const config: Config = {

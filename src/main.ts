@@ -1,6 +1,3 @@
-#!/usr/bin/env node
-// Executable, because npx remembers the path of a clone's command from its first run, and early versions named this file.
-
 // More threads than the database has connections, so that a statement that waits for a lock does not delay the data version.
 // Set before the first thread starts. Each takes memory; an import needs two, one for statements and one for its file.
 process.env.UV_THREADPOOL_SIZE ??= process.argv[2] === 'import' ? '2' : '8'

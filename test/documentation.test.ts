@@ -56,7 +56,7 @@ test.for<[page: string, writes: RegExp, refusedKeys: RegExp]>([
 
 test('docs/operating.md lists exactly the commands', async () => {
   const [, section = ''] = /^## Commands$([\s\S]*?)^## /m.exec(read('docs/operating.md')) ?? []
-  const listed = [...section.matchAll(/^npx apps-service ([a-z]+(?: [a-z]+)?)/gm)].map(([, name = '']) => name)
+  const listed = [...section.matchAll(/^\.\/apps-service ([a-z]+(?: [a-z]+)?)/gm)].map(([, name = '']) => name)
   const names = leafCommands(await programFor('')).map(({ name }) => name)
   expect(listed.toSorted()).toEqual(names.toSorted())
 })

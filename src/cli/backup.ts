@@ -20,11 +20,11 @@ To restore it:
   2. Move away the file that DATABASE_URL names, and those with -wal and -shm
      appended to its name.
   3. Copy the backup to where that file was.
-  4. Run npx apps-service migrate, which upgrades a backup of an older version,
+  4. Run ./apps-service migrate, which upgrades a backup of an older version,
      and start the server.
 
 To inspect it first, serve a copy of it:
-  DATABASE_URL=sqlite:COPY PORT=3001 npx apps-service serve`,
+  DATABASE_URL=sqlite:COPY PORT=3001 ./apps-service serve`,
     examples: ['backup /var/backups/apps-2026-11-20.sqlite'],
     json: '{file, bytes, apps, seconds}.',
     async run(database, file: string) {

@@ -22,7 +22,7 @@ type CommandParts<Args, Result> = {
   command: Command
   /** More help, printed below the options. */
   about?: string
-  /** Command lines without `npx apps-service`. */
+  /** Command lines without `./apps-service`. */
   examples: string[]
   /** The fields that `--json` prints. */
   json: string
@@ -41,7 +41,7 @@ export function buildCommand<Args extends unknown[], Result>(
   const { command, about, examples, json, run, toJson = (result) => result, print } = parts
   if (about) command.addHelpText('after', `\n${about}`)
   return command
-    .addHelpText('after', ['\nExamples:', ...examples.map((example) => `  npx apps-service ${example}`)].join('\n'))
+    .addHelpText('after', ['\nExamples:', ...examples.map((example) => `  ./apps-service ${example}`)].join('\n'))
     .addHelpText('after', `\nJSON: ${json}`)
     .option('--json', 'print JSON')
     .action(async (...given) => {

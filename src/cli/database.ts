@@ -34,22 +34,35 @@ const isEmpty = async (connection: Connection) =>
 
 async function seed() {
   const { baseUrl } = readConfig(process.env)
+  const addresses = `  Address    ${baseUrl}\n  Reference  ${baseUrl}/docs`
   await withDatabase(async (database) => {
-    if (!(await database.read(isEmpty)))
-      return print('The database has apps or categories already; nothing was changed.')
+    if (!(await database.read(isEmpty))) {
+      return print(`A catalogue is already present; nothing was changed.
+
+${addresses}
+  Key        for another one: ./apps-service key issue --developer "Demo Developer"
+`)
+    }
     await database.seed(`${import.meta.dirname}/../../seeds`)
     const { key } = await database.write(async (connection) => {
       const accounts = accountStore(connection)
       return accounts.issueKey(await accounts.findOrAddDeveloper('Demo Developer'), currentOperator())
     })
-    print(`Added the demo catalogue. The key of Demo Developer, which is not shown again:
+    print(`Added the demo catalogue.
 
-  ${key}
+${addresses}
+  Key        ${key} (not shown again)
 
-Try it:
+Create an app:
 
-  curl ${baseUrl}/apps -H 'Authorization: Bearer ${key}' -H 'Content-Type: application/json' \\
+  curl ${baseUrl}/apps \\
+    -H 'Authorization: Bearer ${key}' \\
+    -H 'Content-Type: application/json' \\
     -d '{"name": "My App", "description": "What it does.", "category_id": 1}'
+
+Approve it, with the app_id of the response:
+
+  ./apps-service moderation approve ID
 `)
   })
 }

@@ -31,15 +31,15 @@ line on standard error has the --since for the next export. That time is some
 time ago, so that nothing is missed; importing a line twice changes nothing.
 
 Examples:
-  npx apps-service export catalogue.ndjson.gz
-  npx apps-service export | grep '"status":"pending"'
+  ./apps-service export catalogue.ndjson.gz
+  ./apps-service export | grep '"status":"pending"'
 
 The file gets its name when it is complete.
 
 To keep a mirror, migrate an empty database, import a whole export once, and
 then, from cron:
-  npx apps-service export --since 2h |
-    DATABASE_URL=sqlite:mirror.sqlite npx apps-service import -`,
+  ./apps-service export --since 2h |
+    DATABASE_URL=sqlite:mirror.sqlite ./apps-service import -`,
     )
     .action(runExport)
 

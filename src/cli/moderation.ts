@@ -157,7 +157,7 @@ const show = () =>
     ids: 'apps, also deleted ones',
     examples: [
       'moderation show 42',
-      `moderation queue --json | jq '.apps[].id' |\n    npx apps-service moderation show -`,
+      `moderation queue --json | jq '.apps[].id' |\n    ./apps-service moderation show -`,
     ],
     json: `an object for one id, an array for several or for -, with {id, error} for
 each missing app. An app: {id, slug, name, short_description, description,

@@ -1,8 +1,9 @@
+import { existsSync } from 'node:fs'
 import { Command, CommanderError } from 'commander'
 import document from '../../generated/openapi.json' with { type: 'json' }
-import { ConfigError } from '../config.ts'
+import { ConfigError, misspelledVariables } from '../config.ts'
 import { OperatorError, ServiceError } from '../contract/errors.ts'
-import { printError } from './command.ts'
+import { printError, printInfo } from './command.ts'
 
 /** The command line: finds the command, runs it, prints its error and sets the exit code. Called by main.ts. */
 
@@ -44,6 +45,9 @@ export async function run(args: string[]) {
     command.exitOverride()
   }
   try {
+    // Variables that are set already have precedence.
+    if (existsSync('.env')) process.loadEnvFile()
+    for (const warning of misspelledVariables(process.env)) printInfo(`apps-service: ${warning}`)
     await program.parseAsync(words, { from: 'user' })
   } catch (error) {
     // commander has printed the error or the help.

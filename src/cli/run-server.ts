@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import type { Config } from '../config.ts'
 import { ServiceError } from '../contract/errors.ts'
@@ -8,14 +7,13 @@ import { createListener } from '../http/app.ts'
 import { readDocument, readPage } from '../http/docs.ts'
 import { createLogger } from '../http/log.ts'
 import { listen } from '../http/server.ts'
-
-/** Read at once: npm may exit as soon as the server is announced. */
-const parentPid = process.ppid
+import { standardOutput } from '../http/standard-output.ts'
+import { readableLog } from './readable-log.ts'
 
 /** Listens as configured and logs the announcement. Returns after SIGTERM or SIGINT, when the requests in flight are finished. */
 export async function serveUntilSignal(config: Config, backend: ServiceBackend, announcement: string) {
   const { host, metricsPort, baseUrl } = config
-  const logger = createLogger(config.logLevel)
+  const logger = createLogger(config.logLevel, process.stdout.isTTY ? readableLog(standardOutput()) : undefined)
   const document = await readDocument()
   const docsPage = await readPage()
   const metrics = metricsPort === 0 ? undefined : await createMetrics(document.info.version)
@@ -30,9 +28,7 @@ export async function serveUntilSignal(config: Config, backend: ServiceBackend, 
   // Loading the modules has grown V8's young generation to 32 MB. It would double twice under load, for 4 % more throughput.
   setFlagsFromString('--semi-space-growth-factor=1')
 
-  const npmExit = process.env.npm_execpath === undefined ? [] : [waitForNpmExit()]
-  const reason = await Promise.race([waitForSignal(), ...npmExit])
-  logger.info(`${reason}: finishing the requests in flight`)
+  logger.info(`${await waitForSignal()}: finishing the requests in flight`)
   draining = true
   // The process must exit even if something hangs, such as a database that another process has locked.
   setTimeout(() => {
@@ -60,10 +56,4 @@ function waitForSignal(): Promise<string> {
   return new Promise((resolve) => {
     for (const name of ['SIGTERM', 'SIGINT']) process.on(name, resolve)
   })
-}
-
-/** Signals sent to npx stop only npm; this process would go on and hold the port. */
-async function waitForNpmExit(): Promise<string> {
-  while (process.ppid === parentPid) await delay(250, undefined, { ref: false })
-  return 'npm has exited'
 }

@@ -4,7 +4,7 @@ import type { SearchDocument } from '../search/terms.ts'
 import type { AppRow } from './tables.ts'
 
 /** Reported of a database in which migrations are missing. */
-export const notMigrated = 'is not migrated to this version; run npx apps-service migrate'
+export const notMigrated = 'is not migrated to this version; run ./apps-service migrate'
 
 /**
  * All that differs between database engines. Stores also rely on what both engines here have: `returning`, partial indexes,

@@ -1,12 +1,13 @@
 import { hash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import { Router } from 'express'
+import { type RequestHandler, Router } from 'express'
 import helmet from 'helmet'
 import type { Document } from 'openapi-backend'
 import type { Config } from '../config.ts'
 import { etagOf } from '../contract/response.ts'
 import { required } from '../util/helpers.ts'
 import { readOnlyRoute } from './error-response.ts'
+import { homeLinks, homePage, linkHeader, type SampledDocument } from './home.ts'
 import { Representation, sendRepresentation } from './response.ts'
 
 const generated = `${import.meta.dirname}/../../generated`
@@ -34,7 +35,7 @@ export const libraryEndMarker = '/* the end of Redoc */'
 /** In the introduction, where readers learn whom to ask for a key. */
 const operatorsPhrase = 'the operators of the catalogue'
 
-/** Serves the document with this server's address, the page and the worked example. Each text is made on its first request. */
+/** Serves the home page, the document with this server's address, its page and the worked example. */
 export function docsRouter(document: Document, page: string | undefined, server: Server): Router {
   const served = withServer(document, server)
   const router = Router({ strict: true, caseSensitive: true })
@@ -46,25 +47,27 @@ export function docsRouter(document: Document, page: string | undefined, server:
   // The example refers to openapi.yaml beside it.
   serve('/life-cycle.arazzo.yaml', 'application/yaml', () => readFile(example, 'utf8'))
   serve('/changelog.md', 'text/markdown; charset=utf-8', () => readFile(changelog, 'utf8'))
+  serveHome()
   if (page !== undefined) servePage(page)
   return router
 
-  function serve(
-    path: string,
-    type: string,
-    make: () => string | Promise<string>,
-    headersOf: (text: string) => Record<string, string> = () => ({}),
-  ) {
-    let made: Promise<Representation> | undefined
-    readOnlyRoute(router, path, async (request, response) => {
-      made ??= Promise.resolve(make()).then((text) => {
-        const body = Buffer.from(text)
-        const headers = { 'Cache-Control': 'public, no-cache', Vary: 'Accept-Encoding', ...headersOf(text) }
-        return new Representation(type, etagOf(body), body, headers)
-      })
-      const representation = await made
-      const coding = representation.codingFor(request.headers['accept-encoding'])
-      await sendRepresentation(request, response, representation, coding)
+  function serve(...[path, ...content]: [path: string, ...Parameters<typeof sendText>]) {
+    readOnlyRoute(router, path, sendText(...content))
+  }
+
+  function serveHome() {
+    const { title, version } = served.info
+    const links = homeLinks(server.baseUrl, page !== undefined)
+    const headers = { Link: linkHeader(links), Vary: 'Accept, Accept-Encoding' }
+    const makeJson = () => JSON.stringify({ success: true, message: `${title} ${version}`, data: { links } })
+    const makeHtml = () => homePage(served, links)
+    const htmlHeaders = (html: string) => ({ ...headers, 'Content-Security-Policy': contentSecurityPolicy(html) })
+    const sendJson = sendText('application/json; charset=utf-8', makeJson, () => headers)
+    const sendHtml = sendText('text/html; charset=utf-8', makeHtml, htmlHeaders)
+    readOnlyRoute(router, '/', (request, response, next) => {
+      // Browsers prefer HTML; programs that accept anything get JSON.
+      const send = request.accepts(['json', 'html']) === 'html' ? sendHtml : sendJson
+      return send(request, response, next)
     })
   }
 
@@ -100,13 +103,34 @@ export function docsRouter(document: Document, page: string | undefined, server:
   }
 }
 
+/** Sends a text that is made on its first request. */
+function sendText(
+  type: string,
+  make: () => string | Promise<string>,
+  headersOf: (text: string) => Record<string, string> = () => ({}),
+): RequestHandler {
+  let made: Promise<Representation> | undefined
+  return async (request, response) => {
+    made ??= Promise.resolve(make()).then((text) => {
+      const body = Buffer.from(text)
+      const headers = { 'Cache-Control': 'public, no-cache', Vary: 'Accept-Encoding', ...headersOf(text) }
+      return new Representation(type, etagOf(body), body, headers)
+    })
+    const representation = await made
+    const coding = representation.codingFor(request.headers['accept-encoding'])
+    await sendRepresentation(request, response, representation, coding)
+  }
+}
+
 const moduleTag = '<script type="module">'
 
 type Server = Pick<Config, 'baseUrl' | 'contact'>
 
 /** The document with the server's own address, also in the samples, and with the operators' contact if it is configured. */
-function withServer(document: Document, { baseUrl, contact }: Server): Document {
-  const { info, ...rest }: Document = JSON.parse(JSON.stringify(document).replaceAll(documentedUrl, () => baseUrl))
+function withServer(document: Document, { baseUrl, contact }: Server): SampledDocument {
+  const { info, ...rest }: SampledDocument = JSON.parse(
+    JSON.stringify(document).replaceAll(documentedUrl, () => baseUrl),
+  )
   const address = contact.email === undefined ? contact.url : `mailto:${contact.email}`
   const operatorsLink =
     address === undefined
@@ -121,7 +145,7 @@ function withServer(document: Document, { baseUrl, contact }: Server): Document 
 }
 
 /** Redoc shows optional security as required. */
-const withoutOptionalSecurity = (document: Document): Document =>
+const withoutOptionalSecurity = (document: object): object =>
   JSON.parse(JSON.stringify(document), (name, value) =>
     name === 'security' && value.some((one: object) => Object.keys(one).length === 0) ? [] : value,
   )

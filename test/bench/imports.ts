@@ -18,7 +18,7 @@ import { ratios } from './statistics.ts'
 
 /** The speed of `import`, compared with copying the same rows from another database. */
 
-const main = `${import.meta.dirname}/../../src/apps-service.js`
+const executable = `${import.meta.dirname}/../../apps-service`
 
 type Measured = { apps: number; perSecond: number[]; bare: number[]; mebibytes: number[] }
 
@@ -135,7 +135,7 @@ async function importInto(
   file: string,
 ): Promise<{ seconds: number; memory: number | undefined }> {
   const started = performance.now()
-  const child = spawn(process.execPath, [main, 'import', file, '--json'], {
+  const child = spawn(executable, ['import', file, '--json'], {
     env: { PATH: process.env.PATH, DATABASE_URL: `sqlite:${databaseFile}` },
     stdio: ['ignore', 'ignore', 'pipe'],
   })

@@ -20,19 +20,24 @@ export type Server = {
 export const hotList = '/apps'
 export const hotItem = '/apps/1'
 
-const main = `${import.meta.dirname}/../../src/apps-service.js`
+const executable = `${import.meta.dirname}/../../apps-service`
 
 /** Runs as operators run it, with its access log in a file. */
 export const startService = (databaseFile: string, folder: string) =>
-  start([main, 'serve'], join(folder, 'access.log'), (port) => ({
+  start(executable, ['serve'], join(folder, 'access.log'), (port) => ({
     PORT: String(port),
     DATABASE_URL: `sqlite:${databaseFile}`,
   }))
 
 const startPeer = (name: string, folder: string, argument: string) =>
-  start([`${import.meta.dirname}/peers/${name}.ts`, argument], join(folder, `${name}.log`), (port) => ({
-    PORT: String(port),
-  }))
+  start(
+    process.execPath,
+    [`${import.meta.dirname}/peers/${name}.ts`, argument],
+    join(folder, `${name}.log`),
+    (port) => ({
+      PORT: String(port),
+    }),
+  )
 
 /** Starts node:http and Express servers that send copies of the service's cached responses. */
 export async function startStaticServers(service: Server, folder: string) {
@@ -67,13 +72,14 @@ process.once('exit', () => {
 })
 
 async function start(
-  command: string[],
+  command: string,
+  args: string[],
   logFile: string,
   environment: (port: number) => Record<string, string>,
 ): Promise<Server> {
   const port = await freePort()
   const log = openSync(logFile, 'w')
-  const child = spawn(process.execPath, command, {
+  const child = spawn(command, args, {
     env: { PATH: process.env.PATH, ...environment(port) },
     stdio: ['ignore', log, 'inherit'],
   })

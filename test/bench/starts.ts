@@ -8,26 +8,23 @@ import { waitUntilReady } from './servers.ts'
 /** The time from the start of a process to the end of a command, or to a server's first response. */
 
 const root = `${import.meta.dirname}/../..`
-const byNode = [process.execPath, 'src/apps-service.js']
-const byNpx = ['npx', 'apps-service']
+const executable = './apps-service'
 
 type Start = { name: string; command: string[]; isServer: boolean; maxSeconds?: number }
 
 const starts: Start[] = [
   {
-    name: 'node src/apps-service.js serve, to the first response',
-    command: [...byNode, 'serve'],
+    name: './apps-service serve, to the first response',
+    command: [executable, 'serve'],
     isServer: true,
     maxSeconds: 0.5,
   },
-  { name: 'npx apps-service serve, to the first response', command: [...byNpx, 'serve'], isServer: true },
   {
-    name: 'node src/apps-service.js category list',
-    command: [...byNode, 'category', 'list'],
+    name: './apps-service category list',
+    command: [executable, 'category', 'list'],
     isServer: false,
     maxSeconds: 0.25,
   },
-  { name: 'npx apps-service category list', command: [...byNpx, 'category', 'list'], isServer: false },
   { name: 'node, empty program', command: [process.execPath, '--eval', ''], isServer: false },
 ]
 
@@ -66,8 +63,6 @@ async function secondsOf({ command: [file = '', ...args], isServer }: Start, dat
       DATABASE_URL: `sqlite:${databaseFile}`,
     },
     stdio: ['ignore', 'ignore', 'inherit'],
-    // A separate process group, because npx does not forward signals.
-    detached: true,
   })
   const exited = once(child, 'exit')
   if (!isServer) {
@@ -77,7 +72,7 @@ async function secondsOf({ command: [file = '', ...args], isServer }: Start, dat
   }
   await waitUntilReady(`http://127.0.0.1:${port}`, child)
   const seconds = (performance.now() - started) / 1000
-  process.kill(-(child.pid ?? 0))
+  child.kill()
   await exited
   return seconds
 }

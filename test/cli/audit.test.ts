@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { copyWorld } from '../support/database.ts'
-import { commandLine } from '../support/process.ts'
+import { commandLine, executable } from '../support/process.ts'
 import { startService } from '../support/service.ts'
 
 test('audit prints the newest entries, filtered by app, developer or time', async () => {
@@ -98,8 +98,7 @@ test('the table shows new values, and changes with a dash for no value', async (
 })
 
 test('audit ends silently if its reader closes the pipe', async () => {
-  const main = `${import.meta.dirname}/../../src/apps-service.js`
   const env = { PATH: process.env.PATH, DATABASE_URL: await copyWorld() }
-  const piped = promisify(execFile)('sh', ['-c', `"${process.execPath}" "${main}" audit --json | true`], { env })
+  const piped = promisify(execFile)('sh', ['-c', `"${executable}" audit --json | true`], { env })
   expect(await piped).toEqual({ stdout: '', stderr: '' })
 })

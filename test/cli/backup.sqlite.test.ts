@@ -5,9 +5,7 @@ import { join } from 'node:path'
 import { describe, expect, inject, test } from 'vitest'
 import { openDatabase, openEngine } from '../../src/db/database.ts'
 import { copyWorldFile, temporaryFolder } from '../support/database.ts'
-import { interrupt, run, runProcess, type Served, serve } from '../support/process.ts'
-
-const main = `${import.meta.dirname}/../../src/apps-service.js`
+import { executable, interrupt, run, runProcess, type Served, serve } from '../support/process.ts'
 
 const envFor = (database: string) => ({ DATABASE_URL: `sqlite:${database}` })
 
@@ -217,7 +215,7 @@ describe('one line, exit code 1 and no files', () => {
   })
 
   function touch(folder: string, name: string): string {
-    copyFileSync(main, join(folder, name))
+    copyFileSync(executable, join(folder, name))
     return join(folder, name)
   }
 
@@ -240,14 +238,14 @@ describe('one line, exit code 1 and no files', () => {
     const { code, stdout, stderr } = await run(['backup', join(folder, 'backup.sqlite')], envFor(copyWorldFile()))
     expect([code, stdout]).toEqual([1, ''])
     expect(stderr).toBe(`apps-service: ${there} already exists; not overwritten\n`)
-    expect(readFileSync(there)).toEqual(readFileSync(main))
+    expect(readFileSync(there)).toEqual(readFileSync(executable))
     expect(readdirSync(folder)).toEqual([name])
   })
 
   test('if the disk is full', async () => {
     const folder = temporaryFolder()
     // In blocks of 512 or 1024 bytes, depending on the shell; the world is larger.
-    const limited = ['-c', 'ulimit -f 100; exec "$@"', 'sh', process.execPath, main, 'backup', join(folder, 'b.sqlite')]
+    const limited = ['-c', 'ulimit -f 100; exec "$@"', 'sh', executable, 'backup', join(folder, 'b.sqlite')]
     const { status, stderr } = spawnSync('sh', limited, {
       env: { PATH: process.env.PATH, ...envFor(copyWorldFile()) },
       encoding: 'utf8',
@@ -264,13 +262,11 @@ describe('one line, exit code 1 and no files', () => {
 
   test.skipIf(!mayMount)('where there is no room for it, before a part of it is written', async () => {
     const folder = temporaryFolder()
-    const script =
-      'mount -t tmpfs -o size=64k none "$1" && "$2" "$3" backup "$1/b.sqlite"; code=$?; ls -A "$1"; exit $code'
-    const { status, stdout, stderr } = spawnSync(
-      'unshare',
-      [...inNamespace, script, 'sh', folder, process.execPath, main],
-      { env: { PATH: process.env.PATH, ...envFor(copyWorldFile()) }, encoding: 'utf8' },
-    )
+    const script = 'mount -t tmpfs -o size=64k none "$1" && "$2" backup "$1/b.sqlite"; code=$?; ls -A "$1"; exit $code'
+    const { status, stdout, stderr } = spawnSync('unshare', [...inNamespace, script, 'sh', folder, executable], {
+      env: { PATH: process.env.PATH, ...envFor(copyWorldFile()) },
+      encoding: 'utf8',
+    })
     expect(stderr).toMatch(/^apps-service: a copy takes 0\.\d+ MB, 0\.\d+ MB more than there is room for\n$/)
     expect([status, stdout]).toEqual([1, ''])
   })
@@ -327,6 +323,6 @@ test('the help has an example, and says how to restore', async () => {
   const { code, stdout } = await run(['backup', '--help'])
   expect(code).toBe(0)
   expect(stdout).toMatch(
-    /^Usage: apps-service backup [\s\S]*To restore it:\n[\s\S]*Examples:\n {2}npx apps-service backup /,
+    /^Usage: apps-service backup [\s\S]*To restore it:\n[\s\S]*Examples:\n {2}\.\/apps-service backup /,
   )
 })

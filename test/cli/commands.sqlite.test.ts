@@ -6,7 +6,7 @@ import { expectRefusal, run } from '../support/process.ts'
 
 describe('one line and exit code 1', () => {
   test.for<[what: string, args: string[], file: () => string, line: RegExp]>([
-    ['for a missing database', ['serve'], missing, /none\.sqlite does not exist; npx apps-service migrate creates it/],
+    ['for a missing database', ['serve'], missing, /none\.sqlite does not exist; \.\/apps-service migrate creates it/],
     ['for a file that is not a database', ['serve'], garbage, /is not a file that SQLite can read as a database/],
     ['for migrating a file that is not a database', ['migrate'], garbage, /file is not a database/],
     ['for migrating a path that cannot be a file', ['migrate'], () => '/dev/null/x/apps.sqlite', /\/dev\/null/],

@@ -7,9 +7,7 @@ import { type Database, openDatabase, openEngine } from '../../src/db/database.t
 import { importLines } from '../support/catalogue-file.ts'
 import { expectConsistentAt } from '../support/consistency.ts'
 import { copyWorld, emptyDatabaseUrl, temporaryFolder } from '../support/database.ts'
-import { commandLine, expectRefusal, serve } from '../support/process.ts'
-
-const main = `${import.meta.dirname}/../../src/apps-service.js`
+import { commandLine, executable, expectRefusal, serve } from '../support/process.ts'
 
 const tables = ['developers', 'api_keys', 'categories', 'apps', 'slug_numbers', 'reviews', 'audit'] as const
 
@@ -112,7 +110,7 @@ test('copying is refused to a database that is not empty, not migrated, the same
     await run('copy', '--to', await copyWorld()),
     /is not empty: it has developers, api_keys, categories, apps/,
   )
-  expectRefusal(await run('copy', '--to', await emptyDatabaseUrl()), /; (run )?npx apps-service migrate/)
+  expectRefusal(await run('copy', '--to', await emptyDatabaseUrl()), /; (run )?\.\/apps-service migrate/)
   expectRefusal(await run('copy', '--to', address), /is the database itself; --to has to name another/)
   expectRefusal(await run('copy', '--to', 'mysql://x'), /--to must be sqlite:PATH/)
 })
@@ -136,7 +134,7 @@ test('kill -9 during a copy leaves everything or nothing, and the copy can be st
   let killed = 0
   for (let round = 0; round < 4; round++) {
     const target = await migrated(await emptyDatabaseUrl())
-    const child = spawn(process.execPath, [main, 'copy', '--to', target], {
+    const child = spawn(executable, ['copy', '--to', target], {
       env: { PATH: process.env.PATH, DATABASE_URL: source },
       stdio: ['ignore', 'ignore', 'inherit'],
     })

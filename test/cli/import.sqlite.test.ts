@@ -4,7 +4,7 @@ import { copyFileSync, existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { copyWorldFile, temporaryFolder } from '../support/database.ts'
-import { commandLine, run, serve } from '../support/process.ts'
+import { commandLine, executable, run, serve } from '../support/process.ts'
 
 const lineOf = (name: string) =>
   JSON.stringify({ name, description: 'The sky above you.', category: 'tools', developer_name: 'Ada' })
@@ -33,8 +33,7 @@ test('a dry run leaves no file, even if it is interrupted', async () => {
   expect((await run(['import', '-', '--dry-run'], env, lineOf('Star Map'))).code).toBe(0)
   expect(readdirSync(folder)).toEqual([])
   // It waits for standard input during its work.
-  const main = `${import.meta.dirname}/../../src/apps-service.js`
-  const child = spawn(process.execPath, [main, 'import', '-', '--dry-run'], {
+  const child = spawn(executable, ['import', '-', '--dry-run'], {
     env: { PATH: process.env.PATH, ...env },
     stdio: ['pipe', 'ignore', 'ignore'],
   })

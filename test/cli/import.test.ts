@@ -17,9 +17,8 @@ import { openDatabase } from '../../src/db/database.ts'
 import { textOf } from '../support/catalogue-file.ts'
 import { expectConsistentAt, expectSound } from '../support/consistency.ts'
 import { copyWorld, emptyDatabaseUrl, temporaryFolder } from '../support/database.ts'
-import { hasTerminal, interrupt, run, runInTerminal, runProcess, serve } from '../support/process.ts'
+import { executable, hasTerminal, interrupt, run, runInTerminal, runProcess, serve } from '../support/process.ts'
 
-const main = `${import.meta.dirname}/../../src/apps-service.js`
 const app = { name: 'Star Map', description: 'The sky above you.', category: 'tools', developer_name: 'Ada' }
 const review = { reviewer_name: 'Cy', rating: 4, comment: 'Fine.', created_at: '2026-01-01T00:00:00.000Z' }
 
@@ -242,7 +241,7 @@ describe('import', () => {
       expect([reply.code, reply.stdout, reply.stderr]).toEqual([1, '', complaintOf(rejects, reason)])
     }
     const input = openSync(path('apps.ndjson'), 'r')
-    const { stderr } = spawnSync(process.execPath, [main, 'import', '-', '--rejects', path('apps.ndjson')], {
+    const { stderr } = spawnSync(executable, ['import', '-', '--rejects', path('apps.ndjson')], {
       env: { PATH: process.env.PATH, ...env },
       stdio: [input, 'pipe', 'pipe'],
       encoding: 'utf8',
@@ -414,7 +413,7 @@ test('kill -9 during an import leaves nothing half written, and the next run fin
   const address = await copyWorld()
   const file = manyApps(8000)
   const env = { PATH: process.env.PATH, DATABASE_URL: address }
-  const child = spawn(process.execPath, [main, 'import', '-'], { env, stdio: ['pipe', 'ignore', 'ignore'] })
+  const child = spawn(executable, ['import', '-'], { env, stdio: ['pipe', 'ignore', 'ignore'] })
   const ended = new Promise((resolve) => child.on('exit', resolve))
   child.stdin.on('error', () => {
     // It was killed before it had read everything.

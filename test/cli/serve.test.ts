@@ -1,12 +1,10 @@
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { Agent, get, type IncomingMessage, request } from 'node:http'
-import { createInterface } from 'node:readline'
 import { expect, inject, onTestFinished, test } from 'vitest'
 import { openDatabase } from '../../src/db/database.ts'
 import { expectSound } from '../support/consistency.ts'
 import { copyWorld } from '../support/database.ts'
-import { isRunning, run, serve } from '../support/process.ts'
+import { run, serve } from '../support/process.ts'
 import { readTwice } from '../support/raw-http.ts'
 
 test('decisions and keys show in a running server at once', async () => {
@@ -54,30 +52,6 @@ test('SIGTERM under keep-alive load makes the server not ready, finishes request
   expect(closedAt - signalledAt).toBeGreaterThan(990)
   expect(await inFlight.finish()).toBe(201)
   expect(await server.exited).toEqual([0, null])
-})
-
-test('the server exits when npx exits', async () => {
-  // npm starts it in a shell. A signal to npx ends only the shell. npm itself might contact the registry, so it is not used.
-  const main = `${import.meta.dirname}/../../src/apps-service.js`
-  const env = { npm_execpath: 'npm', PORT: '0', DATABASE_URL: await copyWorld() }
-  const command = `'${process.execPath}' '${main}' serve; exit`
-  const shell = spawn('sh', ['-c', command], { env, stdio: ['ignore', 'pipe', 'inherit'] })
-  const lines = createInterface({ input: shell.stdout })[Symbol.asyncIterator]()
-  const logged = async (text: string) => {
-    for (let line = await lines.next(); !line.done; line = await lines.next()) {
-      if (line.value.includes(text)) return JSON.parse(line.value)
-    }
-    throw new Error(`the server exited without logging ${text}`)
-  }
-  const { pid } = await logged('serving ')
-  onTestFinished(() => {
-    // If the test fails, the server may still run.
-    if (isRunning(pid)) process.kill(pid, 'SIGKILL')
-  })
-  shell.kill('SIGTERM')
-  await logged('stopped serving')
-  // The pipe closes when the server has ended.
-  expect(await lines.next()).toMatchObject({ done: true })
 })
 
 test('a client that never finishes its request does not keep the process alive', async () => {

@@ -49,7 +49,7 @@ test('every command has help that fits a terminal, describes all its parts, and 
     // commander leaves an argument without description out of its list.
     for (const part of [...command.registeredArguments, ...command.options])
       expect([part.name(), part.description], name).not.toContain('')
-    if (help.includes('--json')) expect(help).toMatch(/\nExamples?:\n {2}npx apps-service [\s\S]*\nJSON: /)
+    if (help.includes('--json')) expect(help).toMatch(/\nExamples?:\n {2}\.\/apps-service [\s\S]*\nJSON: /)
     seen.push(name)
     for (const one of command.commands) read(one, `${name} ${one.name()}`.trim())
   }

@@ -22,7 +22,9 @@ const methods = ['get', 'post', 'put', 'patch', 'delete']
 
 /** Paths of the service that the document does not describe. */
 const beside = (path: string) =>
-  /^\/(openapi\.(json|yaml)|life-cycle\.arazzo\.yaml|changelog\.md|docs(\/[\w-]{27}\.js)?|healthz|readyz)$/.test(path)
+  /^\/?$|^\/(openapi\.(json|yaml)|life-cycle\.arazzo\.yaml|changelog\.md|docs(\/[\w-]{27}\.js)?|healthz|readyz)$/.test(
+    path,
+  )
 
 /** Headers that need no declaration: HTTP's general ones, and those that restrict browsers. */
 const needless = new Set([

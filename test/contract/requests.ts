@@ -47,11 +47,15 @@ export function attacksOn(operation: Operation, known: Known = {}): Attacks {
 
 /** The same request with an unencoded target. */
 const rawTarget = (request: Request): Arbitrary<Request> =>
-  fc.tuple(rawText, fc.boolean()).map(([text, isPath]) => {
-    const [path = ''] = request.target.split('?')
-    const target = isPath ? path.replace(/[^/]+$/, text) : `${path}?${text}`
-    return printAsCurl({ ...request, target })
-  })
+  fc
+    .tuple(rawText, fc.boolean())
+    .map(([text, isPath]) => {
+      const [path = ''] = request.target.split('?')
+      const target = isPath ? path.replace(/[^/]+$/, text) : `${path}?${text}`
+      return printAsCurl({ ...request, target })
+    })
+    // The home page is not in the document.
+    .filter(({ target }) => !target.startsWith('/?'))
 
 /** Every way to write the same request. */
 function requestOf({ path: template }: Operation, { path, query, body, ...rest }: Parts): Arbitrary<Request> {

@@ -35,7 +35,7 @@ test.for(['read', 'write'] as const)('a connection to %s has every PRAGMA', asyn
 })
 
 test.for<[what: string, write: ((file: string) => void) | undefined, message: RegExp]>([
-  ['a missing file', undefined, /does not exist; npx apps-service migrate creates it/],
+  ['a missing file', undefined, /does not exist; \.\/apps-service migrate creates it/],
   [
     'a file that is not a database',
     (file) => writeFileSync(file, 'x'.repeat(5000)),
@@ -52,7 +52,7 @@ test.for<[what: string, write: ((file: string) => void) | undefined, message: Re
   [
     'a database without migrations',
     (file) => writeFileSync(file, ''),
-    /is not migrated to this version; run npx apps-service migrate/,
+    /is not migrated to this version; run \.\/apps-service migrate/,
   ],
 ])('refuses to serve %s', async ([, write, message]) => {
   const filename = join(temporaryFolder(), 'some.sqlite')

@@ -6,9 +6,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { openDatabase } from '../../src/db/database.ts'
 import { emptyDatabaseUrl } from '../support/database.ts'
-import { commandLine, listening, runProcess } from '../support/process.ts'
+import { commandLine, executable, listening, runProcess } from '../support/process.ts'
 
-const main = `${import.meta.dirname}/../../src/apps-service.js`
 const migrations = readdirSync(join(import.meta.dirname, '../../src/db/migrations')).toSorted()
 
 async function ageOf(address: string) {
@@ -39,7 +38,7 @@ test('after kill -9 during a migration, at any time, the next one completes it',
   const half = { killed: 0, older: 0 }
   for (let round = 0; round < 6; round++) {
     const address = await emptyDatabaseUrl()
-    const child = spawn(process.execPath, [main, 'migrate'], {
+    const child = spawn(executable, ['migrate'], {
       env: { PATH: process.env.PATH, DATABASE_URL: address },
       stdio: ['ignore', 'pipe', 'inherit'],
     })

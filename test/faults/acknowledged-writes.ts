@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline'
 import { expect, inject } from 'vitest'
 import { openDatabase } from '../../src/db/database.ts'
 import { expectConsistent, expectSound } from '../support/consistency.ts'
-import { type Served, serve } from '../support/process.ts'
+import { executable, type Served, serve } from '../support/process.ts'
 
 /** The writes that the service or a command acknowledged. */
 type AcknowledgedWrites = {
@@ -37,8 +37,6 @@ export function addTo(
   totals.backups += backups.length
 }
 
-const root = `${import.meta.dirname}/../..`
-
 /**
  * Starts a server with clients that create and change apps, and separate processes for an operator, an import and
  * backups. `acknowledged` resolves after that many creates and changes. `kill` sends SIGKILL to all processes at once
@@ -61,8 +59,8 @@ export async function startWriting(
     if (count >= wanted) reached.resolve()
   }
 
-  function start(args: string[]) {
-    const child = spawn(process.execPath, args, {
+  function start(command: string, args: string[]) {
+    const child = spawn(command, args, {
       env: { PATH: process.env.PATH, DATABASE_URL: `sqlite:${file}`, ...env },
       stdio: ['pipe', 'pipe', 'inherit'],
     })
@@ -73,16 +71,16 @@ export async function startWriting(
     return child
   }
 
-  const operator = start([`${root}/test/faults/operator.ts`, file])
+  const operator = start(process.execPath, [`${import.meta.dirname}/operator.ts`, file])
   createInterface({ input: operator.stdout }).on('line', (line) => writes.approved.add(Number(line)))
-  const importing = start([`${root}/src/apps-service.js`, 'import', '-', '--json'])
+  const importing = start(executable, ['import', '-', '--json'])
   importing.stdout.resume()
   importing.stdin.end(catalogueLines(round))
 
   async function backUp() {
     for (let number = 1; !isOver; number++) {
       const target = `${file}-backup-${round}-${number}`
-      const child = start([`${root}/src/apps-service.js`, 'backup', target, '--json'])
+      const child = start(executable, ['backup', target, '--json'])
       child.stdout.resume()
       const [code] = await once(child, 'exit')
       if (code === 0) writes.backups.push(target)

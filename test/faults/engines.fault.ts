@@ -11,7 +11,7 @@ import { importLines } from '../support/catalogue-file.ts'
 import { expectConsistentAt } from '../support/consistency.ts'
 import { temporaryFolder } from '../support/database.ts'
 import { addressAt, administer, isInstalled, startPostgres } from '../support/postgres.ts'
-import { commandLine, serve } from '../support/process.ts'
+import { commandLine, executable, serve } from '../support/process.ts'
 import { isShortRun } from './short-run.ts'
 
 const size = isShortRun ? 1000 : 20_000
@@ -139,14 +139,13 @@ test.skipIf(!isInstalled)(
 
 /** `export | import`. */
 async function pipe(from: string, to: string) {
-  const main = `${import.meta.dirname}/../../src/apps-service.js`
   const env = { PATH: process.env.PATH }
   const [exporting, importing] = [
-    spawn(process.execPath, [main, 'export'], {
+    spawn(executable, ['export'], {
       env: { ...env, DATABASE_URL: from },
       stdio: ['ignore', 'pipe', 'ignore'],
     }),
-    spawn(process.execPath, [main, 'import', '-'], {
+    spawn(executable, ['import', '-'], {
       env: { ...env, DATABASE_URL: to },
       stdio: ['pipe', 'ignore', 'inherit'],
     }),

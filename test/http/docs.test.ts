@@ -65,6 +65,63 @@ describe.for(['', '/v1', '/a/b.c'])('under the prefix "%s"', (prefix) => {
     })
   })
 
+  test('the home page is HTML for browsers and JSON for programs, with the same links', async () => {
+    const service = await startService({ prefix, docsPage: page })
+    const base = `http://apps.test${prefix}`
+    const links = {
+      'service-doc': `${base}/docs`,
+      'service-desc': `${base}/openapi.json`,
+      status: 'http://apps.test/healthz',
+    }
+    const browser = { Accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' }
+    for (const [path, headers, type] of [
+      ['/', browser, 'text/html; charset=utf-8'],
+      ['', browser, 'text/html; charset=utf-8'],
+      ['/', {}, 'application/json; charset=utf-8'],
+      ['/', { Accept: '*/*' }, 'application/json; charset=utf-8'],
+      ['/', { Accept: 'image/png' }, 'application/json; charset=utf-8'],
+    ] as const) {
+      const home = await service.get(path, { headers })
+      expect([home.status, home.headers['content-type']]).toEqual([200, type])
+      expect(home.headers).toMatchObject({
+        link: Object.entries(links)
+          .map(([rel, href]) => `<${href}>; rel="${rel}"`)
+          .join(', '),
+        vary: 'Accept, Accept-Encoding',
+      })
+      const unchanged = { ...headers, 'If-None-Match': String(home.headers.etag) }
+      expect((await service.get(path, { headers: unchanged })).status).toBe(304)
+      for (const href of Object.values(links)) expect(home.text).toContain(href)
+    }
+    const { body } = await service.get('/')
+    expect(body).toEqual({
+      success: true,
+      message: `Apps Service ${document.info.version}`,
+      data: { links: Object.entries(links).map(([rel, href]) => ({ rel, href, title: expect.any(String) })) },
+    })
+    expect((await service.request('POST', '/')).status).toBe(405)
+  })
+
+  test('the home page has a call of each operation, under a policy that allows only its own script', async () => {
+    const service = await startService({ prefix })
+    const { text, headers } = await service.get('/', { headers: { Accept: 'text/html' } })
+    const decode = (html = '') =>
+      html.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&quot;', '"').replaceAll('&amp;', '&')
+    const calls = [...text.matchAll(/<pre>(.*?)<\/pre>/gs)].map(([, call]) => decode(call))
+    const samples = Object.values((await service.get('/openapi.json')).body.paths).flatMap((path) =>
+      Object.values(path as Record<string, { 'x-codeSamples': { source: string }[] }>),
+    )
+    expect(calls).toHaveLength(5)
+    expect(calls).toEqual(samples.map((operation) => operation['x-codeSamples'][0]?.source.trim()))
+    for (const call of calls) expect(call).toContain(`http://apps.test${prefix}/apps`)
+    const [, script = ''] = /<script>(.*?)<\/script>/s.exec(text) ?? []
+    expect(headers['content-security-policy']).toMatch(
+      `default-src 'none'; script-src 'self' 'sha256-${hash('sha256', script, 'base64')}'; `,
+    )
+    // Without a built reference there is no link to it.
+    expect(text).not.toContain('/docs"')
+  })
+
   test('serves the changelog', async () => {
     const service = await startService({ prefix })
     const { text, headers } = await service.get('/changelog.md')

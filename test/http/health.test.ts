@@ -7,6 +7,7 @@ const read = 'GET, HEAD, OPTIONS'
 test.for<[path: string, allow: string]>([
   ['/apps', 'GET, HEAD, POST, OPTIONS'],
   ['/apps/1', 'GET, HEAD, PUT, DELETE, OPTIONS'],
+  ['/', read],
   ['/openapi.json', read],
   ['/openapi.yaml', read],
   ['/life-cycle.arazzo.yaml', read],

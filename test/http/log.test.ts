@@ -14,7 +14,7 @@ import type { RequestOptions } from '../support/check.ts'
 import { freezeMonotonicClock } from '../support/clock.ts'
 import { copyWorld } from '../support/database.ts'
 import { freePort } from '../support/free-port.ts'
-import { serve } from '../support/process.ts'
+import { executable, serve } from '../support/process.ts'
 import { readTwice } from '../support/raw-http.ts'
 import { concurrency, countQueuedWrites, saturate } from '../support/saturate.ts'
 import { type Service, startService } from '../support/service.ts'
@@ -403,7 +403,7 @@ test.skipIf(!existsSync('/dev/full'))('survives a log on a full disk', async () 
   const port = await freePort()
   const log = openSync('/dev/full', 'w')
   onTestFinished(() => closeSync(log))
-  const child = spawn(process.execPath, [`${import.meta.dirname}/../../src/apps-service.js`, 'serve'], {
+  const child = spawn(executable, ['serve'], {
     env: { PATH: process.env.PATH, PORT: String(port), DATABASE_URL: await copyWorld() },
     stdio: ['ignore', log, 'inherit'],
   })

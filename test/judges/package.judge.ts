@@ -49,7 +49,7 @@ function consumer(folder: string, source: string): string {
 
 /** The first example of its README, with a server's address and a key. */
 const firstApp = (baseUrl: string, key: string) =>
-  (/## The first app\n\n```ts\n([\s\S]*?)```/.exec(readFileSync(`${home}/README.md`, 'utf8'))?.[1] ?? '')
+  (/```js\n([\s\S]*?)```/.exec(readFileSync(`${home}/README.md`, 'utf8'))?.[1] ?? '')
     .replace('http://localhost:3000', baseUrl)
     .replace('apps_YOUR_KEY', key)
 
@@ -59,11 +59,15 @@ async function start() {
   return { baseUrl: `http://127.0.0.1:${port}`, databaseFile, ...inject('world') }
 }
 
-test('runs the first example of its README', async () => {
+test('runs the first example of its README after npm init -y', async () => {
   const { baseUrl, keys } = await start()
   const program = firstApp(baseUrl, keys.ada)
   expect(program.trim().split('\n').filter(Boolean)).toHaveLength(4)
-  expect(await consume(program)).toMatch(/^{ app_id: \d+, slug: 'star-map', status: 'pending' }$/)
+  const folder = await unpacked()
+  await run('npm', ['init', '-y'], { cwd: folder, env })
+  writeFileSync(join(folder, 'first-app.mjs'), program)
+  const { stdout } = await run(process.execPath, ['first-app.mjs'], { cwd: folder })
+  expect(stdout).toMatch(/^{ app_id: \d+, slug: 'star-map', status: 'pending' }\n$/)
 })
 
 test('iterates over all pages', async () => {

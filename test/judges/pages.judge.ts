@@ -13,7 +13,10 @@ import { copyWorld } from '../support/database.ts'
 import { freePort } from '../support/free-port.ts'
 import { serve } from '../support/process.ts'
 
-/** Compares what a reader of /docs sees in Chromium with the document. */
+/**
+ * Compares what a reader of /docs and of the home page sees in Chromium with the document. SCREENSHOTS names a directory for
+ * a picture of each first screen, such as the one in README.md.
+ */
 
 type Schema = { description?: string; enum?: unknown[]; properties?: Record<string, Schema>; items?: Schema }
 type Media = { schema: Schema; example?: unknown; examples?: Record<string, { summary: string; value: unknown }> }
@@ -140,7 +143,8 @@ const screens = [
 
 describe.for(screens)('the first screen, $view', ({ view, width, height }) => {
   test('shows each operation with its method and path', async () => {
-    const { page } = await openDocs(width, '', height)
+    // So that the picture in README.md has this address.
+    const { page } = await openDocs(width, '', height, { BASE_URL: documentedUrl })
     for (const { summary, method, path } of operations) {
       const request = `${method.toUpperCase()} ${path}`
       const row = page.getByRole('main').getByRole('row').filter({ hasText: summary }).filter({ hasText: request })
@@ -150,6 +154,8 @@ describe.for(screens)('the first screen, $view', ({ view, width, height }) => {
       await expectInView(item)
       expect((await item.innerText()).split('\n')).toEqual([summary, method.toUpperCase()])
     }
+    if (view === 'wide') await page.getByText('Search Ctrl+K').waitFor()
+    await saveScreenshot(page, `reference-${view}`)
   })
 
   test('links to each operation', async () => {
@@ -190,19 +196,59 @@ describe.for(screens)('the first screen, $view', ({ view, width, height }) => {
       .getByText('rejection_reason')
       .first()
       .waitFor({ state: 'attached' })
-    await page.evaluate(axe)
-    const findings = await page.evaluate(async () => {
-      const { axe } = globalThis as unknown as { axe: Axe }
-      const { violations } = await axe.run({
-        include: ['[data-component-name="Markdown/Markdown"]'],
-        // Elements of Redoc.
-        exclude: ['[data-testid="schema-definition"]'],
-      })
-      return violations.filter(({ impact }) => ['serious', 'critical'].includes(impact))
+    await expectAccessible(page, {
+      include: ['[data-component-name="Markdown/Markdown"]'],
+      // Elements of Redoc.
+      exclude: ['[data-testid="schema-definition"]'],
     })
-    expect(findings.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])).toEqual([])
   })
 })
+
+describe.for(screens)('the home page, $view', ({ view, width, height }) => {
+  test('has working links, a call of each operation that can be copied, and nothing that axe finds serious', async () => {
+    const { page, baseUrl } = await openPage('/', [/\/v1\/$/], { width, height }, '/v1')
+    await saveScreenshot(page, `home-${view}`)
+    const main = page.getByRole('main')
+    const links = main.getByRole('link')
+    const names = ['API reference', 'OpenAPI document', 'Health']
+    expect(await links.allInnerTexts()).toEqual(names)
+    for (const name of names) {
+      const link = main.getByRole('link', { name })
+      await expectInView(link)
+      const { status } = await fetch(new URL((await link.getAttribute('href')) ?? '', page.url()))
+      expect([name, status]).toEqual([name, 200])
+    }
+    expect(await main.getByRole('heading', { level: 2 }).count()).toBe(operations.length)
+    for (const { summary, 'x-codeSamples': samples } of operations) {
+      const source = samples[0]?.source.trim().replaceAll(documentedUrl, baseUrl)
+      const section = main.locator('section').filter({ has: page.getByRole('heading', { name: summary }) })
+      expect(await section.locator('pre').innerText()).toBe(source)
+      await section.getByRole('button', { name: 'Copy' }).click()
+      expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(source)
+    }
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme })
+      await expectAccessible(page, {})
+    }
+  })
+})
+
+/** If SCREENSHOTS names a directory. */
+async function saveScreenshot(page: Page, name: string) {
+  const folder = process.env.SCREENSHOTS
+  if (folder) await page.screenshot({ path: `${folder}/${name}.png` })
+}
+
+/** axe finds nothing serious in a part of the page. */
+async function expectAccessible(page: Page, part: object) {
+  await page.evaluate(axe)
+  const findings = await page.evaluate(async (part) => {
+    const { axe } = globalThis as unknown as { axe: Axe }
+    const { violations } = await axe.run(part)
+    return violations.filter(({ impact }) => ['serious', 'critical'].includes(impact))
+  }, part)
+  expect(findings.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])).toEqual([])
+}
 
 const fieldNames = (content: Content | undefined) => {
   const schema = content?.content?.['application/json'].schema
@@ -285,18 +331,26 @@ test('pages of another origin can read, also with a key, and not write', async (
   expect(await ask('DELETE', `/apps/${apps.pending}`)).toBeUndefined()
 })
 
-/** Opens the page in a new window. After the test, it must have loaded nothing from elsewhere and logged no error. */
-async function openDocs(
-  width: number,
+/** By default tall enough for any operation. */
+function openDocs(width: number, prefix: string, height = 8000, environment: Record<string, string> = {}) {
+  return openPage('/docs', [/\/docs$/, /\/docs\/[\w-]{27}\.js$/], { width, height }, prefix, environment)
+}
+
+/**
+ * Opens a page in a new window. After the test, it must have loaded only these URLs, must not be wider than the window,
+ * and must have logged no error.
+ */
+async function openPage(
+  path: string,
+  urls: RegExp[],
+  viewport: { width: number; height: number },
   prefix: string,
-  height = 8000,
   environment: Record<string, string> = {},
 ): Promise<{ page: Page; baseUrl: string }> {
   const port = await freePort()
   const baseUrl = `http://localhost:${port}${prefix}`
   await serve(await copyWorld(), { PORT: String(port), BASE_URL: baseUrl, ...environment })
-  // By default tall enough for any operation.
-  const context = await browser.newContext({ viewport: { width, height } })
+  const context = await browser.newContext({ viewport })
   await context.grantPermissions(['clipboard-read', 'clipboard-write'])
   await context.addInitScript(() => {
     addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI }) => {
@@ -318,13 +372,16 @@ async function openDocs(
     const widest = await page.evaluate(() => globalThis.document.documentElement.scrollWidth)
     await context.close()
     expect(complaints).toEqual([])
-    const expected = [`${baseUrl}/docs`, expect.stringMatching(/\/docs\/[\w-]{27}\.js$/)]
-    expect(requests.slice(0, 2)).toEqual(expected)
+    const expected = urls.map((url) => expect.stringMatching(url))
+    expect(requests.slice(0, urls.length)).toEqual(expected)
     // The page itself may be loaded again.
-    for (const url of requests.slice(2)) expect(expected).toContainEqual(url)
-    expect(widest).toBeLessThanOrEqual(width)
+    for (const url of requests) {
+      expect(url.startsWith(baseUrl)).toBe(true)
+      expect(expected).toContainEqual(url)
+    }
+    expect(widest).toBeLessThanOrEqual(viewport.width)
   })
-  await page.goto(`${baseUrl}/docs`)
+  await page.goto(`${baseUrl}${path}`)
   return { page, baseUrl }
 }
 

@@ -10,10 +10,14 @@ import { promisify } from 'node:util'
 import { expect, onTestFinished, vi } from 'vitest'
 import { type CheckedResponse, check, type RequestOptions } from './check.ts'
 
-const main = `${import.meta.dirname}/../../src/apps-service.js`
+/** The command line. */
+export const executable = `${import.meta.dirname}/../../apps-service`
 
 /** Variables for child processes, without those of the machine or the test runner, such as BASE_URL. */
 const inherited = { PATH: process.env.PATH }
+
+/** The working directory of child processes, unlike the root of the clone without a `.env`. */
+const cwd = import.meta.dirname
 
 export type Run = { code: number; stdout: string; stderr: string }
 
@@ -66,14 +70,9 @@ async function runHere(args: string[], env: Record<string, string>): Promise<Run
 /** Runs the command line as a process, with `input` on standard input. */
 export function runProcess(args: string[], env: Record<string, string> = {}, input = ''): Promise<Run> {
   return new Promise((resolve) => {
-    const child = execFile(
-      process.execPath,
-      [main, ...args],
-      { env: { ...inherited, ...env } },
-      (error, stdout, stderr) => {
-        resolve({ code: typeof error?.code === 'number' ? error.code : 0, stdout, stderr })
-      },
-    )
+    const child = execFile(executable, args, { env: { ...inherited, ...env }, cwd }, (error, stdout, stderr) => {
+      resolve({ code: typeof error?.code === 'number' ? error.code : 0, stdout, stderr })
+    })
     child.stdin?.on('error', () => {
       // It exited without reading everything.
     })
@@ -86,11 +85,11 @@ export const hasTerminal = spawnSync('script', ['--version'], { encoding: 'utf8'
 
 /** The output of a command in a terminal of this width, with control sequences. */
 export async function runInTerminal(columns: number, args: string[], env: Record<string, string>): Promise<string> {
-  const command = [process.execPath, main, ...args].map((word) => `'${word}'`).join(' ')
+  const command = [executable, ...args].map((word) => `'${word}'`).join(' ')
   const { stdout } = await promisify(execFile)(
     'script',
     ['--quiet', '--return', '--command', `stty cols ${columns}; exec ${command}`, '/dev/null'],
-    { env: { ...inherited, ...env } },
+    { env: { ...inherited, ...env }, cwd },
   )
   return stdout.replaceAll('\r\n', '\n')
 }
@@ -106,8 +105,9 @@ export async function interrupt(
   signal: NodeJS.Signals,
   begun: () => boolean,
 ) {
-  const child = spawn(process.execPath, [main, command, file], {
+  const child = spawn(executable, [command, file], {
     env: { ...inherited, ...env },
+    cwd,
     stdio: ['ignore', 'ignore', 'pipe'],
   })
   onTestFinished(() => {
@@ -121,15 +121,6 @@ export async function interrupt(
   if (!existsSync(file)) return stopped
   for (const name of readdirSync(dirname(file))) rmSync(join(dirname(file), name), { recursive: true })
   return interrupt(command, file, env, signal, begun)
-}
-
-/** Whether a process exists. */
-export function isRunning(pid: number): boolean {
-  try {
-    return process.kill(pid, 0)
-  } catch {
-    return false
-  }
 }
 
 /** Expects a failure with one line that gives the reason. */
@@ -178,8 +169,13 @@ export const serve = (databaseUrl: string, env: Record<string, string> = {}): Pr
   listening('serve', { DATABASE_URL: databaseUrl, ...env })
 
 /** Starts a command that listens on a free port; killed when the test ends. */
-export async function listening(command: string, env: Record<string, string>, folder = '.'): Promise<Served> {
-  const child = spawn(process.execPath, [main, command], {
+export async function listening(
+  command: string,
+  env: Record<string, string>,
+  folder = cwd,
+  file = executable,
+): Promise<Served> {
+  const child = spawn(file, [command], {
     env: { ...inherited, PORT: '0', ...env },
     cwd: folder,
     stdio: ['ignore', 'pipe', 'inherit'],

@@ -1,0 +1,45 @@
+import { readFile } from 'node:fs/promises'
+import type { Document } from 'openapi-backend'
+import { required } from '../util/helpers.ts'
+
+/** The page at the base address, made from the document: what the service is, links, and a call of each operation. */
+
+type Operation = { summary: string; 'x-codeSamples': { label: string; source: string }[] }
+/** Paths have only operations, each with samples: `make lint` requires them. */
+export type SampledDocument = Pick<Document, 'info' | 'servers'> & { paths: Record<string, Record<string, Operation>> }
+
+type HomeLink = { rel: string; href: string; title: string }
+
+/** Link relations of RFC 8631. The health check is outside the path of `baseUrl`. */
+export const homeLinks = (baseUrl: string, hasReference: boolean): HomeLink[] => [
+  ...(hasReference ? [{ rel: 'service-doc', href: `${baseUrl}/docs`, title: 'API reference' }] : []),
+  { rel: 'service-desc', href: `${baseUrl}/openapi.json`, title: 'OpenAPI document' },
+  { rel: 'status', href: new URL('/healthz', baseUrl).href, title: 'Health' },
+]
+
+export const linkHeader = (links: HomeLink[]) => links.map(({ rel, href }) => `<${href}>; rel="${rel}"`).join(', ')
+
+export async function homePage({ info, paths }: SampledDocument, links: HomeLink[]): Promise<string> {
+  const [introduction = ''] = required(info.description, 'the introduction').split('\n\n', 1)
+  const operations = Object.values(paths).flatMap((path) => Object.values(path))
+  const parts = new Map([
+    ['title', escapeHtml(info.title)],
+    ['introduction', escapeHtml(introduction).replaceAll(/`(.+?)`/g, '<code>$1</code>')],
+    [
+      'links',
+      links.map(({ rel, href, title }) => `<a rel="${rel}" href="${escapeHtml(href)}">${title}</a>`).join('\n'),
+    ],
+    ['calls', operations.map(callOf).join('\n')],
+  ])
+  const template = await readFile(`${import.meta.dirname}/home.html`, 'utf8')
+  return template.replaceAll(/\{\{(\w+)\}\}/g, (_, name) => required(parts.get(name), `{{${name}}} of the home page`))
+}
+
+function callOf({ summary, 'x-codeSamples': samples }: Operation): string {
+  const sample = samples.find(({ label }) => label === 'curl')
+  const { source } = required(sample, `a sample for curl of "${summary}"`)
+  return `<section>\n<h2>${escapeHtml(summary)}</h2>\n<pre>${escapeHtml(source.trim())}</pre>\n</section>`
+}
+
+const escapeHtml = (text: string) =>
+  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;')

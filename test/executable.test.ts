@@ -1,0 +1,46 @@
+import { spawnSync } from 'node:child_process'
+import { copyFileSync, existsSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import document from '../generated/openapi.json' with { type: 'json' }
+
+/** The file `apps-service` in the root of the clone, without the Node that the tests have on their PATH. */
+
+const executable = join(import.meta.dirname, '../apps-service')
+
+function run(file: string, cwd: string, argument = '--version') {
+  const { status, stdout, stderr } = spawnSync(file, [argument], {
+    cwd,
+    env: { PATH: '/usr/bin:/bin' },
+    encoding: 'utf8',
+  })
+  return { status, stdout, stderr }
+}
+
+function temporaryFolder() {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'apps-executable-')))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  return folder
+}
+
+test('runs from another directory, through a link, on the Node of its clone', () => {
+  const folder = temporaryFolder()
+  symlinkSync(executable, join(folder, 'link'))
+  expect(run('./link', folder)).toEqual({ status: 0, stdout: `${document.info.version}\n`, stderr: '' })
+})
+
+test('reads variables of .env in the working directory, and warns of one that is misspelled', () => {
+  const folder = temporaryFolder()
+  writeFileSync(join(folder, '.env'), 'DATABASE_URL=sqlite:here.sqlite\nLOGLEVEL=warn\n')
+  const { status, stderr } = run(executable, folder, 'migrate')
+  expect([status, stderr]).toEqual([0, 'apps-service: LOGLEVEL is not read; use LOG_LEVEL\n'])
+  expect(existsSync(join(folder, 'here.sqlite'))).toBe(true)
+})
+
+test('says how to install the dependencies if there are none', () => {
+  const folder = temporaryFolder()
+  copyFileSync(executable, join(folder, 'apps-service'))
+  const stderr = `apps-service: dependencies are missing. Run make install in ${folder}.\n`
+  expect(run('./apps-service', folder)).toEqual({ status: 1, stdout: '', stderr })
+})
