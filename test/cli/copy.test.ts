@@ -11,7 +11,9 @@ import { commandLine, expectRefusal, serve } from '../support/process.ts'
 
 const main = `${import.meta.dirname}/../../src/apps-service.js`
 
-const tables = ['developers', 'api_keys', 'categories', 'apps', 'slug_numbers', 'reviews', 'audit'] as const
+const tables = [
+  ...['developers', 'api_keys', 'categories', 'apps', 'slug_numbers', 'reviews', 'audit', 'idempotency_keys'],
+] as const
 
 /** All rows of all tables. */
 const contentOf = (database: Database) =>
