@@ -73,7 +73,7 @@ diff: $(installed) $(judges_installed) ## list changes of the document since the
 	@node test/judges/diff.ts
 
 .PHONY: faults
-faults: $(installed) ## test kills, power cuts, full disks, replaced files and attacks, 20 minutes; SOAK=1 adds ten, CUT=1 is a short run
+faults: $(installed) $(client_installed) ## test kills, power cuts, full disks, replaced files and attacks, 20 minutes; SOAK=1 adds ten, CUT=1 is a short run
 	@SOAK=$(SOAK) CUT=$(CUT) npm run --silent faults
 
 .PHONY: bench

@@ -20,7 +20,7 @@ export interface paths {
         put?: never;
         /**
          * Create an app
-         * @description Creates an app that belongs to the key's developer. It is `pending`, and visible only to its owner, until an operator approves it. The slug is made from the name, with a number appended if another app already has it.
+         * @description Creates an app that belongs to the key's developer. It is `pending`, and visible only to its owner, until an operator approves it. The slug is made from the name, with a number appended if another app already has it. With an `Idempotency-Key`, the request can be repeated without creating a second app.
          */
         post: operations["createApp"];
         delete?: never;
@@ -483,6 +483,8 @@ export interface components {
         PackageNameTakenError: {
             code: components["schemas"]["PackageNameTakenCode"];
             errors: components["schemas"]["Problems"];
+            /** @description Your own app that uses the package name; absent if it is another developer's, or deleted. */
+            app_id?: components["schemas"]["AppId"];
         };
         /** @description Response body for the error `package_name_taken`. */
         PackageNameTakenEnvelope: {
@@ -533,10 +535,12 @@ export interface components {
             data: components["schemas"]["UnsupportedMediaTypeError"];
         };
         /**
-         * @description Always `unknown_category`.
+         * @description `unknown_category`: `categories` lists those that exist. `idempotency_key_reused`: the key was used with another body
+         *     within the last 24 hours.
+         * @example unknown_category
          * @enum {string}
          */
-        UnknownCategoryCode: "unknown_category";
+        UnprocessableAppCode: "unknown_category" | "idempotency_key_reused";
         /**
          * @description URL-style name of a category, as used in the list's `category` parameter.
          * @example travel
@@ -548,22 +552,22 @@ export interface components {
             slug: components["schemas"]["CategorySlug"];
             name: components["schemas"]["CategoryName"];
         };
-        /** @description The category does not exist; `categories` lists those that do. */
-        UnknownCategoryError: {
-            code: components["schemas"]["UnknownCategoryCode"];
+        /** @description The category does not exist, or the `Idempotency-Key` was used with another body. */
+        UnprocessableAppError: {
+            code: components["schemas"]["UnprocessableAppCode"];
             errors: components["schemas"]["Problems"];
-            /** @description All categories, sorted by name. */
-            categories: components["schemas"]["Category"][];
+            /** @description Only with `unknown_category`: all categories, sorted by name. */
+            categories?: components["schemas"]["Category"][];
         };
-        /** @description Response body for the error `unknown_category`. */
-        UnknownCategoryEnvelope: {
+        /** @description Response body for a new app that cannot be created. */
+        UnprocessableAppEnvelope: {
             /**
              * @description Always false: the request failed.
              * @enum {boolean}
              */
             success: false;
             message: components["schemas"]["Message"];
-            data: components["schemas"]["UnknownCategoryError"];
+            data: components["schemas"]["UnprocessableAppError"];
         };
         /**
          * @description `pending`: awaiting approval. `approved`: public. `rejected`: refused or taken down, see `rejection_reason`.
@@ -734,6 +738,28 @@ export interface components {
             success: false;
             message: components["schemas"]["Message"];
             data: components["schemas"]["PreconditionFailedError"];
+        };
+        /**
+         * @description Always `unknown_category`.
+         * @enum {string}
+         */
+        UnknownCategoryCode: "unknown_category";
+        /** @description The category does not exist; `categories` lists those that do. */
+        UnknownCategoryError: {
+            code: components["schemas"]["UnknownCategoryCode"];
+            errors: components["schemas"]["Problems"];
+            /** @description All categories, sorted by name. */
+            categories: components["schemas"]["Category"][];
+        };
+        /** @description Response body for the error `unknown_category`. */
+        UnknownCategoryEnvelope: {
+            /**
+             * @description Always false: the request failed.
+             * @enum {boolean}
+             */
+            success: false;
+            message: components["schemas"]["Message"];
+            data: components["schemas"]["UnknownCategoryError"];
         };
         /** @description The result of deleting an app. */
         DeletedApp: {
@@ -1066,7 +1092,8 @@ export interface components {
                  *             "field": "/package_name",
                  *             "message": "is taken by another app"
                  *           }
-                 *         ]
+                 *         ],
+                 *         "app_id": 42
                  *       }
                  *     }
                  */
@@ -1119,8 +1146,8 @@ export interface components {
                 "application/json": components["schemas"]["UnsupportedMediaTypeEnvelope"];
             };
         };
-        /** @description The category does not exist. The response lists all categories. */
-        UnknownCategory: {
+        /** @description The category does not exist, or the `Idempotency-Key` was used with another body. */
+        UnprocessableApp: {
             headers: {
                 "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                 RateLimit: components["headers"]["RateLimit"];
@@ -1130,40 +1157,7 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                /**
-                 * @example {
-                 *       "success": false,
-                 *       "message": "Category 99 does not exist; data.categories lists those that do.",
-                 *       "data": {
-                 *         "code": "unknown_category",
-                 *         "errors": [
-                 *           {
-                 *             "in": "body",
-                 *             "field": "/category_id",
-                 *             "message": "must be the id of a category"
-                 *           }
-                 *         ],
-                 *         "categories": [
-                 *           {
-                 *             "id": 2,
-                 *             "slug": "games",
-                 *             "name": "Games"
-                 *           },
-                 *           {
-                 *             "id": 1,
-                 *             "slug": "productivity",
-                 *             "name": "Productivity"
-                 *           },
-                 *           {
-                 *             "id": 3,
-                 *             "slug": "travel",
-                 *             "name": "Travel"
-                 *           }
-                 *         ]
-                 *       }
-                 *     }
-                 */
-                "application/json": components["schemas"]["UnknownCategoryEnvelope"];
+                "application/json": components["schemas"]["UnprocessableAppEnvelope"];
             };
         };
         /** @description The response has not changed since the one with the ETag in `If-None-Match`. */
@@ -1275,6 +1269,20 @@ export interface components {
                 "application/json": components["schemas"]["PreconditionFailedEnvelope"];
             };
         };
+        /** @description The category does not exist. The response lists all categories. */
+        UnknownCategory: {
+            headers: {
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                RateLimit: components["headers"]["RateLimit"];
+                "Cache-Control": components["headers"]["NoStore"];
+                "X-Request-Id": components["headers"]["RequestId"];
+                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["UnknownCategoryEnvelope"];
+            };
+        };
     };
     parameters: {
         /**
@@ -1329,6 +1337,15 @@ export interface components {
          * @example "8Zt9pYw0q3vQkM1cX5rB7nLd2Hs"
          */
         IfNoneMatch: string;
+        /**
+         * @description A key that you choose for this app, such as a UUID: 1–255 visible ASCII characters, without quotes or as a quoted string
+         *     (RFC 9651, section 3.3.3: `\"` and `\\` stand for `"` and `\`).
+         *
+         *     If the response is lost, send the same request with the same key within 24 hours: you get the same `201`, and no second
+         *     app. With another body, the response is a `422`. Only a `201` is stored, so a refused request can be corrected and sent
+         *     with the same key. Keys of different developers are unrelated.
+         */
+        IdempotencyKey: string;
         /**
          * @description The app's identifier, in plain decimal.
          * @example 42
@@ -1534,7 +1551,17 @@ export interface operations {
     createApp: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description A key that you choose for this app, such as a UUID: 1–255 visible ASCII characters, without quotes or as a quoted string
+                 *     (RFC 9651, section 3.3.3: `\"` and `\\` stand for `"` and `\`).
+                 *
+                 *     If the response is lost, send the same request with the same key within 24 hours: you get the same `201`, and no second
+                 *     app. With another body, the response is a `422`. Only a `201` is stored, so a refused request can be corrected and sent
+                 *     with the same key. Keys of different developers are unrelated.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -1568,7 +1595,7 @@ export interface operations {
             409: components["responses"]["PackageNameTaken"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
-            422: components["responses"]["UnknownCategory"];
+            422: components["responses"]["UnprocessableApp"];
             429: components["responses"]["RateLimited"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["InternalError"];

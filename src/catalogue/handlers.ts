@@ -1,5 +1,5 @@
 import document from '../../generated/openapi.json' with { type: 'json' }
-import type { App, AppChanges, Caller, Handlers } from '../contract/contract.ts'
+import type { App, AppChanges, Caller, Handlers, NewApp } from '../contract/contract.ts'
 import { notFound, ServiceError } from '../contract/errors.ts'
 import { etagOf, hasStrongEtag, satisfiesIfMatch, success } from '../contract/response.ts'
 import type { Database } from '../db/database.ts'
@@ -7,6 +7,7 @@ import type { Connection } from '../db/dialect.ts'
 import { required } from '../util/helpers.ts'
 import { findApps } from './app-list.ts'
 import { categoryStore } from './categories.ts'
+import { createOnce } from './idempotency.ts'
 import { assertOwner, isListed, mergeUnreviewed, statusAfterUpdate } from './policy.ts'
 import { type AppRowChanges, type AppStore, type AppWithReviews, appStore, hasChanges } from './store.ts'
 
@@ -38,30 +39,14 @@ export const appHandlers = (database: Database, baseUrl: string): Handlers => ({
     return { status: 200, headers: { ETag: etagOf(body.json) }, body }
   },
 
-  async createApp({ caller, body, signal }) {
-    const created = await database.write(
-      async (connection) => {
-        await assertCategoryExists(connection, body.category_id)
-        const now = new Date().toISOString()
-        const app = {
-          developer_id: caller.developerId,
-          category_id: body.category_id,
-          status: 'pending' as const,
-          approved_at: null,
-          rejection_reason: null,
-          created_at: now,
-          updated_at: now,
-          total_downloads: 0,
-          package_name: body.package_name ?? null,
-          version: body.version,
-          name: body.name.trim(),
-          short_description: body.short_description?.trim() || null,
-          description: body.description.trim(),
-        }
-        return appStore(connection).insert(app, caller)
-      },
-      { signal, changesPublicData: () => false },
-    )
+  async createApp({ caller, header, body, signal }) {
+    const sent = { caller, key: header['Idempotency-Key'], body }
+    const created = await database
+      .write((connection) => createOnce(connection, sent, () => insertApp(connection, caller, body)), {
+        signal,
+        changesPublicData: () => false,
+      })
+      .catch(addOwnApp(database, caller, body))
     const data = { app_id: created.id, slug: created.slug, status: 'pending' as const }
     return {
       status: 201,
@@ -71,17 +56,19 @@ export const appHandlers = (database: Database, baseUrl: string): Handlers => ({
   },
 
   async updateApp({ caller, path, header, body, signal }) {
-    const app = await database.write(
-      async (connection) => {
-        const apps = appStore(connection)
-        const app = await lockOwnApp(apps, path.id, caller, header['If-Match'])
-        if (body.category_id !== undefined) await assertCategoryExists(connection, body.category_id)
-        await apps.save('app update', app, rowChanges(app, body), caller)
-        return required(await apps.find(path.id), 'the updated app')
-      },
-      // An owner's update changes no app from listed to unlisted, or back.
-      { signal, changesPublicData: isListed },
-    )
+    const app = await database
+      .write(
+        async (connection) => {
+          const apps = appStore(connection)
+          const app = await lockOwnApp(apps, path.id, caller, header['If-Match'])
+          if (body.category_id !== undefined) await assertCategoryExists(connection, body.category_id)
+          await apps.save('app update', app, rowChanges(app, body), caller)
+          return required(await apps.find(path.id), 'the updated app')
+        },
+        // An owner's update changes no app from listed to unlisted, or back.
+        { signal, changesPublicData: isListed },
+      )
+      .catch(addOwnApp(database, caller, body))
     const updated = success('App updated.', { app: appDetail(app) })
     return { status: 200, headers: { ETag: etagOf(updated.json) }, body: updated }
   },
@@ -114,6 +101,27 @@ function appDetail(app: Nullable<App>): App {
   return Object.fromEntries(fields) as App
 }
 
+async function insertApp(connection: Connection, caller: Caller, body: NewApp) {
+  await assertCategoryExists(connection, body.category_id)
+  const now = new Date().toISOString()
+  const app = {
+    developer_id: caller.developerId,
+    category_id: body.category_id,
+    status: 'pending' as const,
+    approved_at: null,
+    rejection_reason: null,
+    created_at: now,
+    updated_at: now,
+    total_downloads: 0,
+    package_name: body.package_name ?? null,
+    version: body.version,
+    name: body.name.trim(),
+    short_description: body.short_description?.trim() || null,
+    description: body.description.trim(),
+  }
+  return appStore(connection).insert(app, caller)
+}
+
 function rowChanges(app: AppWithReviews, body: AppChanges): AppRowChanges {
   const { name, description, short_description, ...others } = body
   const changes = {
@@ -132,6 +140,14 @@ function rowChanges(app: AppWithReviews, body: AppChanges): AppRowChanges {
     unreviewed_since: app.unreviewed_since ?? new Date().toISOString(),
     unreviewed_changes: mergeUnreviewed(app, changes),
   }
+}
+
+/** Adds the caller's own app to `package_name_taken`: after a lost response, the owner finds the app by it. */
+const addOwnApp = (database: Database, caller: Caller, body: AppChanges) => async (error: unknown) => {
+  const { package_name } = body
+  if (!(error instanceof ServiceError) || error.code !== 'package_name_taken' || !package_name) throw error
+  const id = await database.read((connection) => appStore(connection).findOwnId(package_name, caller))
+  throw id === undefined ? error : new ServiceError(error.code, error.message, { ...error.details, appId: id })
 }
 
 async function assertCategoryExists(connection: Connection, id: number) {

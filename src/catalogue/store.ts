@@ -179,6 +179,12 @@ export const appStore = (connection: Connection) => {
       return row && { ...row, reviews: JSON.parse(row.reviews) }
     },
 
+    /** The id of this developer's app with a package name; undefined if there is none, or it is deleted. */
+    async findOwnId(packageName: string, { developerId }: Caller): Promise<number | undefined> {
+      const own = { package_key: packageKey(packageName), developer_id: developerId, deleted_at: null }
+      return (await sql('apps').where(own).first('id'))?.id
+    },
+
     /** How many apps each developer has in each state. A developer without apps is missing. */
     async countStates(developerIds: number[]): Promise<Map<number, StateCounts>> {
       const rows: { developer_id: number; state: keyof StateCounts; count: unknown }[] = await sql('apps')

@@ -4,6 +4,8 @@ export type ErrorDetails = {
   errors?: Problem[]
   /** Only with `unknown_category`: all categories. */
   categories?: Category[]
+  /** Only with `package_name_taken`: the caller's own app that has the name. */
+  appId?: number
   /** Only with `method_not_allowed`: the methods of the path. */
   allow?: string[]
   /** Only with `unauthorized`: a key was sent and refused. */

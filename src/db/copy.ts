@@ -16,13 +16,14 @@ const keyColumns = {
   slug_numbers: 'slug',
   reviews: 'id',
   audit: 'id',
+  idempotency_keys: 'id',
 } as const
 
 type Table = keyof typeof keyColumns
 const tableNames = Object.keys(keyColumns) as Table[]
 
 /** Tables whose ids are numbers that the engine gives. */
-const tablesWithIds: readonly Table[] = ['developers', 'categories', 'apps', 'reviews', 'audit']
+const tablesWithIds: readonly Table[] = ['developers', 'categories', 'apps', 'reviews', 'audit', 'idempotency_keys']
 
 /** The number of rows in each table. */
 export type RowCounts = Record<Table, number>

@@ -152,6 +152,14 @@ type ApiKeyRow = {
   revoked_at: string | null
   last_used_at: string | null
 }
+type IdempotencyKeyRow = {
+  id: number
+  developer_id: number
+  key: string
+  body_hash: string
+  app_id: number | null
+  created_at: string
+}
 export type AuditRow = {
   id: number
   at: string
@@ -176,6 +184,7 @@ declare module 'knex/types/tables.js' {
     catalogue_version: { id: number; value: string }
     slug_numbers: { slug: string; last: number }
     reviews: Table<ReviewRow, 'id'>
+    idempotency_keys: Table<IdempotencyKeyRow, 'id'>
     audit: Table<AuditRow, 'id' | 'app_id' | 'developer_id' | 'category_id' | 'key_id' | 'operator' | 'before'>
   }
 }

@@ -19,6 +19,7 @@ const statuses: { [Code in ErrorCode]: StatusOf<Code> } = {
   payload_too_large: 413,
   unsupported_media_type: 415,
   unknown_category: 422,
+  idempotency_key_reused: 422,
   rate_limited: 429,
   headers_too_large: 431,
   internal_error: 500,
@@ -42,13 +43,15 @@ const internalError = new ServiceError(
   'Internal error; if it persists, report the X-Request-Id of this response.',
 )
 
-function dataOf({ code, details: { errors, categories } }: ServiceError): ErrorData {
+function dataOf({ code, details: { errors, categories, appId } }: ServiceError): ErrorData {
   switch (code) {
     case 'invalid_request':
     case 'malformed_json':
       return { code, ...(errors && { errors }) }
     case 'package_name_taken':
-      return { code, errors: required(errors, 'what is taken') }
+      return { code, errors: required(errors, 'what is taken'), ...(appId !== undefined && { app_id: appId }) }
+    case 'idempotency_key_reused':
+      return { code, errors: required(errors, 'what is reused') }
     case 'unknown_category':
       return { code, errors: required(errors, 'what is unknown'), categories: required(categories, 'the categories') }
     default:

@@ -9,7 +9,9 @@ import { expectConsistentAt } from '../support/consistency.ts'
 import { copyWorld, emptyDatabaseUrl, temporaryFolder } from '../support/database.ts'
 import { commandLine, executable, expectRefusal, serve } from '../support/process.ts'
 
-const tables = ['developers', 'api_keys', 'categories', 'apps', 'slug_numbers', 'reviews', 'audit'] as const
+const tables = [
+  ...['developers', 'api_keys', 'categories', 'apps', 'slug_numbers', 'reviews', 'audit', 'idempotency_keys'],
+] as const
 
 /** All rows of all tables. */
 const contentOf = (database: Database) =>

@@ -22,6 +22,7 @@ const known = {
   category: ['tools', 'games', 'empty'],
   package_name: ['org.example.tideclock', 'ORG.Example.gone', 'org.example.one', 'org.example.two'],
   search: ['tide', 'bird song', 'ada'],
+  'Idempotency-Key': ['k-1', '"k-1"', '"k-2"'],
   'If-Match': ['*', '*, "a"', 'W/"a"', '"a", "b"'],
 }
 

@@ -28,7 +28,7 @@ type Media = { schema: Schema; example?: unknown; examples?: Record<string, Exam
 type Header = { example?: unknown }
 type Operation = {
   operationId: string
-  parameters?: { name: string; in: string; example: unknown }[]
+  parameters?: { name: string; in: string; example?: unknown; examples?: Record<string, Example> }[]
   requestBody?: { content: { 'application/json': Media } }
   responses: Record<string, { headers: Record<string, Header>; content?: { 'application/json': Media } }>
 }
@@ -125,18 +125,23 @@ const asks: Record<string, Ask> = {
   '408': ({ service }, [method, path]) =>
     checkedResponse(service, method, path, `${method} ${path} HTTP/1.1\r\nHost: x\r\n`),
   '409': async ({ service, key }, [method, path]) => {
+    await service.request('POST', '/apps', { key, json: newApp })
     const { body } = await service.request('POST', '/apps', {
       key,
       json: { ...newApp, package_name: 'org.example.other' },
     })
     const own = method === 'PUT' ? `/apps/${body.data.app_id}` : path
-    await service.request('POST', '/apps', { key, json: newApp })
     return service.request(method, own, { key, json: newApp })
   },
   '412': changed(withHeader('If-Match', '"another"')),
   '413': changed(withBody({ description: 'a'.repeat(300_000) })),
   '415': changed(({ key = '' }) => ({ key, headers: { 'Content-Type': 'text/plain' }, body: 'A' })),
   '422': changed(withBody({ category_id: 99 })),
+  '422 key': async ({ service }, [method, path, options = {}]) => {
+    const keyed = withHeader('Idempotency-Key', 'k')(options)
+    await service.request(method, path, keyed)
+    return service.request(method, path, withBody({ version: '2.5.0' })(keyed))
+  },
   '429': async ({ service }, [method, path, options]) => {
     const bad = { ...options, key: generateKey().key }
     await service.request(method, path, bad)
@@ -251,7 +256,9 @@ describe('the service accepts the example of a request', () => {
   })
 
   const parameters = operations.flatMap(({ operationId, parameters = [] }) =>
-    parameters.map((parameter) => ({ operationId, ...parameter })),
+    parameters.flatMap(({ name, in: place, example, examples = { '': { value: example } } }) =>
+      Object.values(examples).map(({ value }) => ({ operationId, name, in: place, example: value })),
+    ),
   )
   test.for(parameters)('$operationId $name', async ({ operationId, name, in: place, example }) => {
     const scene = await startScene(operationId)
@@ -264,7 +271,7 @@ describe('the service accepts the example of a request', () => {
     const headers = { ...options?.headers, ...(place === 'header' && { [name]: String(example) }) }
     const answer = await scene.service.request(method, to ?? path, { ...options, headers })
     // The example's ETag is stale.
-    expect(answer.status, answer.text).toBe(name === 'If-Match' ? 412 : 200)
+    expect(answer.status, answer.text).toBe(name === 'If-Match' ? 412 : method === 'POST' ? 201 : 200)
     if (['category', 'search'].includes(name)) expect(answer.body.data.apps).not.toEqual([])
   })
 })

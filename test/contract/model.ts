@@ -21,6 +21,9 @@ export type ModelApp = {
   pastEtags: Set<string>
 }
 
+/** A create that had an Idempotency-Key. */
+type KeyedCreate = { owner: Caller | undefined; key: string; fields: Fields; id: number; slug: string }
+
 const codes: Record<number, string> = {
   403: 'forbidden',
   404: 'not_found',
@@ -32,6 +35,7 @@ const codes: Record<number, string> = {
 export class Model {
   readonly apps: ModelApp[]
   readonly #categories: readonly number[]
+  readonly #keyed: KeyedCreate[] = []
 
   constructor(categories: readonly number[], apps: ModelApp[] = []) {
     this.#categories = categories
@@ -53,8 +57,11 @@ export class Model {
       case 'getApp':
         if (!app) return 404
         return isOneOf(app.etag, header['If-None-Match'], 'weakly') ? 304 : 200
-      case 'createApp':
+      case 'createApp': {
+        const earlier = this.#earlierCreate(input, caller)
+        if (earlier) return sameFields(earlier.fields, sentFields(operation, input)) ? 201 : 422
         return this.#refusalOf(body) ?? 201
+      }
       case 'updateApp':
       case 'deleteApp':
         if (!app) return 404
@@ -71,7 +78,9 @@ export class Model {
     const status = this.predict(allowed, caller)
     expect(reply.status, reply.text).toBe(status)
     if (reply.method === 'HEAD') return
-    if (status >= 400) return expect(reply.body.data.code).toBe(codes[status])
+    const earlier = allowed.operation.operationId === 'createApp' && this.#earlierCreate(allowed.input, caller)
+    if (status >= 400) return expect(reply.body.data.code).toBe(earlier ? 'idempotency_key_reused' : codes[status])
+    if (earlier) return expect(reply.body.data).toMatchObject({ app_id: earlier.id, slug: earlier.slug })
     const app = this.#target(allowed.input, caller)
     switch (allowed.operation.operationId) {
       case 'createApp':
@@ -102,6 +111,11 @@ export class Model {
     return this.apps.find((app) => app.id === path.id && this.visible(app, caller))
   }
 
+  #earlierCreate({ header }: Input, owner: Caller | undefined): KeyedCreate | undefined {
+    const key = plainKey(header['Idempotency-Key'])
+    return this.#keyed.find((create) => create.owner === owner && create.key === key)
+  }
+
   #refusalOf({ category_id, package_name }: { category_id?: number; package_name?: string }, own?: ModelApp) {
     if (category_id !== undefined && !this.#categories.includes(category_id)) return 422
     const key = package_name?.toLowerCase()
@@ -113,10 +127,9 @@ export class Model {
     const { app_id: id, slug } = reply.body.data
     expect(this.apps.filter((app) => app.id === id || app.slug === slug)).toEqual([])
     expect(reply.headers.location).toBe(`http://apps.test/apps/${id}`)
-    const defaults = Object.entries(operation.body?.properties ?? {}).flatMap(([name, schema]) =>
-      schema.default === undefined ? [] : [[name, schema.default]],
-    )
-    const fields = set(Object.fromEntries(defaults), input.body)
+    const key = plainKey(input.header['Idempotency-Key'])
+    if (key !== undefined) this.#keyed.push({ owner, key, fields: sentFields(operation, input), id, slug })
+    const fields = set(defaultsOf(operation), input.body)
     const state = { status: 'pending' as const, isDeleted: false, isChanged: false }
     this.apps.push({ id, owner, slug, ...state, fields, etag: undefined, pastEtags: new Set() })
   }
@@ -131,6 +144,20 @@ export class Model {
     hold(app, reply)
   }
 }
+
+/** A key without quotes and escapes. */
+const plainKey = (header: string | undefined) =>
+  header?.startsWith('"') ? header.slice(1, -1).replaceAll(/\\(.)/g, '$1') : header
+
+const defaultsOf = ({ body }: Allowed['operation']): Fields =>
+  Object.fromEntries(
+    Object.entries(body?.properties ?? {}).flatMap(([name, schema]) =>
+      schema.default === undefined ? [] : [[name, schema.default]],
+    ),
+  )
+
+const sentFields = (operation: Allowed['operation'], { sentBody }: Input): Fields =>
+  Object.assign(defaultsOf(operation), sentBody)
 
 /** Omitted fields keep their values; an empty short description removes it. */
 function set(fields: Fields, body: Fields): Fields {

@@ -12,6 +12,8 @@ export type Input = {
   header: Record<string, string>
   // biome-ignore lint/suspicious/noExplicitAny: it was validated against its schema
   body?: any
+  /** The body as sent, with white space around its texts. */
+  sentBody?: unknown
 }
 /** `problems` are `in field`. A response may also name places inside them. */
 export type Forbidden = { status: number; code: string; problems?: string[] }
@@ -166,6 +168,7 @@ function readAll(operation: Operation, texts: Record<string, string>, search: st
     const places = body === undefined ? [''] : broken(operation.body, body)
     problems.push(...places.map((place) => `body ${shown(place)}`))
     input.body = stored(body)
+    input.sentBody = body
   }
   if (problems.length === 0) return { operation, input }
   return { status: 400, code: 'invalid_request', problems: outermost(problems) }

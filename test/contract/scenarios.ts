@@ -69,6 +69,12 @@ const createWith = (keys: World['keys'], fields: object): Call => [
   { key: keys.ada, json: { ...newApp, ...fields } },
 ]
 
+const createWithKey = (keys: World['keys'], value: string): Call => [
+  'POST',
+  '/apps',
+  { key: keys.ada, headers: { 'Idempotency-Key': value }, json: newApp },
+]
+
 type Table = (world: World) => Scenario[]
 
 /** Scenarios by operation, and those of unknown paths and methods. */
@@ -989,6 +995,31 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
         ],
       },
     },
+    ...['"k-1"', 'k-1', '"a\\"b\\\\c"', 'a"b\\c', '~'.repeat(255), `"${'~'.repeat(255)}"`].map((value) => ({
+      name: `takes the Idempotency-Key ${value.slice(0, 20)} of ${value.length} characters`,
+      request: createWithKey(keys, value),
+      answers: 201,
+    })),
+    ...[
+      ['of 256 characters', 'k'.repeat(256)],
+      ['of 256 characters in quotes', `"${'k'.repeat(256)}"`],
+      ['of 513 characters', 'k'.repeat(513)],
+      ['that is empty', ''],
+      ['that is empty in quotes', '""'],
+      ['with a space', 'a b'],
+      ['with a space in quotes', '"a b"'],
+      ['without its closing quote', '"k-1'],
+      ['with an unescaped quote in quotes', '"a"b"'],
+      ['with another escape', '"a\\b"'],
+      ['with parameters', '"k-1";a=1'],
+      ['that is not ASCII', 'é'],
+    ].map(([what = '', value = '']) => ({
+      name: `refuses an Idempotency-Key ${what}`,
+      request: createWithKey(keys, value),
+      answers: 400,
+      code: 'invalid_request',
+      problems: ['header Idempotency-Key'],
+    })),
     {
       name: 'refuses category 0',
       request: createWith(keys, { category_id: 0 }),

@@ -34,6 +34,8 @@ test.for<[code: ErrorCode, details: ErrorDetails, headers: Record<string, string
   ['invalid_request', { errors: [problem] }, {}, { errors: [problem] }],
   ['malformed_json', {}, {}],
   ['package_name_taken', { errors: [problem] }, {}, { errors: [problem] }],
+  ['package_name_taken', { errors: [problem], appId: 7 }, {}, { errors: [problem], app_id: 7 }],
+  ['idempotency_key_reused', { errors: [problem], categories: [tools] }, {}, { errors: [problem] }],
   ['unknown_category', { errors: [problem], categories: [tools] }, {}, { errors: [problem], categories: [tools] }],
   ['forbidden', { errors: [problem], categories: [tools] }, {}],
 ])('%s %j has these headers and data', ([code, details, headers, data]) => {

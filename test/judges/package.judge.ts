@@ -102,7 +102,9 @@ describe('retries', () => {
   /** A server that sends these responses in turn, or none, and then an empty list. */
   async function startAnswering(...answers: Reply[]) {
     let count = 0
+    const keys: unknown[] = []
     const server = createServer((request, response) => {
+      keys.push(request.headers['idempotency-key'])
       const answer = answers[count++] ?? [200]
       if (answer === 'never') return
       if (answer === 'lost') return void request.socket.destroy()
@@ -119,7 +121,11 @@ describe('retries', () => {
       server.closeAllConnections()
     })
     await new Promise((resolve) => server.once('listening', resolve))
-    return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, requests: () => count }
+    return {
+      url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+      requests: () => count,
+      keys: () => keys,
+    }
   }
 
   test.for<[what: string, answers: Reply[], options: string, waits: number, status: number]>([
@@ -145,7 +151,8 @@ describe('retries', () => {
       503,
     ],
     ['nothing with retries: 0', [[503, '7']], '{ retries: 0 }', 0, 503],
-    ['nothing without Retry-After', [[503]], '{}', 0, 503],
+    ['503 without Retry-After after a second', [[503]], '{}', 1, 200],
+    ['408, 502 and 504', [[408], [502], [504]], '{}', 3, 200],
     ['no other errors', [[500, '7']], '{}', 0, 500],
     ['503 after at most a minute', [[503, '3600']], '{}', 1, 200],
     ['a GET after a lost connection', ['lost', 'lost'], '{}', 2, 200],
@@ -164,14 +171,34 @@ describe('retries', () => {
     expect([printed, server.requests()]).toEqual([`${status} ${waits}`, waits + 1])
   })
 
-  test('not a write after a lost connection, which throws a ConnectionError', async () => {
-    const server = await startAnswering('lost')
+  test.for<[what: string, answer: Reply, isRepeated: boolean, printed: string]>([
+    ['a 429', [429], true, '200'],
+    ['a 503', [503, '7'], false, '503'],
+    ['a 504', [504], false, '504'],
+    ['a lost connection, but throws a ConnectionError', 'lost', false, 'ConnectionError: the connection was lost'],
+  ])('a DELETE only after a 429: %s', async ([, answer, isRepeated, expected]) => {
+    const server = await startAnswering(answer)
     const printed = await consume(`
-      import { ConnectionError, createClient } from 'apps-service-client'
+      import { createClient } from 'apps-service-client'
       const path = { params: { path: { id: 1 } } }
-      await createClient('${server.url}', 'key').DELETE('/apps/{id}', path).catch((error) =>
-        console.log(error instanceof ConnectionError, error.message.replace(/.*: /, '')))`)
-    expect([printed, server.requests()]).toEqual(['true the connection was lost', 1])
+      await createClient('${server.url}', 'key').DELETE('/apps/{id}', path).then(
+        ({ response }) => console.log(response.status),
+        (error) => console.log(error.name + error.message.replace(/.*: /, ': ')))`)
+    expect([printed, server.requests()]).toEqual([expected, isRepeated ? 2 : 1])
+  })
+
+  test('a create with one key of its own, or with the given one', async () => {
+    const server = await startAnswering('lost', [502], [200], 'lost', [200])
+    const printed = await consume(`
+      import { createClient } from 'apps-service-client'
+      const api = createClient('${server.url}', 'key')
+      const body = { name: 'A', description: 'A', category_id: 1 }
+      const params = { header: { 'Idempotency-Key': 'own' } }
+      for (const more of [{}, { params }]) console.log((await api.POST('/apps', { body, ...more })).response.status)`)
+    expect([printed, server.requests()]).toEqual(['200\n200', 5])
+    const [first, ...others] = server.keys()
+    expect(first).toMatch(/^[0-9a-f-]{36}$/)
+    expect(others).toEqual([first, first, 'own', 'own'])
   })
 
   test('not an aborted request, which throws the reason', async () => {

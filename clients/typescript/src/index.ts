@@ -33,7 +33,7 @@ export class AppsError extends Error {
   }
 }
 
-/** No complete response arrived. A write may have been performed. */
+/** No complete response arrived, also to the last retry. A write may have been performed. */
 export class ConnectionError extends Error {
   override readonly name = 'ConnectionError'
 }
@@ -55,7 +55,7 @@ export type AppsClient = Client<paths> & {
 }
 
 export type Options = {
-  /** How often a request is repeated after a 429 or 503, and a GET after a lost connection. Default: 3. */
+  /** How often a request is repeated: any after a 429, reads and creates if their outcome is unknown. Default: 3. */
   retries?: number
   /** Milliseconds until a response must be complete. Default: 30,000. */
   timeout?: number
@@ -83,12 +83,16 @@ export function createClient(
   return { ...client, allApps }
 }
 
-/** Repeats requests that had no effect: those that got a 429 or 503 with `Retry-After`, and reads that got no response. */
+/**
+ * Repeats reads, and creates with the same Idempotency-Key, if their outcome is unknown. Repeats other requests only if the
+ * service refused them without an effect.
+ */
 async function fetchWithRetries(request: Request, retries: number, timeout: number): Promise<Response> {
+  if (request.method === 'POST' && !request.headers.has('Idempotency-Key'))
+    request.headers.set('Idempotency-Key', crypto.randomUUID())
   for (let left = retries; ; left--) {
     const result = await fetchOnce(request.clone(), timeout)
-    const seconds = secondsToWait(request, result)
-    if (left > 0 && seconds > 0) await wait(seconds * 1000, request.signal)
+    if (left > 0 && isRepeatable(request, result)) await wait(millisecondsToWait(result), request.signal)
     else if (result instanceof ConnectionError) throw result
     else return result
   }
@@ -108,14 +112,22 @@ async function fetchOnce(request: Request, timeout: number): Promise<Response | 
   }
 }
 
+/** Statuses of requests that may have been performed, or not. A 408 or 502 can also come from a proxy. */
+const unknownOutcomes = [408, 502, 503, 504]
+
+function isRepeatable({ method, headers }: Request, result: Response | ConnectionError): boolean {
+  const isSafe = method === 'GET' || headers.has('Idempotency-Key')
+  if (result instanceof ConnectionError) return isSafe
+  return result.status === 429 || (isSafe && unknownOutcomes.includes(result.status))
+}
+
 /** A server that names a longer time is not waited for longer. */
 const maxSeconds = 60
 
-/** 0 if the request must not be repeated. */
-function secondsToWait({ method }: Request, result: Response | ConnectionError): number {
-  if (result instanceof ConnectionError) return method === 'GET' ? 1 : 0
-  if (![429, 503].includes(result.status)) return 0
-  return Math.min(Number(result.headers.get('Retry-After')) || 0, maxSeconds)
+/** As long as `Retry-After` says, otherwise a second. */
+function millisecondsToWait(result: Response | ConnectionError): number {
+  const seconds = result instanceof ConnectionError ? 1 : Number(result.headers.get('Retry-After')) || 1
+  return Math.min(seconds, maxSeconds) * 1000
 }
 
 function wait(milliseconds: number, signal: AbortSignal): Promise<void> {

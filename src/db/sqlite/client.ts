@@ -31,6 +31,7 @@ type Statement = {
 // knex publishes no types for its SQLite client, nor for the methods that are overridden here.
 declare class KnexSqliteClient extends Knex.Client {
   _query(connection: DriverConnection, query: Query): Promise<Query>
+  queryCompiler(builder: unknown, formatter?: unknown): object
 }
 type Query = { sql: string; bindings: readonly unknown[]; method: string; returning?: unknown }
 type InnerTransaction = { begin: (connection: DriverConnection) => Promise<void> }
@@ -147,6 +148,11 @@ const clientWith = (settings: Settings): typeof KnexSqliteClient =>
           else resolve(Object.assign(query, { response: rows, context: this }))
         })
       })
+    }
+
+    /** There is one writer at a time, so rows are never locked. knex ignores `forUpdate` too, but throws for this. */
+    override queryCompiler(builder: unknown, formatter?: unknown) {
+      return Object.assign(super.queryCompiler(builder, formatter), { skipLocked: () => '' })
     }
 
     override async destroyRawConnection(connection: DriverConnection) {

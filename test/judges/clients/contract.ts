@@ -48,7 +48,8 @@ export function describeError({ data }: TwoWay['createApp']['error']): string {
     case 'package_name_taken':
       return data.errors.map(({ field }) => field).join()
     case 'unknown_category':
-      return data.categories.map(({ slug }) => slug).join()
+      return data.categories?.map(({ slug }) => slug).join() ?? ''
+    case 'idempotency_key_reused':
     case 'unauthorized':
     case 'method_not_allowed':
     case 'not_acceptable':

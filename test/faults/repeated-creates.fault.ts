@@ -1,0 +1,164 @@
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { describe, expect, inject, onTestFinished, test, vi } from 'vitest'
+import { type Database, openDatabase } from '../../src/db/database.ts'
+import { expectConsistent } from '../support/consistency.ts'
+import { copyWorldFile } from '../support/database.ts'
+import { freePort } from '../support/free-port.ts'
+import { addressAt, administer, isInstalled, startPostgres } from '../support/postgres.ts'
+import { serve } from '../support/process.ts'
+import { createWorld } from '../support/world.ts'
+import { cutAfterStatements, cutResponses } from './cutting-proxy.ts'
+import { isShortRun } from './short-run.ts'
+
+/** The TypeScript client creates each app exactly once, whatever breaks between it and the database. */
+
+const creates = isShortRun ? 40 : 1000
+/** Clients at once. */
+const concurrency = 8
+
+type Scene = { databaseUrl: string; key: string; connectDatabase: () => ReturnType<typeof connect> }
+
+/** A new database of each engine. */
+const engines: Record<string, () => Promise<Scene>> = {
+  SQLite: async () => ({
+    databaseUrl: `sqlite:${copyWorldFile()}`,
+    key: inject('world').keys.ada,
+    connectDatabase: () => {
+      throw new Error('SQLite has no connections')
+    },
+  }),
+  ...(isInstalled && {
+    PostgreSQL: async () => {
+      const postgres = await startPostgres()
+      onTestFinished(postgres.remove)
+      await administer(postgres.address, 'create database apps')
+      const databaseUrl = addressAt(postgres.address, 'apps')
+      const { keys } = await createWorld(databaseUrl)
+      return { databaseUrl, key: keys.ada, connectDatabase: () => connect(join(postgres.folder, '.s.PGSQL.5432')) }
+    },
+  }),
+}
+
+type Client = { POST: (path: '/apps', options: { body: object }) => Promise<object> }
+type ClientModule = {
+  createClient: (baseUrl: string, key: string, options: { retries: number; timeout: number }) => Client
+  dataOf: (result: object) => { app_id: number }
+}
+
+// At run time only, so that type checking needs neither the client's generated types nor its packages.
+const { createClient, dataOf }: ClientModule = await import(
+  `${import.meta.dirname}/../../clients/typescript/src/index.ts`
+)
+
+type Create = (name: string) => Promise<number>
+
+const newApp = (name: string) => ({ name, description: 'Created once.', category_id: 1 })
+
+/** Creates an app through the client, which waits a tenth of a second before each repetition instead of seconds. */
+function repeatingCreate(port: number, key: string): Create {
+  const { setTimeout } = globalThis
+  const shortened = (work: () => void, time?: number) => setTimeout(work, [1000, 5000].includes(time ?? 0) ? 100 : time)
+  vi.stubGlobal('setTimeout', shortened)
+  onTestFinished(() => {
+    vi.unstubAllGlobals()
+  })
+  const client = createClient(`http://127.0.0.1:${port}`, key, { retries: 1000, timeout: 10_000 })
+  return async (name) => dataOf(await client.POST('/apps', { body: newApp(name) })).app_id
+}
+
+/** Creates all apps and returns how many there are of each name. Each `create` must return the id of its own app. */
+async function createAll(databaseUrl: string, create: Create) {
+  const ids = new Map<string, number>()
+  const names = Array.from({ length: creates }, (_, number) => `Once ${number}`).values()
+  const work = async () => {
+    for (const name of names) ids.set(name, await create(name))
+  }
+  await Promise.all(Array.from({ length: concurrency }, work))
+  const database = openDatabase(databaseUrl)
+  try {
+    return await countApps(database, ids)
+  } finally {
+    await database.close()
+  }
+}
+
+async function countApps(database: Database, ids: Map<string, number>) {
+  const rows = await database.read(({ sql }) => sql('apps').whereLike('name', 'Once %').select('id', 'name'))
+  const byName = Map.groupBy(rows, ({ name }) => name)
+  await expectConsistent(database)
+  for (const [name, id] of ids) expect(byName.get(name)?.map((row) => row.id)).toContain(id)
+  return { apps: rows.length, names: byName.size }
+}
+
+const report = (what: string, counts: object, result: { apps: number; names: number }) =>
+  console.log(`${creates} creates, ${what}:`, { ...counts, ...result, duplicates: result.apps - result.names })
+
+const once = { apps: creates, names: creates }
+
+describe.for(Object.entries(engines))('on %s, each create makes one app', ([engine, start]) => {
+  test('while connections to the server are cut before, in and after responses', async () => {
+    const { databaseUrl, key } = await start()
+    const server = await serve(databaseUrl, { WRITE_LIMIT: '0' })
+    const { port, counts } = await cutResponses(() => connect(server.port, '127.0.0.1'))
+    const result = await createAll(databaseUrl, repeatingCreate(port, key))
+    report(`${engine}, responses cut`, counts, result)
+    expect(result).toEqual(once)
+    expect(counts.cuts).toBeGreaterThan(creates)
+  })
+
+  test('while the server is killed each second', async () => {
+    const { databaseUrl, key } = await start()
+    const port = await freePort()
+    const counts = { kills: 0 }
+    let isOver = false
+    const killing = (async () => {
+      while (!isOver) {
+        const server = await serve(databaseUrl, { WRITE_LIMIT: '0', PORT: String(port) })
+        await delay(1000)
+        server.process.kill('SIGKILL')
+        await server.exited
+        counts.kills++
+      }
+    })()
+    const result = await createAll(databaseUrl, repeatingCreate(port, key)).finally(() => {
+      isOver = true
+    })
+    await killing
+    report(`${engine}, server killed`, counts, result)
+    expect(result).toEqual(once)
+    expect(counts.kills).toBeGreaterThan(0)
+  })
+})
+
+test.runIf(isInstalled)(
+  'on PostgreSQL, each create makes one app while connections are cut after each statement',
+  async () => {
+    const { databaseUrl, key, connectDatabase } = (await engines.PostgreSQL?.()) ?? expect.unreachable()
+    const { port, counts, begin } = await cutAfterStatements(connectDatabase)
+    const server = await serve(`postgres://apps@127.0.0.1:${port}/apps`, { WRITE_LIMIT: '0' })
+    begin()
+    const result = await createAll(databaseUrl, repeatingCreate(server.port, key))
+    report('PostgreSQL, cut after each statement', counts, result)
+    expect(result).toEqual(once)
+    expect(counts.cuts).toBeGreaterThan(creates / 2)
+  },
+)
+
+test('control: repeated without an Idempotency-Key, some creates make two apps', async () => {
+  const { databaseUrl, key } = await (engines.SQLite ?? expect.unreachable)()
+  const server = await serve(databaseUrl, { WRITE_LIMIT: '0' })
+  const { port } = await cutResponses(() => connect(server.port, '127.0.0.1'))
+  const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' }
+  const create: Create = async (name) => {
+    const sent = { method: 'POST', headers, body: JSON.stringify(newApp(name)) }
+    const body = await fetch(`http://127.0.0.1:${port}/apps`, sent)
+      .then((response) => response.json() as Promise<{ data: { app_id: number } }>)
+      .catch(() => undefined)
+    return body ? body.data.app_id : create(name)
+  }
+  const { apps, names } = await createAll(databaseUrl, create)
+  expect(names).toBe(creates)
+  expect(apps).toBeGreaterThan(creates)
+})
