@@ -71,6 +71,13 @@ function createAll(server: Served) {
   }
 }
 
+const createWithKey = (server: Served) =>
+  server.request('POST', '/apps', {
+    key: inject('world').keys.ada,
+    headers: { 'Idempotency-Key': 'k' },
+    json: { name: 'Once', description: 'Created once.', category_id: 1 },
+  })
+
 test('a backup of a served database has all apps acknowledged before it, and can be restored', async () => {
   const file = await copyLargeWorld(40)
   const backups = temporaryFolder()
@@ -82,6 +89,7 @@ test('a backup of a served database has all apps acknowledged before it, and can
   await run(['moderation', 'approve', String(listed)], envFor(file))
   const answers = await publicAnswers(server)
 
+  const keyed = await createWithKey(server)
   const before = new Map(creating.acknowledged)
   const { code, stdout, stderr } = await run(['backup', backup, '--json'], envFor(file))
   const during = creating.acknowledged.size - before.size
@@ -112,6 +120,7 @@ test('a backup of a served database has all apps acknowledged before it, and can
     const { body } = await restored.request('GET', `/apps/${id}`, { key: inject('world').keys.ada })
     expect(body.data?.app.name).toBe(name)
   }
+  expect((await createWithKey(restored)).text).toBe(keyed.text)
   const json = { name: 'After', description: 'Writable.', category_id: 1 }
   const created = await restored.request('POST', '/apps', { key: inject('world').keys.bob, json })
   expect(created.body.data.app_id).toBe(result.apps + 1)

@@ -48,6 +48,8 @@ async function livelyWorld(): Promise<string> {
       ...(index % 3 === 0 && { average_rating: 4.4, rating_count: 69_000_000, total_downloads: 2 ** 40 }),
     }))
     expect(await importLines(database, lines)).toMatchObject({ created: 1200 })
+    const key = { developer_id: 1, key: 'k', body_hash: '1:', app_id: 1, created_at: '2026-01-01T00:00:00.000Z' }
+    await database.write(({ sql }) => sql('idempotency_keys').insert(key))
   })
   return address
 }
@@ -60,7 +62,7 @@ test('a copy and a copy of it have all rows, ids, slugs and search results', asy
   expect([code, stderr]).toEqual([0, ''])
   expect(stdout).toMatch(/^Copied everything to .*: 1,206 apps, 1,203 reviews and [\d,]+ audit entries, in [\d.]+ s\./)
   expect(await commandLine(second).json('copy', '--to', third)).toMatchObject({
-    rows: { apps: 1206, reviews: 1203, categories: 3, developers: 3, api_keys: 4 },
+    rows: { apps: 1206, reviews: 1203, categories: 3, developers: 3, api_keys: 4, idempotency_keys: 1 },
   })
   const expected = await using(first, contentOf)
   for (const address of [second, third]) {
@@ -80,6 +82,14 @@ test('a copy and a copy of it have all rows, ids, slugs and search results', asy
     ),
   )
   expect(created.map(({ id, slug }) => [id, slug])).toEqual(created.map(() => [1207, 'star-7-4']))
+})
+
+test('an export has no idempotency keys', async () => {
+  const address = await copyWorld()
+  const key = { developer_id: 1, key: 'secret-k', body_hash: '1:', app_id: 1, created_at: '2026-01-01T00:00:00.000Z' }
+  await using(address, (database) => database.write(({ sql }) => sql('idempotency_keys').insert(key)))
+  const { code, stdout } = await commandLine(address).run('export')
+  expect([code, stdout.includes('Tide Clock'), stdout.includes(key.key)]).toEqual([0, true, false])
 })
 
 test('a copy is served byte for byte', async () => {

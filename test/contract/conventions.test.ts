@@ -218,7 +218,7 @@ const rows: Row[] = [
   ...[
     ['413', 'PayloadTooLarge'],
     ['415', 'UnsupportedMediaType'],
-    ['422', 'UnknownCategory'],
+    ['422', 'UnprocessableApp'],
   ].map(
     ([status = '', response = '']): Row => [
       `a request with a body without ${status}`,

@@ -56,16 +56,18 @@ type Create = (name: string) => Promise<number>
 
 const newApp = (name: string) => ({ name, description: 'Created once.', category_id: 1 })
 
-/** Creates an app through the client, which waits a tenth of a second before each repetition instead of seconds. */
 function repeatingCreate(port: number, key: string): Create {
-  const { setTimeout } = globalThis
-  const shortened = (work: () => void, time?: number) => setTimeout(work, [1000, 5000].includes(time ?? 0) ? 100 : time)
-  vi.stubGlobal('setTimeout', shortened)
-  onTestFinished(() => {
-    vi.unstubAllGlobals()
-  })
   const client = createClient(`http://127.0.0.1:${port}`, key, { retries: 1000, timeout: 10_000 })
   return async (name) => dataOf(await client.POST('/apps', { body: newApp(name) })).app_id
+}
+
+/** The client's seconds before a repetition take a tenth of a second meanwhile. */
+async function withShortWaits(work: () => Promise<unknown>) {
+  const { setTimeout } = globalThis
+  const shortened = (callback: (...args: unknown[]) => void, time?: number, ...args: unknown[]) =>
+    setTimeout(callback, [1000, 5000].includes(time ?? 0) ? 100 : time, ...args)
+  vi.stubGlobal('setTimeout', shortened)
+  await work().finally(() => vi.unstubAllGlobals())
 }
 
 /** Creates all apps and returns how many there are of each name. Each `create` must return the id of its own app. */
@@ -75,7 +77,7 @@ async function createAll(databaseUrl: string, create: Create) {
   const work = async () => {
     for (const name of names) ids.set(name, await create(name))
   }
-  await Promise.all(Array.from({ length: concurrency }, work))
+  await withShortWaits(() => Promise.all(Array.from({ length: concurrency }, work)))
   const database = openDatabase(databaseUrl)
   try {
     return await countApps(database, ids)

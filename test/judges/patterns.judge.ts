@@ -16,8 +16,11 @@ const run = promisify(execFile)
 /** `matches`: whether JavaScript finds the pattern in the text. */
 type Case = { pattern: string; text: string; matches: boolean }
 
-const schemas = Object.entries(document.components.schemas).flatMap(([name, schema]) =>
-  'pattern' in schema ? [{ name, pattern: schema.pattern, example: schema.example }] : [],
+type Schema = { type?: string; $ref?: string; pattern?: string; example?: unknown }
+const { schemas: components, parameters } = document.components
+const all: Schema[] = [...Object.values(components), ...Object.values(parameters).map(({ schema }) => schema)]
+const schemas = all.flatMap(({ pattern, example = 'a' }) =>
+  pattern === undefined ? [] : [{ pattern, example: String(example) }],
 )
 /** Texts that most patterns reject, and texts that most accept. */
 const wrong = [' ', '', 'a\u0000b', 'a\u001fb', 'a\u007fb', 'a.b', '1.b.c', 'a.b.c.', ' a.b.c', 'a  ', '\n', '\u0000']
