@@ -143,7 +143,8 @@ const screens = [
 
 describe.for(screens)('the first screen, $view', ({ view, width, height }) => {
   test('shows each operation with its method and path', async () => {
-    const { page } = await openDocs(width, '', height)
+    // So that the picture in README.md has this address.
+    const { page } = await openDocs(width, '', height, { BASE_URL: documentedUrl })
     for (const { summary, method, path } of operations) {
       const request = `${method.toUpperCase()} ${path}`
       const row = page.getByRole('main').getByRole('row').filter({ hasText: summary }).filter({ hasText: request })
@@ -153,6 +154,7 @@ describe.for(screens)('the first screen, $view', ({ view, width, height }) => {
       await expectInView(item)
       expect((await item.innerText()).split('\n')).toEqual([summary, method.toUpperCase()])
     }
+    if (view === 'wide') await page.getByText('Search Ctrl+K').waitFor()
     await saveScreenshot(page, `reference-${view}`)
   })
 
