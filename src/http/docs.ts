@@ -11,8 +11,8 @@ import { homeLinks, homePage, linkHeader, type SampledDocument } from './home.ts
 import { Representation, sendRepresentation } from './response.ts'
 
 const generated = `${import.meta.dirname}/../../generated`
-const example = `${import.meta.dirname}/../../openapi/life-cycle.arazzo.yaml`
-const changelog = `${import.meta.dirname}/../../CHANGELOG.md`
+const readExample = () => readFile(`${import.meta.dirname}/../../openapi/life-cycle.arazzo.yaml`, 'utf8')
+const readChangelog = () => readFile(`${import.meta.dirname}/../../CHANGELOG.md`, 'utf8')
 
 /** The contract, as it is committed. */
 export const readDocument = async (): Promise<Document> =>
@@ -39,37 +39,20 @@ const operatorsPhrase = 'the operators of the catalogue'
 export function docsRouter(document: Document, page: string | undefined, server: Server): Router {
   const served = withServer(document, server)
   const router = Router({ strict: true, caseSensitive: true })
-  serve('/openapi.json', 'application/json; charset=utf-8', () => JSON.stringify(served, null, 2))
-  serve('/openapi.yaml', 'application/yaml', async () => {
+  const serve = (path: string, handler: RequestHandler) => readOnlyRoute(router, path, handler)
+  const makeJson = () => JSON.stringify(served, null, 2)
+  const makeYaml = async () => {
     const { stringify } = await import('yaml')
     return stringify(served, { aliasDuplicateObjects: false })
-  })
-  // The example refers to openapi.yaml beside it.
-  serve('/life-cycle.arazzo.yaml', 'application/yaml', () => readFile(example, 'utf8'))
-  serve('/changelog.md', 'text/markdown; charset=utf-8', () => readFile(changelog, 'utf8'))
-  serveHome()
+  }
+  serve('/', sendHome(served, server.baseUrl, page !== undefined))
+  serve('/openapi.json', sendText('application/json; charset=utf-8', makeJson))
+  serve('/openapi.yaml', sendText('application/yaml', makeYaml))
+  // It refers to openapi.yaml beside it.
+  serve('/life-cycle.arazzo.yaml', sendText('application/yaml', readExample))
+  serve('/changelog.md', sendText('text/markdown; charset=utf-8', readChangelog))
   if (page !== undefined) servePage(page)
   return router
-
-  function serve(...[path, ...content]: [path: string, ...Parameters<typeof sendText>]) {
-    readOnlyRoute(router, path, sendText(...content))
-  }
-
-  function serveHome() {
-    const { title, version } = served.info
-    const links = homeLinks(server.baseUrl, page !== undefined)
-    const headers = { Link: linkHeader(links), Vary: 'Accept, Accept-Encoding' }
-    const makeJson = () => JSON.stringify({ success: true, message: `${title} ${version}`, data: { links } })
-    const makeHtml = () => homePage(served, links)
-    const htmlHeaders = (html: string) => ({ ...headers, 'Content-Security-Policy': contentSecurityPolicy(html) })
-    const sendJson = sendText('application/json; charset=utf-8', makeJson, () => headers)
-    const sendHtml = sendText('text/html; charset=utf-8', makeHtml, htmlHeaders)
-    readOnlyRoute(router, '/', (request, response, next) => {
-      // Browsers prefer HTML; programs that accept anything get JSON.
-      const send = request.accepts(['json', 'html']) === 'html' ? sendHtml : sendJson
-      return send(request, response, next)
-    })
-  }
 
   function servePage(page: string) {
     // The page's own policy names its scripts.
@@ -83,38 +66,57 @@ export function docsRouter(document: Document, page: string | undefined, server:
     // The library is most of the page's bytes, and changes only with Redoc: browsers keep it by its name (RFC 8246).
     const libraryStart = head.lastIndexOf(moduleTag) + moduleTag.length
     const library = head.slice(libraryStart)
+    const makeLibrary = () => library
     const libraryPath = `/docs/${hash('sha256', library, 'base64url').slice(0, 27)}.js`
     const libraryHeaders = { 'Cache-Control': 'public, max-age=31536000, immutable' }
-    serve(
-      libraryPath,
-      'text/javascript; charset=utf-8',
-      () => library,
-      () => libraryHeaders,
-    )
+    serve(libraryPath, sendText('text/javascript; charset=utf-8', makeLibrary, libraryHeaders))
     const makePage = () => {
       // In a script, `<` could end it.
       const json = JSON.stringify(withoutOptionalSecurity(served)).replaceAll('<', '\\u003c')
       const script = tail.replace(documentPlaceholder, () => json)
       return `${head.slice(0, libraryStart)}import { hydrate } from '.${libraryPath}'\n${script}`
     }
-    serve('/docs', 'text/html; charset=utf-8', makePage, (text) => ({
-      'Content-Security-Policy': contentSecurityPolicy(text),
-    }))
+    serve('/docs', sendPage(makePage))
   }
 }
+
+/** The home page as HTML or as JSON, both with the same links. */
+function sendHome(document: SampledDocument, baseUrl: string, hasReference: boolean): RequestHandler {
+  const { title, version } = document.info
+  const links = homeLinks(baseUrl, hasReference)
+  const headers = { Link: linkHeader(links), Vary: 'Accept, Accept-Encoding' }
+  const json = JSON.stringify({ success: true, message: `${title} ${version}`, data: { links } })
+  const sendJson = sendText('application/json; charset=utf-8', () => json, headers)
+  const sendHtml = sendPage(() => homePage(document, links), headers)
+  return (request, response, next) => {
+    // Browsers prefer HTML; programs that accept anything get JSON.
+    const send = request.accepts(['json', 'html']) === 'html' ? sendHtml : sendJson
+    return send(request, response, next)
+  }
+}
+
+type Text = string | Promise<string>
+type Headers = Record<string, string>
+
+/** Sends HTML under a policy that allows only its own scripts. */
+const sendPage = (make: () => Text, headers?: Headers) =>
+  sendText('text/html; charset=utf-8', make, headers, (html) => ({
+    'Content-Security-Policy': contentSecurityPolicy(html),
+  }))
 
 /** Sends a text that is made on its first request. */
 function sendText(
   type: string,
-  make: () => string | Promise<string>,
-  headersOf: (text: string) => Record<string, string> = () => ({}),
+  make: () => Text,
+  headers: Headers = {},
+  headersOf: (text: string) => Headers = () => ({}),
 ): RequestHandler {
   let made: Promise<Representation> | undefined
   return async (request, response) => {
     made ??= Promise.resolve(make()).then((text) => {
+      const common = { 'Cache-Control': 'public, no-cache', Vary: 'Accept-Encoding' }
       const body = Buffer.from(text)
-      const headers = { 'Cache-Control': 'public, no-cache', Vary: 'Accept-Encoding', ...headersOf(text) }
-      return new Representation(type, etagOf(body), body, headers)
+      return new Representation(type, etagOf(body), body, { ...common, ...headers, ...headersOf(text) })
     })
     const representation = await made
     const coding = representation.codingFor(request.headers['accept-encoding'])
