@@ -52,10 +52,6 @@ export const categoryStore = (connection: Connection) => {
       return category
     },
 
-    async exists(id: number): Promise<boolean> {
-      return (await sql('categories').where({ id }).first('id')) !== undefined
-    },
-
     /** Throws an OperatorError if the slug or name is invalid or taken, or there are too many categories for a response. */
     async add(
       slug: string,

@@ -11,7 +11,7 @@ import { assertOwner, isListed, mergeUnreviewed, statusAfterUpdate } from './pol
 import { type AppRowChanges, type AppStore, type AppWithReviews, appStore, hasChanges } from './store.ts'
 
 /** The operations of the document. `baseUrl` is the public URL, with which `Location` and `Link` start. */
-export const appHandlers = (database: Database, baseUrl: string): Handlers => ({
+export const appHandlers = (database: Database, baseUrl: string, assertCategoryExists = categoryCheck()): Handlers => ({
   async listApps({ query, signal }) {
     const { apps, total, notes = [] } = await findApps(database, query, signal)
     const pagination = {
@@ -76,7 +76,8 @@ export const appHandlers = (database: Database, baseUrl: string): Handlers => ({
         const apps = appStore(connection)
         const app = await lockOwnApp(apps, path.id, caller, header['If-Match'])
         if (body.category_id !== undefined) await assertCategoryExists(connection, body.category_id)
-        await apps.save('app update', app, rowChanges(app, body), caller)
+        const saved = await apps.save('app update', app, rowChanges(app, body), caller)
+        if (saved.category_id === app.category_id) return { ...app, ...saved }
         return required(await apps.find(path.id), 'the updated app')
       },
       // An owner's update changes no app from listed to unlisted, or back.
@@ -134,13 +135,19 @@ function rowChanges(app: AppWithReviews, body: AppChanges): AppRowChanges {
   }
 }
 
-async function assertCategoryExists(connection: Connection, id: number) {
-  const categories = categoryStore(connection)
-  if (await categories.exists(id)) return
-  throw new ServiceError('unknown_category', `Category ${id} does not exist; data.categories lists those that do.`, {
-    errors: [{ in: 'body', field: '/category_id', message: 'must be the id of a category' }],
-    categories: await categories.all(),
-  })
+/** Returns a function that throws `unknown_category`. Categories are never deleted, so each is looked up once. */
+function categoryCheck() {
+  const known = new Set<number>()
+  return async (connection: Connection, id: number) => {
+    if (known.has(id)) return
+    const categories = await categoryStore(connection).all()
+    for (const category of categories) known.add(category.id)
+    if (known.has(id)) return
+    throw new ServiceError('unknown_category', `Category ${id} does not exist; data.categories lists those that do.`, {
+      errors: [{ in: 'body', field: '/category_id', message: 'must be the id of a category' }],
+      categories,
+    })
+  }
 }
 
 /** The caller's own app, locked until the transaction ends. Throws if If-Match does not hold. */

@@ -15,6 +15,7 @@ import { popularity, type SearchDocument, toSearchDocument } from '../search/ter
 import { chunk, required } from '../util/helpers.ts'
 import { isListed } from './policy.ts'
 import { addRatings, ratingColumns, ratingsOf } from './ratings.ts'
+import { toSlug } from './slug.ts'
 import { uniqueSlugs } from './unique-slugs.ts'
 
 /** An app with the names of its developer and category. */
@@ -69,32 +70,20 @@ export const appStore = (connection: Connection) => {
     return rows
   }
 
-  /** Tries again if another transaction takes a slug that was free when this one checked. */
   async function insertWithFreeSlugs(apps: NewAppRow[]): Promise<AppRow[]> {
-    const errors = { ...packageNameTaken(apps[0]?.package_name), 'apps.slug': () => new SlugTaken() }
-    for (let attempts = 1; ; attempts++) {
-      const rows = await withSlugs(apps)
-      try {
-        return await connection.mapUniqueViolation(() => connection.insertRows('apps', rows), errors)
-      } catch (error) {
-        if (!(error instanceof SlugTaken) || attempts === maxAttempts) throw error
-      }
+    const [app] = apps
+    if (app && apps.length === 1) {
+      // Most slugs and package names are free, so one statement is enough.
+      const row = toRow(app, app.slug ?? toSlug(app.name))
+      const id = await connection.insertUnlessTaken('apps', row)
+      if (id !== undefined) return [{ ...row, id }]
     }
-  }
-
-  /** Complete rows, except for generated ids. */
-  async function withSlugs(apps: NewAppRow[]) {
     const unnamed = apps.filter(({ slug }) => slug === undefined).map(({ name }) => name)
     const reserved = apps.flatMap(({ slug }) => slug ?? [])
     const slugs = (await uniqueSlugs(connection, unnamed, reserved)).values()
-    const changed_at = new Date().toISOString()
-    return apps.map((app) => ({
-      ...appDefaults,
-      ...app,
-      slug: app.slug ?? required(slugs.next().value, 'a slug'),
-      package_key: packageKey(app.package_name),
-      changed_at,
-    }))
+    const rows = apps.map((app) => toRow(app, app.slug ?? required(slugs.next().value, 'a slug')))
+    const errors = packageNameTaken(app?.package_name)
+    return connection.mapUniqueViolation(() => connection.insertRows('apps', rows), errors)
   }
 
   /** Applies changes of apps to the search index, the categories' counts and the audit log. */
@@ -164,7 +153,7 @@ export const appStore = (connection: Connection) => {
       { includeDeleted = false, forUpdate = false, visibleTo }: FindOptions = {},
     ): Promise<AppWithReviews | undefined> {
       // Locked before the joined rows are read: one statement that joins and locks may read different versions of them.
-      if (forUpdate) await sql('apps').where({ id }).forUpdate().select('id')
+      if (forUpdate) await connection.lock('apps', id)
       const owner = visibleTo === undefined || visibleTo === 'anyone' ? [] : [visibleTo.developerId]
       const [row] = await connection.select<NamedAppRow & { reviews: string }>(
         `select apps.*, developers.name as developer_name, categories.name as category_name,
@@ -218,17 +207,19 @@ export const appStore = (connection: Connection) => {
 
     insertAll,
 
-    /** Writes the columns that differ, if any. Throws `package_name_taken`. */
-    async save(action: Action, before: AppRow, changes: AppRowChanges, actor: Actor) {
-      if (!hasChanges(before, changes)) return
+    /** Writes the columns that differ, if any. Returns the row as it is then. Throws `package_name_taken`. */
+    async save(action: Action, before: AppRow, changes: AppRowChanges, actor: Actor): Promise<AppRow> {
+      if (!hasChanges(before, changes)) return before
       const at = timestampAfter(before.updated_at)
       const { package_name } = { ...before, ...changes }
       const changed_at = new Date().toISOString()
       const columns = { updated_at: at, ...changes, package_key: packageKey(package_name), changed_at }
       const after: AppRow = { ...before, ...columns }
       const update = () => sql('apps').where({ id: before.id }).update(columns)
-      await connection.mapUniqueViolation(update, packageNameTaken(package_name))
+      if (package_name === before.package_name) await update()
+      else await connection.mapUniqueViolation(update, packageNameTaken(package_name))
       await applySideEffects(action, [{ before, after, at }], actor)
+      return after
     },
 
     /** Inserts reviews and updates the ratings of their apps. */
@@ -280,10 +271,14 @@ const packageNameTaken = (name: string | null | undefined) => ({
     }),
 })
 
-class SlugTaken extends Error {}
-
-/** How often to look for a free slug when other transactions take it first. */
-const maxAttempts = 100
+/** A complete row, except for a generated id. */
+const toRow = (app: NewAppRow, slug: string) => ({
+  ...appDefaults,
+  ...app,
+  slug,
+  package_key: packageKey(app.package_name),
+  changed_at: new Date().toISOString(),
+})
 
 const packageKey = (name: string | null) => name?.toLowerCase() ?? null
 

@@ -81,6 +81,10 @@ export type Connection = Readonly<{
    * that was never in use. Many rows are several statements.
    */
   insertRows: <Row extends NewRow>(table: string, rows: Row[]) => Promise<(Row & { id: number })[]>
+  /** Inserts a row and returns its id; undefined if it violates a unique constraint. The transaction can continue. */
+  insertUnlessTaken: (table: string, row: NewRow) => Promise<number | undefined>
+  /** Locks a row against changes by others until the transaction ends. */
+  lock: (table: string, id: number) => Promise<void>
   /** Runs a statement; if it violates a unique constraint, undoes it and throws the error for that `table.column`. */
   mapUniqueViolation: <T>(statement: () => PromiseLike<T>, errors: Record<string, () => Error>) => Promise<T>
 }>

@@ -12,6 +12,10 @@ export const connectionOf = (sql: Knex): Connection => ({
   search: searchIndex(sql),
   jsonRows,
   insertRows: (table, rows) => insertRows(sql, table, rows),
+  insertUnlessTaken: async (table, row) =>
+    (await insertBatches(sql, table, [row], 'where true on conflict do nothing'))[0],
+  // There is one writer at a time.
+  lock: async () => {},
   mapUniqueViolation,
 })
 
@@ -35,14 +39,14 @@ async function insertRows<Row extends NewRow>(sql: Knex, table: string, rows: Ro
  * once; `json_each` would parse each row again for each column
  * (https://sqlite.org/json1.html#the_jsonb_each_table_valued_function).
  */
-async function insertBatches(sql: Knex, table: string, rows: NewRow[]): Promise<number[]> {
+async function insertBatches(sql: Knex, table: string, rows: NewRow[], onConflict = ''): Promise<number[]> {
   const columns = Object.keys(rows[0] ?? {})
   const values = columns.map((_, index) => `value->>${index}`)
   const ids: number[] = []
   for (let first = 0; first < rows.length; first += maxRowsPerStatement) {
     const batch = rows.slice(first, first + maxRowsPerStatement)
-    const inserted: { id: number }[] = await sql.raw(
-      `insert into ${table} (${columns}) select ${values} from jsonb_each(cast(? as text)) returning id`,
+    const inserted = await select(sql)<{ id: number }>(
+      `insert into ${table} (${columns}) select ${values} from jsonb_each(cast(? as text)) ${onConflict} returning id`,
       [jsonArrayBytes(batch.map((row) => columns.map((column) => row[column])))],
     )
     for (const { id } of inserted) ids.push(id)
