@@ -91,7 +91,8 @@ export function databaseFor(engine: Engine): Database {
   const { name, reader, writer, monitor, connectionOf } = engine
   const cheap = new Bulkhead({ ...queueLimits.cheap, concurrency: engine.concurrency.cheap })
   const expensive = new Bulkhead({ ...queueLimits.expensive, concurrency: engine.concurrency.expensive })
-  const writing = new Bulkhead({ ...queueLimits.write, concurrency: engine.concurrency.write })
+  const { groupCommitSize: groupSize } = engine
+  const writing = new Bulkhead({ ...queueLimits.write, concurrency: engine.concurrency.write, groupSize })
   const readConnection = connectionOf(reader)
   const monitorConnection = connectionOf(monitor)
   let writes = 0
@@ -123,7 +124,7 @@ export function databaseFor(engine: Engine): Database {
   ): Promise<T> {
     for (let attempts = 1; ; attempts++) {
       try {
-        const result = await writer.transaction(async (sql) => {
+        const result = await engine.transaction(async (sql) => {
           const result = await work(connectionOf(sql))
           if (changesPublicData(result)) await renewVersion(sql)
           return result
@@ -219,15 +220,20 @@ function throwIfUnusable({ name }: Engine, reason: string | undefined) {
 }
 
 type BulkheadLimits = Readonly<{
-  /** Tasks that run at once. */
+  /** Tasks, or groups of queued tasks, that run at once. */
   concurrency: number
+  /** Queued tasks that start together; 1 by default. */
+  groupSize?: number
   /** Tasks that may wait. */
   queueLimit: number
   /** Milliseconds that a task may wait. */
   queueTimeout: number
 }>
 
-type QueuedTask = { deadline: number; start: () => void; fail: (error: Error) => void }
+/** What a group occupies until the last of its tasks ends. */
+type Slot = { tasks: number }
+
+type QueuedTask = { deadline: number; start: (slot: Slot) => void; fail: (error: Error) => void }
 
 /**
  * Limits how many tasks of one kind run at once, so that they cannot starve other kinds. Others wait in a queue; a task throws
@@ -252,21 +258,28 @@ class Bulkhead {
 
   async run<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     if (signal?.aborted) throw abandoned()
-    if (this.#running < this.#limits.concurrency) this.#running++
-    else await measure('waiting', () => this.#waitForSlot(signal))
+    const isFree = this.#running < this.#limits.concurrency
+    if (isFree) this.#running++
+    const slot = isFree ? { tasks: 1 } : await measure('waiting', () => this.#waitForSlot(signal))
     try {
       return await work()
     } finally {
-      const [next] = this.#queue
-      if (next) next.start()
-      else this.#running--
+      slot.tasks--
+      if (slot.tasks === 0) this.#passOn(slot)
     }
   }
 
-  /** Resolves when a finished task passes its slot on to this one. */
-  async #waitForSlot(signal: AbortSignal | undefined): Promise<void> {
+  #passOn(slot: Slot) {
+    const group = [...this.#queue].slice(0, this.#limits.groupSize ?? 1)
+    slot.tasks = group.length
+    if (group.length === 0) this.#running--
+    for (const task of group) task.start(slot)
+  }
+
+  /** Resolves when a finished group passes its slot on to the group of this task. */
+  async #waitForSlot(signal: AbortSignal | undefined): Promise<Slot> {
     if (this.#queue.size >= this.#limits.queueLimit) throw this.#overloaded()
-    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    const { promise, resolve, reject } = Promise.withResolvers<Slot>()
     const leaveQueue = () => {
       this.#queue.delete(task)
       signal?.removeEventListener('abort', onAbort)
@@ -275,9 +288,9 @@ class Bulkhead {
     const task: QueuedTask = {
       // Monotonic, since the system's clock may be set back.
       deadline: performance.now() + this.#limits.queueTimeout,
-      start() {
+      start(slot) {
         leaveQueue()
-        resolve()
+        resolve(slot)
       },
       fail(error) {
         leaveQueue()

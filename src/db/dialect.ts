@@ -38,6 +38,10 @@ export type Engine = Readonly<{
   reader: Knex
   /** A committed transaction survives a crash. */
   writer: Knex
+  /** Runs work in a transaction of the writer. Resolves after the commit. */
+  transaction: <T>(work: (sql: Knex) => Promise<T>) => Promise<T>
+  /** How many writes share a transaction if they begin together. */
+  groupCommitSize: number
   /** Like the reader, for health checks and the data's version, which must not wait behind other statements. */
   monitor: Knex
   /** How many operations of each kind run at once. */

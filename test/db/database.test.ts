@@ -260,6 +260,27 @@ test('rows without an id get one that no other row of the insert has', async () 
   })
 })
 
+test('of writes that wait together, one that fails leaves nothing, and the others stay', async () => {
+  await withDatabase(async (database) => {
+    const add = (name: string) =>
+      database.write(async ({ sql }) => {
+        await sql('developers').insert({ name, created_at: '', changed_at: '' })
+        if (name === 'Mallory') throw new Error('refused')
+        return name
+      })
+    const results = await Promise.allSettled(['Carol', 'Dave', 'Mallory', 'Eve', 'Frank'].map(add))
+    expect(results.map((result) => (result.status === 'fulfilled' ? result.value : result.reason.message))).toEqual([
+      'Carol',
+      'Dave',
+      'refused',
+      'Eve',
+      'Frank',
+    ])
+    const names = await database.read(({ sql }) => sql('developers').orderBy('name').pluck('name'))
+    expect(names).toEqual(['Ada', 'Bob', 'Carol', 'Dave', 'Eve', 'Frank'])
+  })
+})
+
 test('sorts text by code point', async () => {
   const names = ['A', 'B', 'Z', 'a', 'é', '\u{FFFD}', '\u{1F600}']
   await withDatabase(async (database) => {

@@ -8,6 +8,7 @@ import { connectionOf } from './connection.ts'
 import { copyTo, dryRun, withExclusiveLock } from './copy.ts'
 import { databaseFile } from './database-file.ts'
 import { adviceOf, healthErrorOf, isBusy, isUnavailable, reasonOf, UnusableDatabase } from './errors.ts'
+import { groupCommit, groupCommitSize } from './group-commit.ts'
 import { findOpenError, foreignDatabase, inspectFile } from './inspect-file.ts'
 import { schema } from './schema.ts'
 
@@ -62,6 +63,8 @@ function openFile(filename: string): Engine {
 
     reader,
     writer,
+    transaction: groupCommit(writer),
+    groupCommitSize,
     monitor,
     concurrency,
     connectionOf,
