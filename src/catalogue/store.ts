@@ -77,13 +77,25 @@ export const appStore = (connection: Connection) => {
       const row = toRow(app, app.slug ?? toSlug(app.name))
       const id = await connection.insertUnlessTaken('apps', row)
       if (id !== undefined) return [{ ...row, id }]
+      await assertPackageNameFree(row.package_name)
     }
     const unnamed = apps.filter(({ slug }) => slug === undefined).map(({ name }) => name)
     const reserved = apps.flatMap(({ slug }) => slug ?? [])
     const slugs = (await uniqueSlugs(connection, unnamed, reserved)).values()
     const rows = apps.map((app) => toRow(app, app.slug ?? required(slugs.next().value, 'a slug')))
-    const errors = packageNameTaken(app?.package_name)
-    return connection.mapUniqueViolation(() => connection.insertRows('apps', rows), errors)
+    return connection.insertRows('apps', rows)
+  }
+
+  /** Throws `package_name_taken` if an app other than `ownId` has the name. */
+  async function assertPackageNameFree(name: string | null, ownId?: number) {
+    if (name === null) return
+    const holder = await sql('apps')
+      .where({ package_key: packageKey(name) })
+      .first('id')
+    if (!holder || holder.id === ownId) return
+    throw new ServiceError('package_name_taken', `The package name ${name} is taken; choose another.`, {
+      errors: [{ in: 'body', field: '/package_name', message: 'is taken by another app' }],
+    })
   }
 
   /** Applies changes of apps to the search index, the categories' counts and the audit log. */
@@ -215,9 +227,8 @@ export const appStore = (connection: Connection) => {
       const changed_at = new Date().toISOString()
       const columns = { updated_at: at, ...changes, package_key: packageKey(package_name), changed_at }
       const after: AppRow = { ...before, ...columns }
-      const update = () => sql('apps').where({ id: before.id }).update(columns)
-      if (package_name === before.package_name) await update()
-      else await connection.mapUniqueViolation(update, packageNameTaken(package_name))
+      if (package_name !== before.package_name) await assertPackageNameFree(package_name, before.id)
+      await sql('apps').where({ id: before.id }).update(columns)
       await applySideEffects(action, [{ before, after, at }], actor)
       return after
     },
@@ -263,13 +274,6 @@ const hasSameDocument = (before: AppRow, after: AppRow) =>
       ? popularity(before.total_downloads) === popularity(after.total_downloads)
       : before[column] === after[column],
   )
-
-const packageNameTaken = (name: string | null | undefined) => ({
-  'apps.package_key': () =>
-    new ServiceError('package_name_taken', `The package name ${name} is taken; choose another.`, {
-      errors: [{ in: 'body', field: '/package_name', message: 'is taken by another app' }],
-    }),
-})
 
 /** A complete row, except for a generated id. */
 const toRow = (app: NewAppRow, slug: string) => ({

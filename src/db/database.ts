@@ -3,6 +3,7 @@ import type { Knex } from 'knex'
 import { OperatorError, ServiceError } from '../contract/errors.ts'
 import { measure, required } from '../util/helpers.ts'
 import type { Connection, Dialect, Engine, SchemaHelpers, ServerOptions } from './dialect.ts'
+import { type GroupCommit, groupCommit } from './group-commit.ts'
 import { migrate, readSchemaAge, runSeeds, type SchemaAge, schemaErrors } from './migrations.ts'
 import { postgres } from './postgres/dialect.ts'
 import { sqlite } from './sqlite/dialect.ts'
@@ -53,7 +54,7 @@ export type Database = Pick<Engine, 'checkHealth' | 'committedBefore' | 'copyTo'
 
 export type Usage = Readonly<{
   pools: readonly Readonly<{ name: string; used: number; idle: number; waiting: number }>[]
-  /** Transactions committed since the database was opened. */
+  /** Writes committed since the database was opened. */
   writes: number
   /** Operations rejected since then, by kind: its queue was full, or they waited too long. */
   shed: Readonly<Record<string, number>>
@@ -92,6 +93,7 @@ export function databaseFor(engine: Engine): Database {
   const cheap = new Bulkhead({ ...queueLimits.cheap, concurrency: engine.concurrency.cheap })
   const expensive = new Bulkhead({ ...queueLimits.expensive, concurrency: engine.concurrency.expensive })
   const { groupCommitSize: groupSize } = engine
+  const runTransaction: GroupCommit = groupSize > 1 ? groupCommit(writer) : (work) => writer.transaction(work)
   const writing = new Bulkhead({ ...queueLimits.write, concurrency: engine.concurrency.write, groupSize })
   const readConnection = connectionOf(reader)
   const monitorConnection = connectionOf(monitor)
@@ -124,7 +126,7 @@ export function databaseFor(engine: Engine): Database {
   ): Promise<T> {
     for (let attempts = 1; ; attempts++) {
       try {
-        const result = await engine.transaction(async (sql) => {
+        const result = await runTransaction(async (sql) => {
           const result = await work(connectionOf(sql))
           if (changesPublicData(result)) await renewVersion(sql)
           return result

@@ -38,9 +38,7 @@ export type Engine = Readonly<{
   reader: Knex
   /** A committed transaction survives a crash. */
   writer: Knex
-  /** Runs work in a transaction of the writer. Resolves after the commit. */
-  transaction: <T>(work: (sql: Knex) => Promise<T>) => Promise<T>
-  /** How many writes share a transaction if they begin together. */
+  /** How many waiting writes share a transaction. */
   groupCommitSize: number
   /** Like the reader, for health checks and the data's version, which must not wait behind other statements. */
   monitor: Knex
@@ -89,8 +87,6 @@ export type Connection = Readonly<{
   insertUnlessTaken: (table: string, row: NewRow) => Promise<number | undefined>
   /** Locks a row against changes by others until the transaction ends. */
   lock: (table: string, id: number) => Promise<void>
-  /** Runs a statement; if it violates a unique constraint, undoes it and throws the error for that `table.column`. */
-  mapUniqueViolation: <T>(statement: () => PromiseLike<T>, errors: Record<string, () => Error>) => Promise<T>
 }>
 
 export type NewRow = { id?: number | undefined } & Record<string, string | number | null | undefined>

@@ -11,7 +11,6 @@ const engine: Engine = {
   checkHealth: never,
   reader: never(),
   writer: never(),
-  transaction: never,
   groupCommitSize: 1,
   monitor: never(),
   concurrency: { cheap: 1, expensive: 1, write: 1 },

@@ -2,7 +2,6 @@ import type { Knex } from 'knex'
 import { required } from '../../util/helpers.ts'
 import type { Connection, NewRow } from '../dialect.ts'
 import { jsonRows, select } from './client.ts'
-import { findViolatedColumn } from './errors.ts'
 import { searchIndex } from './search.ts'
 
 /** Makes what stores use, for the reader, the writer, or a transaction of one. */
@@ -16,7 +15,6 @@ export const connectionOf = (sql: Knex): Connection => ({
   async lock(table, id) {
     await select(sql)(`select from ${table} where id = ? for no key update`, [id])
   },
-  mapUniqueViolation: mapUniqueViolation(sql),
 })
 
 /** A statement gives its rows ascending ids. */
@@ -67,21 +65,3 @@ async function advanceIds(sql: Knex, table: string, rows: NewRow[]) {
     if ((await lastId(sql, table)) < id) await sql.raw(`select setval('${table}_id_seq', ?)`, [id])
   }
 }
-
-/** After an error a transaction can only continue from a savepoint. */
-const mapUniqueViolation =
-  (sql: Knex): Connection['mapUniqueViolation'] =>
-  async (statement, errors) => {
-    await sql.raw('savepoint attempt')
-    try {
-      const result = await statement()
-      await sql.raw('release savepoint attempt')
-      return result
-    } catch (error) {
-      const column = findViolatedColumn(error)
-      const mappedError = column && errors[column]
-      if (!mappedError) throw error
-      await sql.raw('rollback to savepoint attempt')
-      throw mappedError()
-    }
-  }

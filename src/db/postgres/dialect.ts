@@ -92,7 +92,6 @@ function openServer(url: ServerUrl, { pool = defaultPoolSize, writeTimeout = lon
 
     reader,
     writer,
-    transaction: (work) => writer.transaction(work),
     groupCommitSize: 1,
     monitor,
     concurrency,
@@ -123,15 +122,7 @@ function openServer(url: ServerUrl, { pool = defaultPoolSize, writeTimeout = lon
       const nothing = async () => {}
       try {
         return await withTemporaryCopy(pool, (sql) =>
-          work({
-            ...engine,
-            reader: sql,
-            writer: sql,
-            transaction: (work) => sql.transaction(work),
-            monitor: sql,
-            optimize: nothing,
-            close: nothing,
-          }),
+          work({ ...engine, reader: sql, writer: sql, monitor: sql, optimize: nothing, close: nothing }),
         )
       } finally {
         await pool.destroy()

@@ -97,10 +97,6 @@ async function withConnection<T>(sql: Knex, work: (connection: DriverConnection)
   }
 }
 
-/** Runs statements without values. */
-export const executeIn = (sql: Knex, statements: string) =>
-  withConnection(sql, (connection) => measure('sql', () => execute(connection, statements)))
-
 /** Runs a statement without knex, which would parse it and copy its values for each request. */
 export const select =
   (sql: Knex) =>

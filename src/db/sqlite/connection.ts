@@ -2,7 +2,6 @@ import type { Knex } from 'knex'
 import { required } from '../../util/helpers.ts'
 import type { Connection, NewRow } from '../dialect.ts'
 import { jsonArrayBytes, jsonRows, select } from './client.ts'
-import { findViolatedColumn } from './errors.ts'
 import { searchIndex } from './search.ts'
 
 /** Makes what stores use, for the reader, the writer, or a transaction of one. */
@@ -16,7 +15,6 @@ export const connectionOf = (sql: Knex): Connection => ({
     (await insertBatches(sql, table, [row], 'where true on conflict do nothing'))[0],
   // There is one writer at a time.
   lock: async () => {},
-  mapUniqueViolation,
 })
 
 /**
@@ -52,15 +50,4 @@ async function insertBatches(sql: Knex, table: string, rows: NewRow[], onConflic
     for (const { id } of inserted) ids.push(id)
   }
   return ids
-}
-
-/** A statement that fails changes nothing, and the transaction stays as it was (https://sqlite.org/lang_conflict.html, ABORT). */
-const mapUniqueViolation: Connection['mapUniqueViolation'] = async (statement, errors) => {
-  try {
-    return await statement()
-  } catch (error) {
-    const column = findViolatedColumn(error)
-    const mappedError = column && errors[column]
-    throw mappedError ? mappedError() : error
-  }
 }

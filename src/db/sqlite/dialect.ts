@@ -8,7 +8,6 @@ import { connectionOf } from './connection.ts'
 import { copyTo, dryRun, withExclusiveLock } from './copy.ts'
 import { databaseFile } from './database-file.ts'
 import { adviceOf, healthErrorOf, isBusy, isUnavailable, reasonOf, UnusableDatabase } from './errors.ts'
-import { groupCommit, groupCommitSize } from './group-commit.ts'
 import { findOpenError, foreignDatabase, inspectFile } from './inspect-file.ts'
 import { schema } from './schema.ts'
 
@@ -28,6 +27,9 @@ function pathFromUrl(url: string): string | undefined {
 
 /** Each operation occupies one of the threads that main.ts requests. Expensive ones leave a processor to the others. */
 export const concurrency = { cheap: 4, expensive: Math.max(1, Math.min(3, availableParallelism() - 1)), write: 1 }
+
+/** A commit costs as much as several writes. */
+const groupCommitSize = 32
 
 function openFile(filename: string): Engine {
   const file = databaseFile(filename)
@@ -63,7 +65,6 @@ function openFile(filename: string): Engine {
 
     reader,
     writer,
-    transaction: groupCommit(writer),
     groupCommitSize,
     monitor,
     concurrency,

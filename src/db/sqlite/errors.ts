@@ -48,7 +48,3 @@ export function reasonOf(error: unknown): string | undefined {
   if (error instanceof UnusableDatabase) return `the database ${error.message}`
   return error instanceof Error ? /SQLITE_[A-Z]+: (.+)/.exec(error.message)?.[1] : undefined
 }
-
-/** `table.column` of the unique constraint that the error says was violated, if it says that. */
-export const findViolatedColumn = (error: unknown): string | undefined =>
-  error instanceof Error ? /UNIQUE constraint failed: ([\w.]+)/.exec(error.message)?.[1] : undefined

@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Knex } from 'knex'
-import { executeIn } from './client.ts'
+
+export type GroupCommit = <T>(work: (sql: Knex) => Promise<T>) => Promise<T>
 
 type Write = {
   /** Returns the function that acknowledges the result. */
@@ -8,14 +9,11 @@ type Write = {
   reject: (error: unknown) => void
 }
 
-/** Writes that share a transaction at most: its commit costs as much as several of them. */
-export const groupCommitSize = 32
-
 /**
  * Returns a function that runs a write in a transaction, which writes that begin together share. Each has a savepoint, so a
  * write that fails is rolled back alone. None is acknowledged before the commit.
  */
-export function groupCommit(writer: Knex) {
+export function groupCommit(writer: Knex): GroupCommit {
   let group: Write[] = []
 
   async function commitGroup() {
@@ -29,7 +27,7 @@ export function groupCommit(writer: Knex) {
     }
   }
 
-  return <T>(work: (sql: Knex) => Promise<T>): Promise<T> => {
+  return <T>(work: (sql: Knex) => Promise<T>) => {
     const { promise, resolve, reject } = Promise.withResolvers<T>()
     // Timings count for the request of the write, not for the first of the group.
     const inContext = AsyncLocalStorage.snapshot()
@@ -48,15 +46,14 @@ async function runGroup(sql: Knex, group: Write[]): Promise<(() => void)[]> {
   const [only] = group
   if (only && group.length === 1) return [await only.run(sql)]
   const settlers: (() => void)[] = []
-  await executeIn(sql, 'savepoint write')
   for (const { run, reject } of group) {
+    // Replaces the savepoint of the write before, and ends with the transaction.
+    await sql.raw('savepoint write')
     try {
-      const settle = await run(sql)
-      await executeIn(sql, 'release write; savepoint write')
-      settlers.push(settle)
+      settlers.push(await run(sql))
     } catch (error) {
       // Some errors end the whole transaction, such as a full disk. Then there is no savepoint.
-      await executeIn(sql, 'rollback to write').catch(() => Promise.reject(error))
+      await sql.raw('rollback to savepoint write').catch(() => Promise.reject(error))
       settlers.push(() => reject(error))
     }
   }
