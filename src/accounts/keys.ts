@@ -4,6 +4,7 @@ import base from 'base-x'
 import type { Caller } from '../contract/contract.ts'
 import { ServiceError } from '../contract/errors.ts'
 import type { Database } from '../db/database.ts'
+import type { ApiKeyRow } from '../db/tables.ts'
 import { withTiming } from '../util/helpers.ts'
 
 const hour = 60 * 60 * 1000
@@ -15,7 +16,7 @@ export function authenticator(database: Database): (key: string) => Promise<Call
   return async (key) => {
     const id = parseKeyId(key)
     if (!id) throw unauthorized('This is not an API key; check that it was copied completely.')
-    const row = await database.read(({ sql }) => sql('api_keys').where({ id }).first())
+    const [row] = await database.read(({ select }) => select<ApiKeyRow>('select * from api_keys where id = ?', [id]))
     if (!row || !isSameKey(key, row.sha256)) throw unauthorized('This API key is not known.')
     const now = Date.now()
     const state = keyState(row, now)

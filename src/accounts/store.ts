@@ -103,8 +103,8 @@ export const accountStore = (connection: Connection) => {
       if (before?.name !== from.trim()) throw developerNotFound(from)
       if (name === before.name) throw new OperatorError(`the developer is named ${JSON.stringify(name)} already`)
       const at = new Date().toISOString()
-      const update = () => sql('developers').where({ id }).update({ name, changed_at: at })
-      await connection.mapUniqueViolation(update, { 'developers.name': () => nameTaken(name) })
+      if (await findDeveloper(name)) throw nameTaken(name)
+      await sql('developers').where({ id }).update({ name, changed_at: at })
       const change = { before: { name: before.name }, after: { name } }
       await audit.record([{ action: 'developer rename', at, subject: { developer_id: id }, ...change }], actor)
       return { id, name, listed_apps: await appStore(connection).reindexAppsOf(id, name, onProgress) }

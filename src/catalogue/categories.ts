@@ -11,6 +11,15 @@ export const categoryStore = (connection: Connection) => {
   const { sql } = connection
   const audit = auditStore(connection)
 
+  /** Throws an OperatorError if a category other than `ownId` has the slug or the name. */
+  async function assertFree({ slug, name }: Names, ownId?: number) {
+    const holders = await sql('categories').where({ slug }).orWhere({ name }).select('id', 'slug')
+    const others = holders.filter(({ id }) => id !== ownId)
+    if (others.length === 0) return
+    const taken = others.some((other) => other.slug === slug) ? `the slug ${slug}` : `the name ${name}`
+    throw new OperatorError(`there is already a category with ${taken}`)
+  }
+
   return {
     /** By name. */
     all(): Promise<Category[]> {
@@ -33,10 +42,6 @@ export const categoryStore = (connection: Connection) => {
       return category
     },
 
-    async exists(id: number): Promise<boolean> {
-      return (await sql('categories').where({ id }).first('id')) !== undefined
-    },
-
     /** Throws an OperatorError if the slug or name is invalid or taken, or there are too many categories for a response. */
     async add(
       slug: string,
@@ -54,8 +59,8 @@ export const categoryStore = (connection: Connection) => {
       }
       const now = new Date().toISOString()
       const rows = [{ id, slug, name, created_at: created_at ?? now, changed_at: now }]
-      const insert = () => connection.insertRows('categories', rows)
-      const [inserted] = await connection.mapUniqueViolation(insert, nameTakenErrors({ slug, name }))
+      await assertFree({ slug, name })
+      const [inserted] = await connection.insertRows('categories', rows)
       const category = { id: required(inserted, 'the inserted category').id, slug, name }
       const subject = { category_id: category.id }
       await audit.record([{ action: 'category add', at: now, subject, after: { slug, name } }], actor)
@@ -70,12 +75,11 @@ export const categoryStore = (connection: Connection) => {
       assertSlug(after.slug)
       if (after.slug === slug && after.name === before.name)
         throw new OperatorError(`the category ${slug} is named so already`)
+      await assertFree(after, before.id)
       const at = new Date().toISOString()
-      const update = () =>
-        sql('categories')
-          .where({ id: before.id })
-          .update({ ...after, changed_at: at })
-      await connection.mapUniqueViolation(update, nameTakenErrors(after))
+      await sql('categories')
+        .where({ id: before.id })
+        .update({ ...after, changed_at: at })
       const subject = { category_id: before.id }
       await audit.record([{ action: 'category rename', at, subject, ...changedNames(before, after) }], actor)
       return { id: before.id, ...after }
@@ -90,9 +94,4 @@ function changedNames(before: Names, after: Names) {
   const columns = (['slug', 'name'] as const).filter((column) => before[column] !== after[column])
   const pick = (row: Names) => Object.fromEntries(columns.map((column) => [column, row[column]]))
   return { before: pick(before), after: pick(after) }
-}
-
-function nameTakenErrors({ slug, name }: Names) {
-  const alreadyExists = (what: string) => () => new OperatorError(`there is already a category with ${what}`)
-  return { 'categories.slug': alreadyExists(`the slug ${slug}`), 'categories.name': alreadyExists(`the name ${name}`) }
 }

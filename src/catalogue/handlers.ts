@@ -9,83 +9,94 @@ import { findApps } from './app-list.ts'
 import { categoryStore } from './categories.ts'
 import { createOnce } from './idempotency.ts'
 import { assertOwner, isListed, mergeUnreviewed, statusAfterUpdate } from './policy.ts'
-import { type AppRowChanges, type AppStore, type AppWithReviews, appStore, hasChanges } from './store.ts'
+import {
+  type AppRowChanges,
+  type AppStore,
+  type AppWithReviews,
+  appStore,
+  hasChanges,
+  type NewAppRow,
+} from './store.ts'
 
 /** The operations of the document. `baseUrl` is the public URL, with which `Location` and `Link` start. */
-export const appHandlers = (database: Database, baseUrl: string): Handlers => ({
-  async listApps({ query, signal }) {
-    const { apps, total, notes = [] } = await findApps(database, query, signal)
-    const pagination = {
-      current_page: query.page,
-      total_pages: Math.ceil(total / query.limit),
-      per_page: query.limit,
-    }
-    const page = `Page ${query.page} of ${pagination.total_pages}.`
-    const message = total === 0 ? 'No apps match.' : [...notes, page].join(' ')
-    const body = success(message, { apps, pagination })
-    const headers = {
-      // Notes can change while the page stays the same.
-      ETag: etagOf(notes.length === 0 ? body.json : message + body.json),
-      Link: pageLinks(`${baseUrl}/apps`, query, pagination.total_pages),
-    }
-    return { status: 200, headers, body }
-  },
+export function appHandlers(database: Database, baseUrl: string): Handlers {
+  const assertCategoryExists = categoryCheck()
+  return {
+    async listApps({ query, signal }) {
+      const { apps, total, notes = [] } = await findApps(database, query, signal)
+      const pagination = {
+        current_page: query.page,
+        total_pages: Math.ceil(total / query.limit),
+        per_page: query.limit,
+      }
+      const page = `Page ${query.page} of ${pagination.total_pages}.`
+      const message = total === 0 ? 'No apps match.' : [...notes, page].join(' ')
+      const body = success(message, { apps, pagination })
+      const headers = {
+        // Notes can change while the page stays the same.
+        ETag: etagOf(notes.length === 0 ? body.json : message + body.json),
+        Link: pageLinks(`${baseUrl}/apps`, query, pagination.total_pages),
+      }
+      return { status: 200, headers, body }
+    },
 
-  async getApp({ caller, path, signal }) {
-    const visibleTo = caller ?? 'anyone'
-    const app = await database.read((connection) => appStore(connection).find(path.id, { visibleTo }), { signal })
-    if (!app) throw notFound()
-    const body = success('App found.', { app: appDetail(app) })
-    return { status: 200, headers: { ETag: etagOf(body.json) }, body }
-  },
+    async getApp({ caller, path, signal }) {
+      const visibleTo = caller ?? 'anyone'
+      const app = await database.read((connection) => appStore(connection).find(path.id, { visibleTo }), { signal })
+      if (!app) throw notFound()
+      const body = success('App found.', { app: appDetail(app) })
+      return { status: 200, headers: { ETag: etagOf(body.json) }, body }
+    },
 
-  async createApp({ caller, header, body, signal }) {
-    const sent = { caller, key: header['Idempotency-Key'], body }
-    const created = await database
-      .write((connection) => createOnce(connection, sent, () => insertApp(connection, caller, body)), {
-        signal,
-        changesPublicData: () => false,
-      })
-      .catch(addOwnApp(database, caller, body))
-    const data = { app_id: created.id, slug: created.slug, status: 'pending' as const }
-    return {
-      status: 201,
-      headers: { Location: `${baseUrl}/apps/${created.id}` },
-      body: success('App created; it awaits admin approval.', data),
-    }
-  },
+    async createApp({ caller, header, body, signal }) {
+      const sent = { caller, key: header['Idempotency-Key'], body }
+      const created = await database.write(
+        (connection, attempt) =>
+          createOnce(connection, sent, async () => {
+            await assertCategoryExists(connection, body.category_id, attempt)
+            return appStore(connection).insert(newApp(caller, body), caller)
+          }),
+        { signal, changesPublicData: () => false },
+      )
+      const data = { app_id: created.id, slug: created.slug, status: 'pending' as const }
+      return {
+        status: 201,
+        headers: { Location: `${baseUrl}/apps/${created.id}` },
+        body: success('App created; it awaits admin approval.', data),
+      }
+    },
 
-  async updateApp({ caller, path, header, body, signal }) {
-    const app = await database
-      .write(
-        async (connection) => {
+    async updateApp({ caller, path, header, body, signal }) {
+      const app = await database.write(
+        async (connection, attempt) => {
           const apps = appStore(connection)
           const app = await lockOwnApp(apps, path.id, caller, header['If-Match'])
-          if (body.category_id !== undefined) await assertCategoryExists(connection, body.category_id)
-          await apps.save('app update', app, rowChanges(app, body), caller)
+          if (body.category_id !== undefined) await assertCategoryExists(connection, body.category_id, attempt)
+          const saved = await apps.save('app update', app, rowChanges(app, body), caller)
+          if (saved.category_id === app.category_id) return { ...app, ...saved }
           return required(await apps.find(path.id), 'the updated app')
         },
         // An owner's update changes no app from listed to unlisted, or back.
         { signal, changesPublicData: isListed },
       )
-      .catch(addOwnApp(database, caller, body))
-    const updated = success('App updated.', { app: appDetail(app) })
-    return { status: 200, headers: { ETag: etagOf(updated.json) }, body: updated }
-  },
+      const updated = success('App updated.', { app: appDetail(app) })
+      return { status: 200, headers: { ETag: etagOf(updated.json) }, body: updated }
+    },
 
-  async deleteApp({ caller, path, header, signal }) {
-    await database.write(
-      async (connection) => {
-        const apps = appStore(connection)
-        const app = await lockOwnApp(apps, path.id, caller, header['If-Match'])
-        await apps.save('app delete', app, { deleted_at: new Date().toISOString() }, caller)
-        return app
-      },
-      { signal, changesPublicData: isListed },
-    )
-    return { status: 200, headers: {}, body: success('App deleted.', { app_id: path.id }) }
-  },
-})
+    async deleteApp({ caller, path, header, signal }) {
+      await database.write(
+        async (connection) => {
+          const apps = appStore(connection)
+          const app = await lockOwnApp(apps, path.id, caller, header['If-Match'])
+          await apps.save('app delete', app, { deleted_at: new Date().toISOString() }, caller)
+          return app
+        },
+        { signal, changesPublicData: isListed },
+      )
+      return { status: 200, headers: {}, body: success('App deleted.', { app_id: path.id }) }
+    },
+  }
+}
 
 /** The fields of T. The optional ones may be null, but not left out. */
 type Nullable<T> = {
@@ -101,13 +112,12 @@ function appDetail(app: Nullable<App>): App {
   return Object.fromEntries(fields) as App
 }
 
-async function insertApp(connection: Connection, caller: Caller, body: NewApp) {
-  await assertCategoryExists(connection, body.category_id)
+function newApp(caller: Caller, body: NewApp): NewAppRow {
   const now = new Date().toISOString()
-  const app = {
+  return {
     developer_id: caller.developerId,
     category_id: body.category_id,
-    status: 'pending' as const,
+    status: 'pending',
     approved_at: null,
     rejection_reason: null,
     created_at: now,
@@ -119,7 +129,6 @@ async function insertApp(connection: Connection, caller: Caller, body: NewApp) {
     short_description: body.short_description?.trim() || null,
     description: body.description.trim(),
   }
-  return appStore(connection).insert(app, caller)
 }
 
 function rowChanges(app: AppWithReviews, body: AppChanges): AppRowChanges {
@@ -142,21 +151,23 @@ function rowChanges(app: AppWithReviews, body: AppChanges): AppRowChanges {
   }
 }
 
-/** Adds the caller's own app to `package_name_taken`: after a lost response, the owner finds the app by it. */
-const addOwnApp = (database: Database, caller: Caller, body: AppChanges) => async (error: unknown) => {
-  const { package_name } = body
-  if (!(error instanceof ServiceError) || error.code !== 'package_name_taken' || !package_name) throw error
-  const id = await database.read((connection) => appStore(connection).findOwnId(package_name, caller))
-  throw id === undefined ? error : new ServiceError(error.code, error.message, { ...error.details, appId: id })
-}
-
-async function assertCategoryExists(connection: Connection, id: number) {
-  const categories = categoryStore(connection)
-  if (await categories.exists(id)) return
-  throw new ServiceError('unknown_category', `Category ${id} does not exist; data.categories lists those that do.`, {
-    errors: [{ in: 'body', field: '/category_id', message: 'must be the id of a category' }],
-    categories: await categories.all(),
-  })
+/**
+ * Returns a function that throws `unknown_category`. It looks each category up once, and again if the transaction was repeated,
+ * because then the category may have been removed.
+ */
+function categoryCheck() {
+  const known = new Set<number>()
+  return async (connection: Connection, id: number, attempt: number) => {
+    if (known.has(id) && attempt === 1) return
+    known.clear()
+    const categories = await categoryStore(connection).all()
+    for (const category of categories) known.add(category.id)
+    if (known.has(id)) return
+    throw new ServiceError('unknown_category', `Category ${id} does not exist; data.categories lists those that do.`, {
+      errors: [{ in: 'body', field: '/category_id', message: 'must be the id of a category' }],
+      categories,
+    })
+  }
 }
 
 /** The caller's own app, locked until the transaction ends. Throws if If-Match does not hold. */

@@ -15,6 +15,7 @@ import { popularity, type SearchDocument, toSearchDocument } from '../search/ter
 import { chunk, required } from '../util/helpers.ts'
 import { isListed } from './policy.ts'
 import { addRatings, ratingColumns, ratingsOf } from './ratings.ts'
+import { toSlug } from './slug.ts'
 import { uniqueSlugs } from './unique-slugs.ts'
 
 /** An app with the names of its developer and category. */
@@ -63,38 +64,43 @@ export const appStore = (connection: Connection) => {
 
   /** Inserts apps and returns their rows. Throws `package_name_taken`. */
   async function insertAll(action: Action, apps: NewApp[], actor: Actor): Promise<AppRow[]> {
-    const rows = await insertWithFreeSlugs(apps.map(({ app }) => app))
+    const rows = await insertWithFreeSlugs(
+      apps.map(({ app }) => app),
+      actor,
+    )
     const changes = apps.map(({ at, document }, index) => ({ after: required(rows[index], 'the row'), at, document }))
     await applySideEffects(action, changes, actor)
     return rows
   }
 
-  /** Tries again if another transaction takes a slug that was free when this one checked. */
-  async function insertWithFreeSlugs(apps: NewAppRow[]): Promise<AppRow[]> {
-    const errors = { ...packageNameTaken(apps[0]?.package_name), 'apps.slug': () => new SlugTaken() }
-    for (let attempts = 1; ; attempts++) {
-      const rows = await withSlugs(apps)
-      try {
-        return await connection.mapUniqueViolation(() => connection.insertRows('apps', rows), errors)
-      } catch (error) {
-        if (!(error instanceof SlugTaken) || attempts === maxAttempts) throw error
-      }
+  async function insertWithFreeSlugs(apps: NewAppRow[], actor: Actor): Promise<AppRow[]> {
+    const [app] = apps
+    if (app && apps.length === 1) {
+      // Most slugs and package names are free, so one statement is enough.
+      const row = toRow(app, app.slug ?? toSlug(app.name))
+      const id = await connection.insertUnlessTaken('apps', row)
+      if (id !== undefined) return [{ ...row, id }]
+      await assertPackageNameFree(row.package_name, actor)
     }
-  }
-
-  /** Complete rows, except for generated ids. */
-  async function withSlugs(apps: NewAppRow[]) {
     const unnamed = apps.filter(({ slug }) => slug === undefined).map(({ name }) => name)
     const reserved = apps.flatMap(({ slug }) => slug ?? [])
     const slugs = (await uniqueSlugs(connection, unnamed, reserved)).values()
-    const changed_at = new Date().toISOString()
-    return apps.map((app) => ({
-      ...appDefaults,
-      ...app,
-      slug: app.slug ?? required(slugs.next().value, 'a slug'),
-      package_key: packageKey(app.package_name),
-      changed_at,
-    }))
+    const rows = apps.map((app) => toRow(app, app.slug ?? required(slugs.next().value, 'a slug')))
+    return connection.insertRows('apps', rows)
+  }
+
+  /** Throws `package_name_taken` if an app other than `ownId` has the name; it names the app if it is the actor's. */
+  async function assertPackageNameFree(name: string | null, actor: Actor, ownId?: number) {
+    if (name === null) return
+    const holder = await sql('apps')
+      .where({ package_key: packageKey(name) })
+      .first('id', 'developer_id', 'deleted_at')
+    if (!holder || holder.id === ownId) return
+    const isActors = 'developerId' in actor && holder.developer_id === actor.developerId && holder.deleted_at === null
+    throw new ServiceError('package_name_taken', `The package name ${name} is taken; choose another.`, {
+      errors: [{ in: 'body', field: '/package_name', message: 'is taken by another app' }],
+      ...(isActors && { appId: holder.id }),
+    })
   }
 
   /** Applies changes of apps to the search index, the categories' counts and the audit log. */
@@ -164,7 +170,7 @@ export const appStore = (connection: Connection) => {
       { includeDeleted = false, forUpdate = false, visibleTo }: FindOptions = {},
     ): Promise<AppWithReviews | undefined> {
       // Locked before the joined rows are read: one statement that joins and locks may read different versions of them.
-      if (forUpdate) await sql('apps').where({ id }).forUpdate().select('id')
+      if (forUpdate) await connection.lock('apps', id)
       const owner = visibleTo === undefined || visibleTo === 'anyone' ? [] : [visibleTo.developerId]
       const [row] = await connection.select<NamedAppRow & { reviews: string }>(
         `select apps.*, developers.name as developer_name, categories.name as category_name,
@@ -177,12 +183,6 @@ export const appStore = (connection: Connection) => {
         [id, ...owner],
       )
       return row && { ...row, reviews: JSON.parse(row.reviews) }
-    },
-
-    /** The id of this developer's app with a package name; undefined if there is none, or it is deleted. */
-    async findOwnId(packageName: string, { developerId }: Caller): Promise<number | undefined> {
-      const own = { package_key: packageKey(packageName), developer_id: developerId, deleted_at: null }
-      return (await sql('apps').where(own).first('id'))?.id
     },
 
     /** How many apps each developer has in each state. A developer without apps is missing. */
@@ -224,17 +224,18 @@ export const appStore = (connection: Connection) => {
 
     insertAll,
 
-    /** Writes the columns that differ, if any. Throws `package_name_taken`. */
-    async save(action: Action, before: AppRow, changes: AppRowChanges, actor: Actor) {
-      if (!hasChanges(before, changes)) return
+    /** Writes the columns that differ, if any. Returns the row as it is then. Throws `package_name_taken`. */
+    async save(action: Action, before: AppRow, changes: AppRowChanges, actor: Actor): Promise<AppRow> {
+      if (!hasChanges(before, changes)) return before
       const at = timestampAfter(before.updated_at)
       const { package_name } = { ...before, ...changes }
       const changed_at = new Date().toISOString()
       const columns = { updated_at: at, ...changes, package_key: packageKey(package_name), changed_at }
       const after: AppRow = { ...before, ...columns }
-      const update = () => sql('apps').where({ id: before.id }).update(columns)
-      await connection.mapUniqueViolation(update, packageNameTaken(package_name))
+      if (package_name !== before.package_name) await assertPackageNameFree(package_name, actor, before.id)
+      await sql('apps').where({ id: before.id }).update(columns)
       await applySideEffects(action, [{ before, after, at }], actor)
+      return after
     },
 
     /** Inserts reviews and updates the ratings of their apps. */
@@ -279,17 +280,14 @@ const hasSameDocument = (before: AppRow, after: AppRow) =>
       : before[column] === after[column],
   )
 
-const packageNameTaken = (name: string | null | undefined) => ({
-  'apps.package_key': () =>
-    new ServiceError('package_name_taken', `The package name ${name} is taken; choose another.`, {
-      errors: [{ in: 'body', field: '/package_name', message: 'is taken by another app' }],
-    }),
+/** A complete row, except for a generated id. */
+const toRow = (app: NewAppRow, slug: string) => ({
+  ...appDefaults,
+  ...app,
+  slug,
+  package_key: packageKey(app.package_name),
+  changed_at: new Date().toISOString(),
 })
-
-class SlugTaken extends Error {}
-
-/** How often to look for a free slug when other transactions take it first. */
-const maxAttempts = 100
 
 const packageKey = (name: string | null) => name?.toLowerCase() ?? null
 

@@ -3,6 +3,7 @@ import type { Knex } from 'knex'
 import { OperatorError, ServiceError } from '../contract/errors.ts'
 import { measure, required } from '../util/helpers.ts'
 import type { Connection, Dialect, Engine, SchemaHelpers, ServerOptions } from './dialect.ts'
+import { type GroupCommit, groupCommit } from './group-commit.ts'
 import { migrate, readSchemaAge, runSeeds, type SchemaAge, schemaErrors } from './migrations.ts'
 import { postgres } from './postgres/dialect.ts'
 import { sqlite } from './sqlite/dialect.ts'
@@ -35,9 +36,9 @@ export type Database = Pick<Engine, 'checkHealth' | 'committedBefore' | 'copyTo'
     snapshot: <T>(work: (connection: Connection) => Promise<T>, options?: WorkOptions) => Promise<T>
     /**
      * Runs work in a transaction that survives a crash once this resolves. The work may run several times, so it must have no
-     * effects outside its connection. It locks the rows that it reads in order to change them.
+     * effects outside its connection. It locks the rows that it reads in order to change them. The first attempt is 1.
      */
-    write: <T>(work: (connection: Connection) => Promise<T>, options?: WriteOptions<T>) => Promise<T>
+    write: <T>(work: (connection: Connection, attempt: number) => Promise<T>, options?: WriteOptions<T>) => Promise<T>
     /** Brings the schema up to date; returns the names of the migrations it ran. */
     migrate: () => Promise<string[]>
     /** How the schema compares with this program's. Rejects if the database cannot be read. */
@@ -53,7 +54,7 @@ export type Database = Pick<Engine, 'checkHealth' | 'committedBefore' | 'copyTo'
 
 export type Usage = Readonly<{
   pools: readonly Readonly<{ name: string; used: number; idle: number; waiting: number }>[]
-  /** Transactions committed since the database was opened. */
+  /** Writes committed since the database was opened. */
   writes: number
   /** Operations rejected since then, by kind: its queue was full, or they waited too long. */
   shed: Readonly<Record<string, number>>
@@ -91,7 +92,9 @@ export function databaseFor(engine: Engine): Database {
   const { name, reader, writer, monitor, connectionOf } = engine
   const cheap = new Bulkhead({ ...queueLimits.cheap, concurrency: engine.concurrency.cheap })
   const expensive = new Bulkhead({ ...queueLimits.expensive, concurrency: engine.concurrency.expensive })
-  const writing = new Bulkhead({ ...queueLimits.write, concurrency: engine.concurrency.write })
+  const { groupCommitSize: groupSize } = engine
+  const runTransaction: GroupCommit = groupSize > 1 ? groupCommit(writer) : (work) => writer.transaction(work)
+  const writing = new Bulkhead({ ...queueLimits.write, concurrency: engine.concurrency.write, groupSize })
   const readConnection = connectionOf(reader)
   const monitorConnection = connectionOf(monitor)
   let writes = 0
@@ -118,20 +121,20 @@ export function databaseFor(engine: Engine): Database {
   }
 
   async function transaction<T>(
-    work: (connection: Connection) => Promise<T>,
+    work: (connection: Connection, attempt: number) => Promise<T>,
     changesPublicData: (result: T) => boolean,
   ): Promise<T> {
-    for (let attempts = 1; ; attempts++) {
+    for (let attempt = 1; ; attempt++) {
       try {
-        const result = await writer.transaction(async (sql) => {
-          const result = await work(connectionOf(sql))
+        const result = await runTransaction(async (sql) => {
+          const result = await work(connectionOf(sql), attempt)
           if (changesPublicData(result)) await renewVersion(sql)
           return result
         })
         writes++
         return result
       } catch (error) {
-        if (attempts === maxAttempts || !engine.isConflict(error)) throw error
+        if (attempt === maxAttempts || !engine.isConflict(error)) throw error
       }
     }
   }
@@ -219,15 +222,20 @@ function throwIfUnusable({ name }: Engine, reason: string | undefined) {
 }
 
 type BulkheadLimits = Readonly<{
-  /** Tasks that run at once. */
+  /** Tasks, or groups of queued tasks, that run at once. */
   concurrency: number
+  /** Queued tasks that start together; 1 by default. */
+  groupSize?: number
   /** Tasks that may wait. */
   queueLimit: number
   /** Milliseconds that a task may wait. */
   queueTimeout: number
 }>
 
-type QueuedTask = { deadline: number; start: () => void; fail: (error: Error) => void }
+/** What a group occupies until the last of its tasks ends. */
+type Slot = { tasks: number }
+
+type QueuedTask = { deadline: number; start: (slot: Slot) => void; fail: (error: Error) => void }
 
 /**
  * Limits how many tasks of one kind run at once, so that they cannot starve other kinds. Others wait in a queue; a task throws
@@ -252,21 +260,28 @@ class Bulkhead {
 
   async run<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     if (signal?.aborted) throw abandoned()
-    if (this.#running < this.#limits.concurrency) this.#running++
-    else await measure('waiting', () => this.#waitForSlot(signal))
+    const isFree = this.#running < this.#limits.concurrency
+    if (isFree) this.#running++
+    const slot = isFree ? { tasks: 1 } : await measure('waiting', () => this.#waitForSlot(signal))
     try {
       return await work()
     } finally {
-      const [next] = this.#queue
-      if (next) next.start()
-      else this.#running--
+      slot.tasks--
+      if (slot.tasks === 0) this.#passOn(slot)
     }
   }
 
-  /** Resolves when a finished task passes its slot on to this one. */
-  async #waitForSlot(signal: AbortSignal | undefined): Promise<void> {
+  #passOn(slot: Slot) {
+    const group = [...this.#queue].slice(0, this.#limits.groupSize ?? 1)
+    slot.tasks = group.length
+    if (group.length === 0) this.#running--
+    for (const task of group) task.start(slot)
+  }
+
+  /** Resolves when a finished group passes its slot on to the group of this task. */
+  async #waitForSlot(signal: AbortSignal | undefined): Promise<Slot> {
     if (this.#queue.size >= this.#limits.queueLimit) throw this.#overloaded()
-    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    const { promise, resolve, reject } = Promise.withResolvers<Slot>()
     const leaveQueue = () => {
       this.#queue.delete(task)
       signal?.removeEventListener('abort', onAbort)
@@ -275,9 +290,9 @@ class Bulkhead {
     const task: QueuedTask = {
       // Monotonic, since the system's clock may be set back.
       deadline: performance.now() + this.#limits.queueTimeout,
-      start() {
+      start(slot) {
         leaveQueue()
-        resolve()
+        resolve(slot)
       },
       fail(error) {
         leaveQueue()

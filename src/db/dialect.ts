@@ -38,6 +38,8 @@ export type Engine = Readonly<{
   reader: Knex
   /** A committed transaction survives a crash. */
   writer: Knex
+  /** How many waiting writes share a transaction. */
+  groupCommitSize: number
   /** Like the reader, for health checks and the data's version, which must not wait behind other statements. */
   monitor: Knex
   /** How many operations of each kind run at once. */
@@ -81,8 +83,10 @@ export type Connection = Readonly<{
    * that was never in use. Many rows are several statements.
    */
   insertRows: <Row extends NewRow>(table: string, rows: Row[]) => Promise<(Row & { id: number })[]>
-  /** Runs a statement; if it violates a unique constraint, undoes it and throws the error for that `table.column`. */
-  mapUniqueViolation: <T>(statement: () => PromiseLike<T>, errors: Record<string, () => Error>) => Promise<T>
+  /** Inserts a row and returns its id; undefined if it violates a unique constraint. The transaction can continue. */
+  insertUnlessTaken: (table: string, row: NewRow) => Promise<number | undefined>
+  /** Locks a row against changes by others until the transaction ends. */
+  lock: (table: string, id: number) => Promise<void>
 }>
 
 export type NewRow = { id?: number | undefined } & Record<string, string | number | null | undefined>

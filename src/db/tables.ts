@@ -142,7 +142,7 @@ export type CategoryRow = {
   created_at: string
   changed_at: string
 }
-type ApiKeyRow = {
+export type ApiKeyRow = {
   id: string
   developer_id: number
   name: string | null

@@ -109,7 +109,7 @@ function exposeMetrics(
   metrics.addCounter('apps_shed_requests_total', shed, ['kind'], () =>
     Object.entries(usage().shed).map(([kind, count]) => [{ kind }, count]),
   )
-  metrics.addCounter('apps_database_writes_total', 'Transactions that were written.', [], () => [[{}, usage().writes]])
+  metrics.addCounter('apps_database_writes_total', 'Committed writes.', [], () => [[{}, usage().writes]])
 }
 
 function createExpressApp(

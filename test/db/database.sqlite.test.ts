@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, readlinkSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { databaseFor, isDatabaseUrl, openDatabase, openEngine, openMigratedDatabase } from '../../src/db/database.ts'
@@ -138,6 +138,26 @@ describe('a transaction that conflicts with another', () => {
   test('fails after ten attempts', async () => {
     expect(await writeAfterConflicts(1000)).toEqual({ outcome: 'lost', attempts: 10, names: [] })
   })
+})
+
+test('writes that share a transaction are only acknowledged after its commit', async () => {
+  const filename = copyWorldFile()
+  const database = openDatabase(`sqlite:${filename}`)
+  const add = (name: string, more = () => {}) =>
+    database.write(async ({ sql }) => {
+      await sql('developers').insert({ name, created_at: '', changed_at: '' })
+      more()
+    })
+  // The first runs alone, the others together. The last moves the file, so that the commit is not in the file at the path.
+  const results = await Promise.allSettled([
+    add('Carol'),
+    add('Dave'),
+    add('Eve'),
+    add('Frank', () => renameSync(filename, `${filename}-moved`)),
+  ])
+  expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected', 'rejected'])
+  renameSync(`${filename}-moved`, filename)
+  await database.close()
 })
 
 test.runIf(process.platform === 'linux')('closing a database closes its file', async () => {

@@ -217,17 +217,15 @@ test('the data version changes with every commit of any process that may change 
   await Promise.all([database.close(), other.close()])
 })
 
-test('a unique violation does not abort its transaction', async () => {
+test('a row that violates a unique constraint is skipped, and its transaction continues', async () => {
   await withDatabase(async (database) => {
-    const insert = (name: string) => ({ name, created_at: '', changed_at: '' })
-    await database.write(async ({ sql, mapUniqueViolation }) => {
-      await sql('developers').insert(insert('Eve'))
-      const again = mapUniqueViolation(() => sql('developers').insert([insert('New'), insert('Eve')]), {
-        'developers.name': () => new Error('Eve is there'),
-      })
-      await expect(again).rejects.toThrow('Eve is there')
-      await sql('developers').insert(insert('Mallory'))
-    })
+    const row = (name: string) => ({ name, created_at: '', changed_at: '' })
+    const ids = await database.write(async ({ insertUnlessTaken }) => [
+      await insertUnlessTaken('developers', row('Eve')),
+      await insertUnlessTaken('developers', row('Ada')),
+      await insertUnlessTaken('developers', row('Mallory')),
+    ])
+    expect(ids).toEqual([3, undefined, expect.any(Number)])
     const names = await database.read(({ sql }) => sql('developers').orderBy('id').pluck('name'))
     expect(names).toEqual(['Ada', 'Bob', 'Eve', 'Mallory'])
   })
@@ -257,6 +255,27 @@ test('rows without an id get one that no other row of the insert has', async () 
     const more = [row('E'), row('F', 9), row('G')]
     const ids = (await database.write(({ insertRows }) => insertRows('developers', more))).map(({ id }) => id)
     expect(ids).toEqual([10, 9, 11])
+  })
+})
+
+test('of writes that wait together, one that fails leaves nothing, and the others stay', async () => {
+  await withDatabase(async (database) => {
+    const add = (name: string) =>
+      database.write(async ({ sql }) => {
+        await sql('developers').insert({ name, created_at: '', changed_at: '' })
+        if (name === 'Mallory') throw new Error('refused')
+        return name
+      })
+    const results = await Promise.allSettled(['Carol', 'Dave', 'Mallory', 'Eve', 'Frank'].map(add))
+    expect(results.map((result) => (result.status === 'fulfilled' ? result.value : result.reason.message))).toEqual([
+      'Carol',
+      'Dave',
+      'refused',
+      'Eve',
+      'Frank',
+    ])
+    const names = await database.read(({ sql }) => sql('developers').orderBy('name').pluck('name'))
+    expect(names).toEqual(['Ada', 'Bob', 'Carol', 'Dave', 'Eve', 'Frank'])
   })
 })
 

@@ -52,12 +52,15 @@ async function runHere(args: string[], env: Record<string, string>): Promise<Run
     vi.spyOn(stderr, 'write').mockImplementation(capture('stderr')),
   ]
   const listeners = stdout.listeners('error')
+  const folder = process.cwd()
+  process.chdir(cwd)
   process.env = { ...inherited, ...env }
   process.exitCode = 0
   try {
     await program.run(args)
     return { code: Number(process.exitCode), ...output }
   } finally {
+    process.chdir(folder)
     process.env = ownEnv
     process.exitCode = exitCode
     for (const spy of restored) spy.mockRestore()

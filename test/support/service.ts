@@ -153,7 +153,7 @@ export const failing =
     ...database,
     read: async (work, options) => {
       const result = await database.read(work, options)
-      if (result && typeof result === 'object' && 'sha256' in result) return result
+      if (Array.isArray(result) && result[0]?.sha256) return result
       throw error
     },
     write: () => Promise.reject(error),

@@ -2,7 +2,6 @@ import type { Knex } from 'knex'
 import { required } from '../../util/helpers.ts'
 import type { Connection, NewRow } from '../dialect.ts'
 import { jsonRows, select } from './client.ts'
-import { findViolatedColumn } from './errors.ts'
 import { searchIndex } from './search.ts'
 
 /** Makes what stores use, for the reader, the writer, or a transaction of one. */
@@ -12,27 +11,29 @@ export const connectionOf = (sql: Knex): Connection => ({
   search: searchIndex(sql),
   jsonRows,
   insertRows: (table, rows) => insertRows(sql, table, rows),
-  mapUniqueViolation: mapUniqueViolation(sql),
+  insertUnlessTaken: async (table, row) => (await insertBatch(sql, table, [row], 'on conflict do nothing'))[0],
+  async lock(table, id) {
+    await select(sql)(`select from ${table} where id = ? for no key update`, [id])
+  },
 })
 
 /** A statement gives its rows ascending ids. */
 async function insertRows<Row extends NewRow>(sql: Knex, table: string, rows: Row[]) {
   const withId = rows.filter(({ id }) => id !== undefined)
   const withoutId = rows.filter(({ id }) => id === undefined).map(({ id, ...row }) => row)
-  const greatest = withId.reduce((most, { id = 0 }) => Math.max(most, id), 0)
-  await advanceIdsTo(sql, table, greatest)
   await insertBatch(sql, table, withId)
   const ids = (await insertBatch(sql, table, withoutId)).toSorted((a, b) => a - b).values()
   return rows.map((row) => ({ ...row, id: row.id ?? required(ids.next().value, 'an id') }))
 }
 
 /** Inserts rows as one JSON text, which takes the types of the table, and returns their ids. */
-async function insertBatch(sql: Knex, table: string, rows: NewRow[]): Promise<number[]> {
+async function insertBatch(sql: Knex, table: string, rows: NewRow[], onConflict = ''): Promise<number[]> {
   if (rows.length === 0) return []
   const columns = Object.keys(required(rows[0], 'a row'))
-  const { rows: inserted }: { rows: { id: number }[] } = await sql.raw(
-    `insert into ${table} (${columns.join(', ')})
-     select ${columns.join(', ')} from json_populate_recordset(null::${table}, ?::json) returning id`,
+  await advanceIds(sql, table, rows)
+  const inserted = await select(sql)<{ id: number }>(
+    `insert into ${table} (${columns})
+     select ${columns} from json_populate_recordset(null::${table}, ?::json) ${onConflict} returning id`,
     [JSON.stringify(rows)],
   )
   return inserted.map(({ id }) => id)
@@ -52,7 +53,8 @@ async function lastId(sql: Knex, table: string): Promise<number> {
  * A sequence ignores explicit ids. Setting it is safe only while nobody takes a number from it, so a large gap locks the table
  * against inserts.
  */
-async function advanceIdsTo(sql: Knex, table: string, id: number) {
+async function advanceIds(sql: Knex, table: string, rows: NewRow[]) {
+  const id = rows.reduce((greatest, { id = 0 }) => Math.max(greatest, id), 0)
   if (id === 0) return
   const missing = id - (await lastId(sql, table))
   if (missing <= 0) return
@@ -63,21 +65,3 @@ async function advanceIdsTo(sql: Knex, table: string, id: number) {
     if ((await lastId(sql, table)) < id) await sql.raw(`select setval('${table}_id_seq', ?)`, [id])
   }
 }
-
-/** After an error a transaction can only continue from a savepoint. */
-const mapUniqueViolation =
-  (sql: Knex): Connection['mapUniqueViolation'] =>
-  async (statement, errors) => {
-    await sql.raw('savepoint attempt')
-    try {
-      const result = await statement()
-      await sql.raw('release savepoint attempt')
-      return result
-    } catch (error) {
-      const column = findViolatedColumn(error)
-      const mappedError = column && errors[column]
-      if (!mappedError) throw error
-      await sql.raw('rollback to savepoint attempt')
-      throw mappedError()
-    }
-  }

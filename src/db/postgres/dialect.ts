@@ -92,6 +92,7 @@ function openServer(url: ServerUrl, { pool = defaultPoolSize, writeTimeout = lon
 
     reader,
     writer,
+    groupCommitSize: 1,
     monitor,
     concurrency,
     connectionOf,

@@ -6,7 +6,7 @@ export class UnusableDatabase extends Error {
 const codeOf = (error: unknown): string =>
   error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
 
-const textOf = (error: unknown, field: 'table' | 'constraint' | 'routine'): string => {
+const textOf = (error: unknown, field: 'routine'): string => {
   const value = error instanceof Error && field in error ? (error as Error & Record<string, unknown>)[field] : undefined
   return typeof value === 'string' ? value : ''
 }
@@ -55,9 +55,9 @@ export function isUnavailable(error: unknown): boolean {
   return error.name === 'KnexTimeoutError' || error.message.startsWith('Unable to acquire a connection')
 }
 
-/** Serialization failures, deadlocks, and rows that another transaction has inserted meanwhile, unless `mapUniqueViolation` names them. */
+/** Serialization failures, deadlocks, and rows that another transaction has inserted or removed meanwhile. */
 export const isConflict = (error: unknown) =>
-  ['40001', '40P01', '23505'].includes(codeOf(error)) || isStaleStatement(error)
+  ['40001', '40P01', '23505', '23503'].includes(codeOf(error)) || isStaleStatement(error)
 
 /** A prepared statement is no longer valid: the schema has changed, or a pooler has switched the backend. */
 export const isStaleStatement = (error: unknown) =>
@@ -82,12 +82,4 @@ export function reasonOf(error: unknown): string | undefined {
   if (code === '' && !isUnavailable(error)) return undefined
   // If a host has several addresses and all refuse, the message is empty.
   return error.message.split(' - ').at(-1) || code
-}
-
-/** `table.column` of the unique constraint that the error says was violated, if it says that. knex names it so. */
-export function findViolatedColumn(error: unknown): string | undefined {
-  if (codeOf(error) !== '23505') return undefined
-  const table = textOf(error, 'table')
-  const column = /^(.+)_unique$/.exec(textOf(error, 'constraint').slice(table.length + 1))?.[1]
-  return column && `${table}.${column}`
 }

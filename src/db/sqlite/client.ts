@@ -100,8 +100,8 @@ async function withConnection<T>(sql: Knex, work: (connection: DriverConnection)
 
 /** Runs a statement without knex, which would parse it and copy its values for each request. */
 export const select =
-  (sql: Knex): Connection['select'] =>
-  (statement, values) =>
+  (sql: Knex) =>
+  <Row>(statement: string, values: readonly (string | number | Buffer)[]): Promise<Row[]> =>
     withConnection(sql, (connection) => measure('sql', () => selectRows(connection, statement, values)))
 
 export const jsonRows: Connection['jsonRows'] = (from, columns, orderBy) => {

@@ -2,7 +2,6 @@ import type { Knex } from 'knex'
 import { required } from '../../util/helpers.ts'
 import type { Connection, NewRow } from '../dialect.ts'
 import { jsonArrayBytes, jsonRows, select } from './client.ts'
-import { findViolatedColumn } from './errors.ts'
 import { searchIndex } from './search.ts'
 
 /** Makes what stores use, for the reader, the writer, or a transaction of one. */
@@ -12,7 +11,10 @@ export const connectionOf = (sql: Knex): Connection => ({
   search: searchIndex(sql),
   jsonRows,
   insertRows: (table, rows) => insertRows(sql, table, rows),
-  mapUniqueViolation,
+  insertUnlessTaken: async (table, row) =>
+    (await insertBatches(sql, table, [row], 'where true on conflict do nothing'))[0],
+  // There is one writer at a time.
+  lock: async () => {},
 })
 
 /**
@@ -35,28 +37,17 @@ async function insertRows<Row extends NewRow>(sql: Knex, table: string, rows: Ro
  * once; `json_each` would parse each row again for each column
  * (https://sqlite.org/json1.html#the_jsonb_each_table_valued_function).
  */
-async function insertBatches(sql: Knex, table: string, rows: NewRow[]): Promise<number[]> {
+async function insertBatches(sql: Knex, table: string, rows: NewRow[], onConflict = ''): Promise<number[]> {
   const columns = Object.keys(rows[0] ?? {})
   const values = columns.map((_, index) => `value->>${index}`)
   const ids: number[] = []
   for (let first = 0; first < rows.length; first += maxRowsPerStatement) {
     const batch = rows.slice(first, first + maxRowsPerStatement)
-    const inserted: { id: number }[] = await sql.raw(
-      `insert into ${table} (${columns}) select ${values} from jsonb_each(cast(? as text)) returning id`,
+    const inserted = await select(sql)<{ id: number }>(
+      `insert into ${table} (${columns}) select ${values} from jsonb_each(cast(? as text)) ${onConflict} returning id`,
       [jsonArrayBytes(batch.map((row) => columns.map((column) => row[column])))],
     )
     for (const { id } of inserted) ids.push(id)
   }
   return ids
-}
-
-/** A statement that fails changes nothing, and the transaction stays as it was (https://sqlite.org/lang_conflict.html, ABORT). */
-const mapUniqueViolation: Connection['mapUniqueViolation'] = async (statement, errors) => {
-  try {
-    return await statement()
-  } catch (error) {
-    const column = findViolatedColumn(error)
-    const mappedError = column && errors[column]
-    throw mappedError ? mappedError() : error
-  }
 }

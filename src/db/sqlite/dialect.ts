@@ -7,7 +7,7 @@ import { openReader, openWriter } from './client.ts'
 import { connectionOf } from './connection.ts'
 import { copyTo, dryRun, withExclusiveLock } from './copy.ts'
 import { databaseFile } from './database-file.ts'
-import { adviceOf, healthErrorOf, isBusy, isUnavailable, reasonOf, UnusableDatabase } from './errors.ts'
+import { adviceOf, healthErrorOf, isBusy, isConflict, isUnavailable, reasonOf, UnusableDatabase } from './errors.ts'
 import { findOpenError, foreignDatabase, inspectFile } from './inspect-file.ts'
 import { schema } from './schema.ts'
 
@@ -27,6 +27,9 @@ function pathFromUrl(url: string): string | undefined {
 
 /** Each operation occupies one of the threads that main.ts requests. Expensive ones leave a processor to the others. */
 export const concurrency = { cheap: 4, expensive: Math.max(1, Math.min(3, availableParallelism() - 1)), write: 1 }
+
+/** A commit costs as much as several writes. */
+const groupCommitSize = 32
 
 function openFile(filename: string): Engine {
   const file = databaseFile(filename)
@@ -62,6 +65,7 @@ function openFile(filename: string): Engine {
 
     reader,
     writer,
+    groupCommitSize,
     monitor,
     concurrency,
     connectionOf,
@@ -78,8 +82,7 @@ function openFile(filename: string): Engine {
     },
 
     isUnavailable,
-    // There is one writer at a time.
-    isConflict: () => false,
+    isConflict,
     reasonOf,
     adviceOf,
     // There is one writer at a time, so all earlier ones have ended.

@@ -32,6 +32,10 @@ export const isDamage = (error: unknown) => ['SQLITE_CORRUPT', 'SQLITE_NOTADB'].
 /** Others write for longer than a statement waits. */
 export const isBusy = (error: unknown) => codeOf(error) === 'SQLITE_BUSY'
 
+/** There is one writer at a time, but the row that a foreign key refers to may have been removed before. */
+export const isConflict = (error: unknown) =>
+  error instanceof Error && error.message.includes('FOREIGN KEY constraint failed')
+
 export const healthErrorOf = (error: unknown): string | undefined => healthErrors.get(codeOf(error))
 
 export function isUnavailable(error: unknown): boolean {
@@ -48,7 +52,3 @@ export function reasonOf(error: unknown): string | undefined {
   if (error instanceof UnusableDatabase) return `the database ${error.message}`
   return error instanceof Error ? /SQLITE_[A-Z]+: (.+)/.exec(error.message)?.[1] : undefined
 }
-
-/** `table.column` of the unique constraint that the error says was violated, if it says that. */
-export const findViolatedColumn = (error: unknown): string | undefined =>
-  error instanceof Error ? /UNIQUE constraint failed: ([\w.]+)/.exec(error.message)?.[1] : undefined
