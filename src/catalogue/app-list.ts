@@ -10,9 +10,9 @@ import {
   findOrRelax,
   maxMatches,
   type Relaxation,
-  type SearchQuery,
   toQuery,
 } from '../search/best-matches.ts'
+import type { SearchQuery } from '../search/terms.ts'
 
 /** The public list: pages of the listed apps, sorted or searched. */
 

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
-import type { MatchFinder, SearchQuery } from '../search/best-matches.ts'
-import type { SearchDocument } from '../search/terms.ts'
+import type { MatchFinder } from '../search/best-matches.ts'
+import type { SearchDocument, SearchQuery } from '../search/terms.ts'
 import type { AppRow } from './tables.ts'
 
 /** Reported of a database in which migrations are missing. */
