@@ -27,7 +27,7 @@ const asciiRuns = new RegExp(joinedWords('[a-z0-9]+', '[a-z]'), 'g')
 const runs = new RegExp(`(?<unspaced>(?!\\p{M})${unspaced}+)|${joinedWords(word, '[\\p{L}\\p{M}]')}`, 'gv')
 
 /** A sign between two words, not one that belongs to a word. */
-const joiner = /[-'&._+](?=[\p{L}\p{N}])/u
+const joiner = /[-'&._+](?![+#]|$)/
 
 /** What Unicode calls RGI_Emoji, and the same without its selectors: that property itself takes thirty times as long. */
 const pictograph = '[\\p{Emoji}--[\\p{ASCII}\\p{EMod}\\p{RI}©®™]][\\uFE0E\\uFE0F\\p{EMod}\\u{E0020}-\\u{E007F}]*'
@@ -99,15 +99,18 @@ export const isAscii = (text: string) => /^[\u0000-\u007F]*$/.test(text)
  * overlapping pairs in their order.
  */
 export function indexTokens(text: string): string[] {
-  const pieces = piecesOf(text)
-  const words = pieces.flatMap(({ kind, parts }) => (kind === 'unspaced' ? [] : withJoined(parts)))
-  const articles = isAscii(text) ? [] : words.flatMap((word) => word.match(afterArticle)?.[1] ?? [])
-  const unspaced = pieces.flatMap(({ kind, parts }) => (kind === 'unspaced' ? parts.flatMap(pairsAndLast) : []))
-  return [...new Set([...words, ...articles].map(truncate)), ...unspaced]
+  const words = new Set<string>()
+  const unspaced: string[] = []
+  for (const { kind, parts } of piecesOf(text)) {
+    if (kind === 'unspaced') unspaced.push(...parts.flatMap(pairsAndLast))
+    else for (const word of withJoined(parts)) words.add(truncate(word))
+  }
+  if (!isAscii(text)) for (const word of [...words]) words.add(word.replace(article, ''))
+  return [...words, ...unspaced]
 }
 
-/** What stands behind an Arabic article, alone or with a preposition, where that is three letters or more. */
-const afterArticle = /^(?:[وبكف]?ال|لل)(\p{L}{3}.*)/u
+/** An Arabic article, alone or with a preposition, before three letters or more. */
+const article = /^(?:[وبكف]?ال|لل)(?=\p{L}{3})/u
 
 const withJoined = (words: string[]) =>
   words.length === 1
@@ -163,8 +166,10 @@ export const wordForm = (text: string, isWhole = false): Form => ({ text, tokens
 
 /** What the index stores of one app. */
 export type SearchDocument = Readonly<{
-  /** Each begins with a mark of its kind. */
-  tokens: readonly string[]
+  /** Tokens of the texts and of the package name. */
+  words: readonly string[]
+  /** All tokens but the category's, separated by spaces. */
+  tokens: string
   /** The words of the name, separated by spaces. The score compares them with the search. */
   nameWords: string
   popularity: number
@@ -176,9 +181,6 @@ export type SearchDocument = Readonly<{
  */
 const marks = { text: '', name: '~', package: '@', key: '=', category: '/' }
 
-/** Whether a token is of the texts or of the package name. */
-export const isWordToken = (token: string) => !/^[~=/]/.test(token)
-
 /** The columns of an app that its document is made from. The developer's name is in another table. */
 export type SearchableColumns = {
   name: string
@@ -189,18 +191,20 @@ export type SearchableColumns = {
 }
 
 export function toSearchDocument(app: SearchableColumns, developerName: string): SearchDocument {
-  const name = nameText(app.name)
+  const name = indexTokens(nameText(app.name))
   const packageName = app.package_name ?? ''
-  const texts = [name, developerName, app.short_description ?? '', app.description ?? '']
+  const texts = [developerName, app.short_description ?? '', app.description ?? '']
+  const words = [
+    // Line breaks, so that no run of characters goes from one text into the next.
+    ...indexTokens(texts.join('\n')),
+    ...name,
+    // Without its dots: joined to its neighbours, "com" would begin a word of every app.
+    ...indexTokens(packageName.replaceAll('.', ' ')).map((token) => `${marks.package}${token}`),
+  ]
+  const keys = [app.name, packageName].filter((text) => text !== '').map(keyToken)
   return {
-    tokens: [
-      // Line breaks, so that no run of characters goes from one text into the next.
-      ...indexTokens(texts.join('\n')),
-      ...indexTokens(name).map((token) => `${marks.name}${token}`),
-      // Without its dots: joined to its neighbours, "com" would begin a word of every app.
-      ...indexTokens(packageName.replaceAll('.', ' ')).map((token) => `${marks.package}${token}`),
-      ...[app.name, packageName].filter((text) => text !== '').map(keyToken),
-    ],
+    words,
+    tokens: [...words, ...name.map((token) => `${marks.name}${token}`), ...keys].join(' '),
     nameWords: nameWords(app.name).join(' '),
     popularity: popularity(app.total_downloads ?? 0),
   }
@@ -249,8 +253,8 @@ const termPhrases = ({ forms }: Term, tier: keyof typeof marksIn): Phrase[] =>
 
 /** Whether an app that no index has is found by these terms. */
 export function hasTerms({ tokens }: SearchDocument, terms: readonly Term[]): boolean {
-  const text = ` ${tokens.join(' ')} `
-  const hasPhrase = ({ tokens, isPrefix }: Phrase) => text.includes(` ${tokens.join(' ')}${isPrefix ? '' : ' '}`)
+  const hasPhrase = ({ tokens: phrase, isPrefix }: Phrase) =>
+    ` ${tokens} `.includes(` ${phrase.join(' ')}${isPrefix ? '' : ' '}`)
   const lists = phrasesOf({ text: '', terms, categoryId: undefined }, 'prefix')
   return lists.length > 0 && lists.every((phrases) => phrases.some(hasPhrase))
 }

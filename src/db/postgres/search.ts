@@ -153,14 +153,14 @@ export const searchIndex = (sql: Knex): SearchIndex => {
 
 /** A row of app_search, with its tokens separated by spaces. */
 function rowOf(document: SearchDocument & { id: number; categoryId: number }) {
-  const beginnings = document.tokens.flatMap(shortBeginnings).map((beginning) => `^${beginning}`)
-  const sequence = document.tokens.join(' ')
+  const tokens = document.tokens.split(' ')
+  const beginnings = tokens.flatMap(shortBeginnings).map((beginning) => `^${beginning}`)
   return {
     app_id: document.id,
     rank: searchRank(document),
     name_words: document.nameWords,
-    tokens: [...new Set([...document.tokens, ...beginnings, categoryToken(document.categoryId)])].join(' '),
-    sequence: isAscii(sequence) ? null : ` ${sequence} `,
+    tokens: [...new Set([...tokens, ...beginnings, categoryToken(document.categoryId)])].join(' '),
+    sequence: isAscii(document.tokens) ? null : ` ${document.tokens} `,
   }
 }
 

@@ -2,7 +2,6 @@ import type { Knex } from 'knex'
 import {
   categoryToken,
   idLimit,
-  isWordToken,
   type Phrase,
   phrasesOf,
   type SearchQuery,
@@ -40,6 +39,7 @@ export const searchIndex = (sql: Knex): SearchIndex => {
       'delete from app_search_apps where app_id in (select value from json_each(?)) returning rank',
       [JSON.stringify(ids)],
     )
+    if (removed.length === 0) return
     await sql.raw('delete from app_search where rowid in (select value from json_each(?))', [
       JSON.stringify(removed.map(({ rank }) => rank)),
     ])
@@ -86,26 +86,20 @@ export const searchIndex = (sql: Knex): SearchIndex => {
       await remove(documents.map(({ id }) => id))
       // FTS5 writes ascending rowids at a quarter of the cost of others.
       const rows = documents
-        .map((document) => ({
-          id: document.id,
-          rank: searchRank(document),
-          tokens: [...document.tokens, categoryToken(document.categoryId)],
-          nameWords: document.nameWords,
-        }))
+        .map((document) => ({ ...document, rank: searchRank(document) }))
         .toSorted((a, b) => a.rank - b.rank)
-      const words = new Set(rows.flatMap(({ tokens }) => tokens.filter(isWordToken)))
+      const words = new Set(rows.flatMap((row) => row.words))
       await sql.raw(
-        `insert into app_search_words (word) select value from json_each(cast(? as text)) where true order by value
-         on conflict do nothing`,
-        [jsonArrayBytes([...words])],
+        'insert into app_search_words (word) select value from json_each(?) where true order by value on conflict do nothing',
+        [JSON.stringify([...words])],
       )
       await sql.raw(
         'insert into app_search (rowid, tokens) select value->>0, value->>1 from jsonb_each(cast(? as text))',
-        [jsonArrayBytes(rows.map(({ rank, tokens }) => [rank, tokens.join(' ')]))],
+        [jsonArrayBytes(rows.map(({ rank, tokens, categoryId }) => [rank, `${tokens} ${categoryToken(categoryId)}`]))],
       )
       await sql.raw(
         `insert into app_search_apps (app_id, rank, name_words)
-         select value->>0, value->>1, value->>2 from jsonb_each(cast(? as text))`,
+         select value->>0, value->>1, value->>2 from jsonb_each(cast(? as text)) order by value->>0`,
         [jsonArrayBytes(rows.map(({ id, rank, nameWords }) => [id, rank, nameWords]))],
       )
     },
