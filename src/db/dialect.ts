@@ -104,8 +104,8 @@ export type SearchIndex = MatchFinder &
 export type SchemaHelpers = Readonly<{
   /** A column type that compares by code point; knex's `text` is the same. */
   textType: string
-  /** Creates the full-text index, empty, and drops what earlier versions had. */
-  createSearchIndex: (sql: Knex) => Promise<SearchIndex>
+  /** Creates the full-text index, which `fill` fills, and drops what earlier versions had. */
+  createSearchIndex: (sql: Knex, fill: (index: SearchIndex) => Promise<void>) => Promise<void>
   /** Makes a table reject updates and deletes. */
   makeAppendOnly: (sql: Knex, table: string) => Promise<void>
 }>
