@@ -35,6 +35,7 @@ export const searchIndex = (sql: Knex): SearchIndex => {
   const select = selectWith(sql)
 
   async function remove(ids: number[]) {
+    if (ids.length === 0) return
     const removed: { rank: number }[] = await sql.raw(
       'delete from app_search_apps where app_id in (select value from json_each(?)) returning rank',
       [JSON.stringify(ids)],
@@ -104,9 +105,7 @@ export const searchIndex = (sql: Knex): SearchIndex => {
       )
     },
 
-    async remove(ids) {
-      if (ids.length > 0) await remove(ids)
-    },
+    remove,
 
     async firstMatches(query, tier, limit) {
       const expression = await matchExpression(query, tier)
