@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
-import type { MatchFinder, SearchQuery } from '../search/best-matches.ts'
-import type { SearchDocument } from '../search/terms.ts'
+import type { MatchFinder } from '../search/best-matches.ts'
+import type { SearchDocument, SearchQuery } from '../search/terms.ts'
 import type { AppRow } from './tables.ts'
 
 /** Reported of a database in which migrations are missing. */
@@ -108,8 +108,8 @@ export type SearchIndex = MatchFinder &
 export type SchemaHelpers = Readonly<{
   /** A column type that compares by code point; knex's `text` is the same. */
   textType: string
-  /** Creates the full-text index, empty, and drops what earlier versions had. */
-  createSearchIndex: (sql: Knex) => Promise<SearchIndex>
+  /** Creates the full-text index, which `fill` fills, and drops what earlier versions had. */
+  createSearchIndex: (sql: Knex, fill: (index: SearchIndex) => Promise<void>) => Promise<void>
   /** Makes a table reject updates and deletes. */
   makeAppendOnly: (sql: Knex, table: string) => Promise<void>
 }>

@@ -9,5 +9,7 @@ export function nearestSlice(total: number, limit: number, offset: number): Slic
   return after < offset ? { direction: 'asc', skip: after, take } : { direction: 'desc', skip: offset, take }
 }
 
-export const orderBy = (order: SortOrder, direction: Slice['direction']) =>
-  `order by ${order.map((column) => `apps.${column} ${direction}`).join(', ')}`
+export const orderKeys = (order: SortOrder, direction: Slice['direction']) =>
+  order.map((column) => `apps.${column} ${direction}`).join(', ')
+
+export const orderBy = (order: SortOrder, direction: Slice['direction']) => `order by ${orderKeys(order, direction)}`

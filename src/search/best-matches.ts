@@ -1,36 +1,12 @@
 import { required } from '../util/helpers.ts'
-import { type Form, idOfRank, nameKey, popularityOfRank, queryTerms, type Term, wordForm } from './terms.ts'
+import { idOfRank, popularityOfRank, queryTerms, type SearchQuery, type Term, type Tier, wordForm } from './terms.ts'
 import { isCorrectable, similarWords } from './typos.ts'
 
 /** Finds the best matches of a search. Engines only list the first matches of a tier; all else is here, the same for each. */
 
-/** An app matches if it has every term, in any of its forms, and is in the category. */
-export type SearchQuery = Readonly<{
-  terms: readonly Term[]
-  /** The tier `key` wants one of these as the whole name or package name. */
-  keys: readonly string[]
-  categoryId: number | undefined
-}>
-
-/**
- * What an app must have, strictest first:
- *
- * - `key`: one of the query's keys;
- * - `name`: each term begins a word of the name;
- * - `whole`: each term is a whole word of any text, package names aside;
- * - `prefix`: each term begins a word of any text or of the package name. Every match has this.
- */
-export type Tier = 'key' | 'name' | 'whole' | 'prefix'
-
-/** Whether a tier takes a form for the beginning of a word. */
-export const isPrefixIn = (tier: Tier, { extent }: Form) =>
-  extent === 'prefix' || (extent === 'either' && tier !== 'whole')
-
 export type MatchFinder = Readonly<{
   /** The ranks of the first `limit` apps of a tier, the greatest first. An app may be in several tiers. */
   firstMatches: (query: SearchQuery, tier: Tier, limit: number) => Promise<number[]>
-  /** How many apps are in a tier, counted up to `limit`. */
-  countMatches: (query: SearchQuery, tier: Tier, limit: number) => Promise<number>
   /** The `nameWords` of the documents with these ranks, in this order. */
   nameWords: (ranks: number[]) => Promise<string[]>
   /** Those of the words that an app has as a whole word of its texts, package names aside. */
@@ -42,11 +18,11 @@ export const maxMatches = 1000
 
 export const cutNote = (which: 'best' | 'first') => `More than 1,000 apps match; these are the ${which} 1,000.`
 
-/** A text without terms matches nothing, not even a name that equals it. */
-export function toQuery(search: string, categoryId: number | undefined): SearchQuery {
-  const terms = queryTerms(search)
-  return { terms, keys: terms.length === 0 ? [] : [nameKey(search)], categoryId }
-}
+export const toQuery = (text: string, categoryId: number | undefined): SearchQuery => ({
+  text,
+  terms: queryTerms(text),
+  categoryId,
+})
 
 /** The ids of the best matches, best first: one more than `maxMatches` if there are more. */
 export async function bestMatches(index: MatchFinder, query: SearchQuery): Promise<number[]> {
@@ -86,9 +62,10 @@ function scoreMatch(terms: readonly Term[], rank: number, nameWords: string): nu
   }
   const found = terms.map((term) => findTerm(term, name, edges))
   // By position, since two terms may both be found in their joined form.
-  const matched = [...new Map(found.map(({ at, length }) => [at, length])).values()].reduce(
-    (sum, length) => sum + length,
-    0,
+  const lengths = new Map(found.map(({ at, length }) => [at, length]))
+  const matched = Math.min(
+    lengths.values().reduce((sum, length) => sum + length, 0),
+    name.length,
   )
   const isWhole = found.every(({ isWhole }) => isWhole)
   const isInOrder = found.every(({ at }, position) => at >= (found[position - 1]?.at ?? 0))
@@ -97,7 +74,7 @@ function scoreMatch(terms: readonly Term[], rank: number, nameWords: string): nu
     (isWhole && isInOrder && matched === name.length ? weights.exact : 0) +
     (isWhole ? weights.whole : 0) +
     (found[0]?.at === 0 ? weights.start : 0) +
-    Math.floor((weights.share * Math.min(matched, name.length)) / Math.max(1, name.length))
+    Math.floor((weights.share * matched) / Math.max(1, name.length))
   )
 }
 
@@ -117,15 +94,18 @@ function findTerm({ forms }: Term, name: string, edges: Set<number>) {
 /** What a query without matches was replaced with. */
 export type Relaxation = Readonly<{ terms: readonly Term[]; corrections: Correction[]; droppedTerms: number }>
 
-/** A word of the search that no listed app has, and the words that replaced it, ordered by code point. */
+/** A word of the search that no app of the category has, and the known words that replaced it, sorted. */
 export type Correction = { word: string; replacements: string[] }
 
 /** Later terms are dropped. */
 const maxRelaxedTerms = 8
 
+/** Counting stops here: of terms that so many apps have, none counts as the commoner one. */
+const maxCount = 1000
+
 /**
- * What `find` finds. If it finds nothing: corrects the typos in the unknown terms, drops the terms that no app of the category
- * has, and then drops the commonest term until there are matches.
+ * What `find` finds. If it finds nothing: corrects the typos in terms that no app of the category has, drops the others of these,
+ * and then drops the commonest term until there are matches.
  */
 export async function findOrRelax(
   index: MatchFinder,
@@ -134,60 +114,51 @@ export async function findOrRelax(
 ): Promise<{ ids: number[]; relaxation?: Relaxation }> {
   const ids = await find(query)
   if (ids.length > 0) return { ids }
-  const considered = query.terms.slice(0, maxRelaxedTerms)
-  const countOf = new Map<Term, number>()
-  for (const term of considered) countOf.set(term, await countApps(index, term, query.categoryId))
-  const unknown: Term[] = []
-  for (const term of considered.filter((term) => countOf.get(term) === 0)) {
-    const isElsewhere = query.categoryId !== undefined && (await countApps(index, term, undefined)) > 0
-    if (!isElsewhere) unknown.push(term)
+  const counts = new Map<Term, number>()
+  const count = async (term: Term) => {
+    const find = async (tier: Tier) => (await index.firstMatches({ ...query, terms: [term] }, tier, maxCount)).length
+    // As a whole word, or if no app has it, as the beginning of one.
+    counts.set(term, (await find('whole')) || (await find('prefix')))
   }
-  const corrections = await correctTypos(index, unknown.filter(isCorrectable))
-  const corrected = considered.map((term) => {
-    const correction = unknown.includes(term) && corrections.find(({ word }) => word === term.text)
+  const countOf = (term: Term) => required(counts.get(term), 'the count of a term')
+
+  const considered = query.terms.slice(0, maxRelaxedTerms)
+  for (const term of considered) await count(term)
+  const corrections = await correctTypos(
+    index,
+    considered.filter((term) => countOf(term) === 0),
+  )
+  let terms = considered.map((term) => {
+    const correction = corrections.find(({ word }) => word === term.text)
     return correction ? anyOfWords(correction.replacements) : term
   })
-  for (const term of corrected) {
-    if (!countOf.has(term)) countOf.set(term, await countApps(index, term, query.categoryId))
-  }
-  let terms = corrected.filter((term) => countOf.get(term) !== 0)
-  // Of equally common terms the last is dropped first.
-  const commonestFirst = terms.toReversed().toSorted((a, b) => (countOf.get(b) ?? 0) - (countOf.get(a) ?? 0))
-  for (const commonest of commonestFirst) {
+  for (const term of terms) if (!counts.has(term)) await count(term)
+  terms = terms.filter((term) => countOf(term) > 0)
+  while (terms.length > 0) {
     const droppedTerms = query.terms.length - terms.length
     if (corrections.length > 0 || droppedTerms > 0) {
-      const ids = await find({ ...query, terms, keys: [] })
+      const ids = await find({ ...query, terms })
       if (ids.length > 0) return { ids, relaxation: { terms, corrections, droppedTerms } }
     }
+    const most = Math.max(...terms.map(countOf))
+    // Of equally common terms the last.
+    const commonest = terms.findLast((term) => countOf(term) === most)
     terms = terms.filter((term) => term !== commonest)
   }
   return { ids: [] }
 }
 
-/** Counting stops here: of terms that so many apps have, none counts as the commoner one. */
-const maxCount = 1000
-
-/** Apps that have the term as a whole word, or if there are none, as the beginning of one. Counted up to `maxCount`. */
-async function countApps(index: MatchFinder, term: Term, categoryId: number | undefined): Promise<number> {
-  const query = { terms: [term], keys: [], categoryId }
-  return (await index.countMatches(query, 'whole', maxCount)) || (await index.countMatches(query, 'prefix', maxCount))
-}
-
 /** The words that have a similar word in a listed app, and those words. */
 async function correctTypos(index: MatchFinder, terms: readonly Term[]): Promise<Correction[]> {
-  const candidates = terms.map(({ text }) => similarWords(text))
-  const known = new Set(await index.knownWords([...new Set(candidates.flat())]))
-  return terms.flatMap(({ text }, position) => {
-    const replacements = candidates[position]?.filter((word) => known.has(word)).toSorted(byCodePoint) ?? []
-    return replacements.length === 0 ? [] : [{ word: text, replacements }]
-  })
+  const candidates = terms.filter(isCorrectable).map(({ text }) => ({ word: text, similar: similarWords(text) }))
+  const known = new Set(await index.knownWords([...new Set(candidates.flatMap(({ similar }) => similar))]))
+  return candidates
+    .map(({ word, similar }) => ({ word, replacements: similar.filter((one) => known.has(one)).toSorted() }))
+    .filter(({ replacements }) => replacements.length > 0)
 }
 
 const anyOfWords = (words: readonly string[]): Term => ({
   // For the message, which has to stay short.
   text: words.slice(0, 3).join(' or '),
-  isWord: false,
-  forms: words.map((word) => wordForm(word, 'whole')),
+  forms: words.map((word) => wordForm(word, true)),
 })
-
-const byCodePoint = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b))

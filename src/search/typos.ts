@@ -2,13 +2,11 @@ import { fold, type Term } from './terms.ts'
 
 /** Words that one slip of a finger makes of another. */
 
-/** Shorter words have too many others beside them; longer ones cost too much to look up. */
-const minLength = 4
-const maxLength = 30
+/** Whether a term may be a word with a typo: scripts without spaces have terms of several tokens, and emoji are no letters. */
+export const isCorrectable = ({ text, forms }: Term) => forms[0]?.tokens.length === 1 && correctable.test(text)
 
-/** Whether a typo in it can be forgiven. */
-export const isCorrectable = ({ text, isWord }: Term) =>
-  isWord && [...text].length >= minLength && [...text].length <= maxLength
+/** Shorter words have too many others beside them; longer ones cost too much to look up. */
+const correctable = /^[\p{L}\p{N}].{3,29}$/u
 
 /**
  * All words at distance one, each once: a letter more, less or another, or two side by side swapped. The letters are those that

@@ -212,7 +212,9 @@ let validate: ValidateFunction<Line | CategoryLine> | undefined
 export function readLine(text: string): Line | CategoryLine | Problem[] {
   const parsed = parse(text)
   if (parsed === undefined) return [problem('', 'is not valid JSON')]
-  const repeated = duplicateField(text)
+  // A compact line without repeated fields is the same when it is written again, which is quick to see.
+  const isUnambiguous = !isNestedTooDeeply(parsed) && JSON.stringify(parsed) === text
+  const repeated = isUnambiguous ? undefined : duplicateField(text)
   if (repeated) return [repeated]
   const unwrapped = unwrapReject(parsed)
   if (isNestedTooDeeply(unwrapped)) return [problem('', 'is nested too deeply')]
@@ -226,8 +228,12 @@ const compileSchema = () =>
     .addKeyword({ keyword: 'x-utc', type: 'string', modifying: true, validate: convertToUtc })
     .compile<Line | CategoryLine>(lineSchema)
 
+/** The form in which times are stored. Leap seconds are not. */
+const storedTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:[0-5]\d\.\d{3}Z$/
+
 /** Converts a time, in place, to the form in which it is stored. */
 const convertToUtc: SchemaValidateFunction = (_schema, text: string, _parentSchema, context) => {
+  if (storedTime.test(text)) return true
   const time = new Date(text)
   const stored = Number.isNaN(time.getTime()) ? '' : time.toISOString()
   const { parentData, parentDataProperty } = required(context, 'the place of a time')

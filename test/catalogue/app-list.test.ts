@@ -236,6 +236,16 @@ describe('search', () => {
     expect(reply.body.message).toBe(`${message} ${sentence}`.trim())
   })
 
+  test('corrects a word that only apps of other categories have', async () => {
+    const service = await startService()
+    await publish(service, [{ name: 'Tile Clock' }])
+    const { body } = await service.get('/apps?search=tide&category=empty')
+    expect([body.message, namesOf({ body })]).toEqual([
+      'No results for "tide"; showing "tile". Page 1 of 1.',
+      ['Tile Clock'],
+    ])
+  })
+
   test.for<[what: string, search: string, message: string, names: string[]]>([
     ['an unknown word', 'radar zzz', 'No app matches all words. Results for "radar".', ['Radar', 'Radar Weather Pro']],
     [

@@ -90,6 +90,8 @@ const queries: Record<string, [search: string, ...first: string[]][]> = {
     ['rocknroll', "Rock'n'Roll Trivia"],
     ['dont', "Don't Forget the Milk Jug"],
     ['milkjug', "Don't Forget the Milk Jug"],
+    ['hum itdown', 'Hum It Down'],
+    ['humitdown', 'Hum It Down'],
     ['24hour', '24-Hour Bakery'],
     ['night skynotebook', 'Night Sky Notebook'],
   ],
@@ -255,7 +257,11 @@ const isFirst = (found: Listing[], { title }: Listing) =>
   found[0] !== undefined && nameKey(found[0].title) === nameKey(title)
 const isFound = (found: Listing[], { appId }: Listing) => found.some((one) => one.appId === appId)
 const short = (text: string) => [...text].length <= 100
-const wordsOf = (text: string) => queryTerms(text).flatMap(({ text, isWord }) => (isWord ? text : []))
+/** Without emoji and what is written without spaces. */
+const wordsOf = (text: string) =>
+  queryTerms(text).flatMap(({ text, forms }) =>
+    /^[\p{L}\p{N}]/u.test(text) && forms[0]?.text === forms[0]?.tokens[0] ? text : [],
+  )
 
 const rules: Record<string, Rule> = {
   'its name first': { searches: ({ title }) => [title].filter(short), isRight: isFirst },

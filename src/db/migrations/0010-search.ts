@@ -1,14 +1,16 @@
 import type { Knex } from 'knex'
 import { toSearchDocument } from '../../search/terms.ts'
-import type { SchemaHelpers } from '../dialect.ts'
+import type { SchemaHelpers, SearchIndex } from '../dialect.ts'
 import { listed } from '../tables.ts'
 
 /** Apps that are read and indexed at a time: some megabytes. */
 const batchSize = 500
 
 /** Creates the search index anew and fills it with the listed apps. */
-export async function up(sql: Knex, { createSearchIndex }: SchemaHelpers) {
-  const search = await createSearchIndex(sql)
+export const up = (sql: Knex, { createSearchIndex }: SchemaHelpers) =>
+  createSearchIndex(sql, (search) => indexListedApps(sql, search))
+
+async function indexListedApps(sql: Knex, search: SearchIndex) {
   for (let last = 0; ; ) {
     const apps = await sql('apps')
       .join('developers', 'developers.id', 'apps.developer_id')

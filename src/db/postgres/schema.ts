@@ -10,7 +10,7 @@ export const schema: SchemaHelpers = {
    * does so only for rows of more than 2 kB before compression (https://www.postgresql.org/docs/current/storage-toast.html):
    * `spaces` makes each row as long, and takes 40 bytes compressed.
    */
-  async createSearchIndex(sql) {
+  async createSearchIndex(sql, fill) {
     await sql.raw('drop table if exists app_search')
     await sql.raw(
       `create table app_search (
@@ -25,7 +25,7 @@ export const schema: SchemaHelpers = {
     )
     await sql.raw('create index app_search_tokens on app_search using gin (tokens)')
     await sql.raw('create index app_search_rank on app_search (rank)')
-    return searchIndex(sql)
+    await fill(searchIndex(sql))
   },
 
   async makeAppendOnly(sql, table) {

@@ -1,6 +1,14 @@
 import type { Knex } from 'knex'
-import { isPrefixIn, type SearchQuery, type Tier } from '../../search/best-matches.ts'
-import { isAscii, keyHash, type SearchDocument, searchRank, type Term } from '../../search/terms.ts'
+import {
+  categoryToken,
+  isAscii,
+  type Phrase,
+  phrasesOf,
+  type SearchDocument,
+  type SearchQuery,
+  searchRank,
+  type Tier,
+} from '../../search/terms.ts'
 import { required } from '../../util/helpers.ts'
 import type { SearchIndex } from '../dialect.ts'
 import { orderBy } from '../page-slice.ts'
@@ -16,25 +24,10 @@ const manyDocuments = 20
  */
 const maxAppsPerMatch = 3
 
-/** Comparing so many apps with a term takes as long as reading the entries of a very common one in the index. */
-const scannedApps = 10_000
-
 /** A statement that returns values, for this condition. A `limit` follows. */
 type Statement = (condition: string) => string
 /** The same of so many of the first apps in order. */
 type FirstApps = (count: number) => Promise<Statement>
-
-/** What a row of `app_search` must have. `tokens` is SQL; the placeholder of the sequences follows. */
-const conditionOf = ({ sequences }: Match, tokens: string) =>
-  sequences === undefined
-    ? `tokens @@ ${tokens}`
-    : `tokens @@ ${tokens} and (sequence is null or not exists (
-         select from json_array_elements(?) as alternatives where not exists (
-           select from json_array_elements_text(alternatives.value) as part where position(part.value in sequence) > 0
-         )
-       ))`
-
-const valuesOf = ({ tokens, sequences }: Match) => (sequences === undefined ? [tokens] : [tokens, sequences])
 
 /**
  * A row per app in `app_search`, whose tokens are in a GIN index. GIN finds all matches, in no order. If many are expected, they
@@ -45,7 +38,7 @@ export const searchIndex = (sql: Knex): SearchIndex => {
 
   /** The first `limit` values: of the statement on the first apps if that should be quick and finds as many, else of the other. */
   async function findFirst(match: Match, limit: number, firstApps: FirstApps, all: Statement): Promise<number[]> {
-    const values = valuesOf(match)
+    const values = [match.tokens, ...match.sequences]
     const expected = await estimate(match)
     const count = Math.ceil((2 * limit * expected.all) / expected.matches)
     if (count < maxAppsPerMatch * expected.matches) {
@@ -119,22 +112,6 @@ export const searchIndex = (sql: Knex): SearchIndex => {
       )
     },
 
-    async countMatches(query, tier, limit) {
-      const match = matchOf(query, tier)
-      if (!match) return 0
-      const condition = conditionOf(match, '(select ?::tsquery)')
-      const values = [...valuesOf(match), limit]
-      const expected = await estimate(match)
-      if (2 * limit * expected.all < scannedApps * expected.matches) {
-        const scanned = `(select * from app_search limit ${scannedApps}) as scanned`
-        const found = await select(`select from ${scanned} where ${condition} limit ?`, values)
-        if (found.length === limit) return limit
-      }
-      // Materialized: to find a few of rare matches the planner would otherwise read all apps.
-      const matches = `with matches as materialized (select from app_search where ${condition}) select from matches limit ?`
-      return (await select(matches, values)).length
-    },
-
     async nameWords(ranks) {
       const found = await select<{ name_words: string }>(
         `select name_words from json_array_elements_text(?) with ordinality as asked (rank, place)
@@ -162,94 +139,63 @@ export const searchIndex = (sql: Knex): SearchIndex => {
 
     async knownWords(words) {
       const known = await select<{ word: string }>(
-        // Materialized, as above.
+        // Materialized: to find a few of rare matches the planner would otherwise read all apps.
         `select word from json_to_recordset(?) as asked (word text, tokens tsquery) where exists (
            with matches as materialized (select from app_search where app_search.tokens @@ asked.tokens)
            select from matches
          )`,
-        [JSON.stringify(words.map((word) => ({ word, tokens: wordQuery(word) })))],
+        [JSON.stringify(words.map((word) => ({ word, tokens: lexeme(word, false) })))],
       )
       return known.map(({ word }) => word)
     },
   }
 }
 
-/** The first character of each kind of token. Tokens of a name are also among those of the text. */
-const marks = { text: 't', name: 'n', package: 'p', key: 'k', category: 'c', initial: 'i' }
-
-const marked = (tokens: string, mark: string) => tokens.replace(/\S+/g, `${mark}$&`)
-
-const keyToken = (key: string) => `${marks.key}${keyHash(key)}`
-const categoryToken = (categoryId: number) => `${marks.category}${categoryId}`
-
-/** A token for the first character of a marked token. It is separate, since GIN merges the lists of all tokens that begin with a prefix. */
-const initialToken = (token: string) => token.replace(/^(..).*$/u, `${marks.initial}$1`)
-const isInitial = (token: string) => [...token].length === 2
-
 /** A row of app_search, with its tokens separated by spaces. */
 function rowOf(document: SearchDocument & { id: number; categoryId: number }) {
-  const { name, text, package: packageName } = document
-  const words = [
-    marked(name, marks.text),
-    marked(name, marks.name),
-    marked(text, marks.text),
-    marked(packageName, marks.package),
-  ].flatMap((tokens) => (tokens === '' ? [] : tokens.split(' ')))
-  const keys = document.keys.map(keyToken)
-  const tokens = new Set([...words, ...words.map(initialToken), ...keys, categoryToken(document.categoryId)])
-  const sequence = words.join(' ')
+  const tokens = document.tokens.split(' ')
+  const beginnings = tokens.flatMap(shortBeginnings).map((beginning) => `^${beginning}`)
   return {
     app_id: document.id,
     rank: searchRank(document),
     name_words: document.nameWords,
-    tokens: [...tokens].join(' '),
-    sequence: isAscii(sequence) ? null : ` ${sequence} `,
+    tokens: [...new Set([...tokens, ...beginnings, categoryToken(document.categoryId)])].join(' '),
+    sequence: isAscii(document.tokens) ? null : ` ${document.tokens} `,
   }
 }
 
 /**
- * What an app must have. `tokens` is a `tsquery` (https://www.postgresql.org/docs/current/datatype-textsearch.html).
- * `sequences` is JSON: lists of parts of `app_search.sequence`. An app must have one part of each list, unless it is of ASCII
- * alone and has no sequence.
+ * The first one and two characters of a word, with its mark. They are tokens themselves, since GIN merges the lists of all tokens
+ * that begin with a prefix.
  */
-type Match = Readonly<{ tokens: string; sequences: string | undefined }>
+const shortBeginnings = (token: string) =>
+  [/^[~@]?[^=/]/u, /^[~@]?[^=/]./u].flatMap((beginning) => token.match(beginning)?.[0] ?? [])
+const isShort = (token: string) => /^[~@]?..?$/u.test(token)
+
+/**
+ * What an app must have. `tokens` is a `tsquery` (https://www.postgresql.org/docs/current/datatype-textsearch.html). `sequences`
+ * are parts of `app_search.sequence`, which apps of ASCII alone do not have.
+ */
+type Match = Readonly<{ tokens: string; sequences: string[] }>
+
+/** What a row of `app_search` must have. `tokens` is SQL; the placeholders of the sequences follow. */
+const conditionOf = ({ sequences }: Match, tokens: string) =>
+  [`tokens @@ ${tokens}`, ...sequences.map(() => 'position(? in sequence) > 0')].join(' and ')
 
 /** Undefined if nothing can match. */
-function matchOf({ terms, keys, categoryId }: SearchQuery, tier: Tier): Match | undefined {
-  const required =
-    tier === 'key' ? [keys.map((key) => wholeToken(keyToken(key)))] : terms.map((term) => phrasesOf(term, tier))
-  if (required.length === 0 || required.some((phrases) => phrases.length === 0)) return undefined
-  if (categoryId !== undefined) required.push([wholeToken(categoryToken(categoryId))])
-  const sequences = required.filter((phrases) => phrases.some(({ tokens }) => tokens.length > 1)).map(toSequences)
+function matchOf(query: SearchQuery, tier: Tier): Match | undefined {
+  const lists = phrasesOf(query, tier)
+  if (lists.length === 0) return undefined
   return {
-    tokens: required.map((phrases) => `(${phrases.map(tsquery).join(' | ')})`).join(' & '),
-    sequences: sequences.length === 0 ? undefined : JSON.stringify(sequences),
+    tokens: lists.map((phrases) => `(${phrases.map(tsquery).join(' | ')})`).join(' & '),
+    // A term of several tokens has one form, and no package name has it.
+    sequences: lists.flatMap(([phrase]) => (phrase && phrase.tokens.length > 1 ? ` ${phrase.tokens.join(' ')} ` : [])),
   }
 }
 
-/** Tokens that must stand one after the other. */
-type Phrase = { tokens: string[]; isPrefix: boolean }
-
-const wholeToken = (token: string): Phrase => ({ tokens: [token], isPrefix: false })
-
-/** A term's forms in the kinds of tokens that a tier looks at. */
-function phrasesOf({ forms }: Term, tier: Exclude<Tier, 'key'>): Phrase[] {
-  const kinds = { name: [marks.name], whole: [marks.text], prefix: [marks.text, marks.package] }[tier]
-  return kinds.flatMap((mark) =>
-    forms.map((form) => ({ tokens: form.tokens.map((token) => `${mark}${token}`), isPrefix: isPrefixIn(tier, form) })),
-  )
-}
-
-const tsquery = ({ tokens, isPrefix }: Phrase) =>
-  `(${tokens.map((token, index) => lexeme(token, isPrefix && index === tokens.length - 1)).join(' & ')})`
-
-/** The `tsquery` of a whole word of the texts. */
-const wordQuery = (word: string) => lexeme(`${marks.text}${word}`, false)
+const tsquery = ({ tokens, isPrefix }: Phrase) => `(${tokens.map((token) => lexeme(token, isPrefix)).join(' & ')})`
 
 function lexeme(token: string, isPrefix: boolean): string {
-  if (isPrefix && isInitial(token)) return lexeme(initialToken(token), false)
+  if (isPrefix && isShort(token)) return lexeme(`^${token}`, false)
   return `'${token.replace(/['\\]/g, '$&$&')}'${isPrefix ? ':*' : ''}`
 }
-
-const toSequences = (phrases: Phrase[]) =>
-  phrases.map(({ tokens, isPrefix }) => ` ${tokens.join(' ')}${isPrefix ? '' : ' '}`)

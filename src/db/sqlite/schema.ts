@@ -10,7 +10,7 @@ export const schema: SchemaHelpers = {
    * is, and of ASCII the letters, the digits, and `tokenchars`. The index keeps no text
    * (https://sqlite.org/fts5.html#contentless_delete_tables). `prefix` makes searches for a few letters quick.
    */
-  async createSearchIndex(sql) {
+  async createSearchIndex(sql, fill) {
     // Of versions before 2.0.0.
     const former = [
       'app_search_recent',
@@ -30,7 +30,9 @@ export const schema: SchemaHelpers = {
       'create table app_search_apps (app_id integer primary key, rank integer not null, name_words text not null)',
     )
     await sql.raw('create table app_search_words (word text primary key) without rowid')
-    return searchIndex(sql)
+    await fill(searchIndex(sql))
+    // Merges the segments, which halves the time of most searches.
+    await sql.raw(`insert into app_search (app_search) values ('optimize')`)
   },
 
   async makeAppendOnly(sql, table) {
