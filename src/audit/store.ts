@@ -20,9 +20,17 @@ export type Action =
   | 'developer rename'
   | 'category add'
   | 'category rename'
+  | Run
 
-/** An entry is about an app and its owner, a developer, or a category. */
-export type Subject = { app_id: number; developer_id: number } | { developer_id: number } | { category_id: number }
+/** What changes many apps, with one entry for all that have none of their own. */
+export type Run = 'import'
+
+/** An entry is about an app and its owner, a developer, a category, or a run. */
+export type Subject =
+  | { app_id: number; developer_id: number }
+  | { developer_id: number }
+  | { category_id: number }
+  | 'run'
 
 /** `before` and `after` hold the columns that differ. */
 export type NewAuditEntry = { action: Action; at: string; subject: Subject; before?: object; after: object }
@@ -60,6 +68,12 @@ export const auditStore = ({ sql, insertRows }: Connection) => ({
     const rows: StoredEntry[] = await query.select('audit.*', ...names)
     return { entries: rows.slice(0, limit).reverse().map(parseEntry), hasOlder: rows.length > limit }
   },
+
+  /** The newest entry of a kind of run; undefined if there was none. */
+  async lastRun(action: Run): Promise<{ at: string; operator: string | null } | undefined> {
+    const runs = sql('audit').where({ action }).whereNull('developer_id').whereNull('category_id')
+    return runs.orderBy('id', 'desc').first('at', 'operator')
+  },
 })
 
 const noSubject = { app_id: null, developer_id: null, category_id: null }
@@ -71,7 +85,7 @@ function toRows(entries: NewAuditEntry[], actor: Actor) {
     at,
     action,
     ...noSubject,
-    ...subject,
+    ...(subject !== 'run' && subject),
     ...actorColumns,
     before: before === undefined ? null : JSON.stringify(before),
     after: JSON.stringify(after),

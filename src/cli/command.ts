@@ -3,7 +3,7 @@ import { Command, CommanderError, InvalidArgumentError } from 'commander'
 import { readConfig } from '../config.ts'
 import { type Database, openMigratedDatabase } from '../db/database.ts'
 import type { Connection, ServerOptions } from '../db/dialect.ts'
-import { sanitize, tableLines } from './terminal-text.ts'
+import { sanitize, tableLines, toSingleLine } from './terminal-text.ts'
 
 /**
  * Shared by all commands: building them, opening the database, and printing. A command's `run` gets checked arguments
@@ -154,6 +154,13 @@ function parseLimit(text: string): number {
 /** Prints text for people, without the characters with which stored data could move the cursor. */
 export function print(text: string) {
   process.stdout.write(`${sanitize(text)}\n`)
+}
+
+/** Prints a line for each field that is not null. */
+export function printFields(fields: Record<string, string | number | null>) {
+  for (const [label, value] of Object.entries(fields)) {
+    if (value !== null) print(`${label.padEnd(16)}${toSingleLine(String(value))}`)
+  }
 }
 
 /** Prints to standard error, so that programs that read standard output do not see it. */

@@ -5,6 +5,7 @@ import { OperatorError, ServiceError } from '../contract/errors.ts'
 import { parseReason } from '../contract/field-rules.ts'
 import type { Database } from '../db/database.ts'
 import type { AppFilter } from '../moderation/app-filter.ts'
+import type { SimilarApp } from '../moderation/similar-names.ts'
 import { type AppReviewDetails, type Change, type DecisionOptions, moderationStore } from '../moderation/store.ts'
 import { printEntries } from './audit.ts'
 import {
@@ -17,12 +18,21 @@ import {
   parsePositiveInteger,
   print,
   printError,
+  printFields,
   printInfo,
   printTable,
   withDatabase,
   withFilterOptions,
 } from './command.ts'
-import { detailWidth, formatDifference, sanitize, terminalWidth, toSingleLine, truncate } from './terminal-text.ts'
+import {
+  detailWidth,
+  formatCount,
+  formatDifference,
+  sanitize,
+  terminalWidth,
+  toSingleLine,
+  truncate,
+} from './terminal-text.ts'
 import { age, parsePastTime, secondsSince } from './time.ts'
 
 export const moderationCommand = () =>
@@ -42,9 +52,11 @@ const queue = () =>
     ],
     rows: 'apps',
     json: `An app: {id, name, slug, short_description, developer_name, category_slug,
-created_at, updated_at, waiting_since, changes, waiting_seconds}. A change:
-{field, before, after}, before being the value at the last decision. Texts are
-not shortened. There is also {as_of}, for --as-of of approve and reject; null
+created_at, updated_at, waiting_since, changes, similar, waiting_seconds}. A
+change: {field, before, after}, before being the value at the last decision.
+A similar app: {id, name, developer_name, total_downloads}, listed, of another
+developer, with a name that this one could be taken for. Texts are not
+shortened. There is also {as_of}, for --as-of of approve and reject; null
 without apps.`,
     async find(connection, options: AppFilter & { changed?: true }, limit, offset) {
       const name = options.changed ? 'changed' : 'pending'
@@ -67,12 +79,18 @@ without apps.`,
         {
           shrinkable: ['NAME', 'DEVELOPER', 'CATEGORY'],
           optionalColumn: 'IN SHORT',
-          details: changed ? apps.map(({ changes }) => changeLines(changes)) : [],
+          details: apps.map(({ similar, changes }) => [
+            ...similar.map((app) => truncate(`similar: ${formatSimilar(app)}`, detailWidth())),
+            ...(changed ? changeLines(changes) : []),
+          ]),
         },
       )
       printInfo(`As of ${as_of}, which approve and reject take as --as-of.`)
     },
   })
+
+const formatSimilar = ({ id, name, developer_name, total_downloads }: SimilarApp) =>
+  toSingleLine(`${id} ${name} by ${developer_name}, ${formatCount(total_downloads)} downloads`)
 
 const noValue = '(none)'
 
@@ -164,7 +182,8 @@ each missing app. An app: {id, slug, name, short_description, description,
 version, package_name, status, rejection_reason, deleted_at, unreviewed_since,
 created_at, updated_at, approved_at, total_downloads, average_rating,
 rating_count, review_count, category: {id, slug, name},
-developer: as in developer list, changes: as in queue, history: the newest
+developer: as in developer list, similar: as in queue, changes: as in queue,
+history: the newest
 ${historyLimit} entries as in audit}.`,
     run: (database, id) =>
       database.snapshot((connection) => moderationStore(connection).reviewDetails(id, historyLimit)),
@@ -179,17 +198,17 @@ ${historyLimit} entries as in audit}.`,
     },
   })
 
-function detailsJson({ app, developer, changes, history }: AppReviewDetails) {
+function detailsJson({ app, developer, similar, changes, history }: AppReviewDetails) {
   const { developer_id, developer_name, category_id, category_slug, category_name, package_key, reviews, ...kept } = app
   const { changed_at, unreviewed_changes, rating_sum, weighted_rating, other_rating_sum, other_rating_count, ...own } =
     kept
   const category = { id: category_id, slug: category_slug, name: category_name }
-  return { ...own, category, developer, changes, history }
+  return { ...own, category, developer, similar, changes, history }
 }
 
-function printDetails({ app, developer, changes, history, hasOlderHistory }: AppReviewDetails) {
+function printDetails({ app, developer, similar, changes, history, hasOlderHistory }: AppReviewDetails) {
   const states = Object.entries(developer.apps).map(([state, count]) => `${count} ${state}`)
-  const fields = {
+  printFields({
     App: `${app.id} (${app.slug})`,
     Status: app.status + (app.deleted_at ? `, deleted at ${app.deleted_at}` : ''),
     Reason: app.rejection_reason,
@@ -206,10 +225,8 @@ function printDetails({ app, developer, changes, history, hasOlderHistory }: App
     'First approved': app.approved_at,
     Updated: app.updated_at,
     'In short': app.short_description,
-  }
-  for (const [label, value] of Object.entries(fields)) {
-    if (value !== null) print(`${label.padEnd(16)}${toSingleLine(String(value))}`)
-  }
+  })
+  for (const one of similar) printFields({ Similar: formatSimilar(one) })
   print(`\n${sanitize(app.description)}`)
   if (changes.length > 0) print('\nChanged since the last decision')
   for (const { field, before, after } of changes) {

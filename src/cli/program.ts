@@ -15,6 +15,7 @@ const loaders = new Map(
     serve: async () => (await import('./serve.ts')).serveCommand(),
     mock: async () => (await import('./serve.ts')).mockCommand(),
     migrate: async () => (await import('./database.ts')).migrateCommand(),
+    status: async () => (await import('./status.ts')).statusCommand(),
     seed: async () => (await import('./database.ts')).seedCommand(),
     key: async () => (await import('./key.ts')).keyCommand(),
     category: async () => (await import('./category.ts')).categoryCommand(),

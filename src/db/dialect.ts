@@ -70,6 +70,8 @@ export type Engine = Readonly<{
 /** What stores use: SQL that all engines have, and what differs. */
 export type Connection = Readonly<{
   sql: Knex
+  /** The engine with its version, and the size of the database with its indexes. */
+  describe: () => Promise<{ engine: string; bytes: number }>
   /** The rows of a written-out statement with `?` for its values. Faster than knex, which builds a statement each time. */
   select: <Row>(statement: string, values: (string | number)[]) => Promise<Row[]>
   /** The full-text index. */
@@ -108,4 +110,6 @@ export type SchemaHelpers = Readonly<{
   createSearchIndex: (sql: Knex) => Promise<SearchIndex>
   /** Makes a table reject updates and deletes. */
   makeAppendOnly: (sql: Knex, table: string) => Promise<void>
+  /** Drops a check, and the foreign keys of these columns, that knex has created with the table. */
+  dropConstraints: (sql: Knex, table: string, drop: { check: string; foreignKeys: string[] }) => Promise<void>
 }>

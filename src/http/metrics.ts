@@ -49,15 +49,18 @@ export class Metrics {
 
   /** Returns a function that adds a metric whose samples are read on each scrape. */
   #adderOf(Kind: typeof Counter | typeof Gauge) {
-    return (name: string, help: string, labelNames: string[], read: () => Sample[]) => {
+    return (name: string, help: string, labelNames: string[], read: () => Sample[] | Promise<Sample[]>) => {
       const metric = new Kind({
         name,
         help,
         labelNames,
         registers: [this.#registry],
-        collect: () => {
+        async collect() {
+          const samples = await read()
           metric.reset()
-          for (const [labels, value] of read()) metric.inc(labels, value)
+          // reset sets a metric without labels to 0; without a sample it must be missing.
+          if (labelNames.length === 0) metric.remove()
+          for (const [labels, value] of samples) metric.inc(labels, value)
         },
       })
     }

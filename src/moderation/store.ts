@@ -9,6 +9,7 @@ import type { Connection } from '../db/dialect.ts'
 import { type AppRow, type AppStatus, type OwnerColumn, ownerColumns } from '../db/tables.ts'
 import { pick, required } from '../util/helpers.ts'
 import { type AppFilter, type AppState, findPage, findPageInState, queues } from './app-filter.ts'
+import { findSimilarApps, type SimilarApp } from './similar-names.ts'
 
 /** A field that the owner has changed since the last decision. The value of `category` is its slug. */
 export type Change = { field: string; before: string | null; after: string | null }
@@ -24,6 +25,8 @@ const listFields = ['id', 'name', 'slug', 'package_name', ...names, 'status', 'd
 export type AppReviewDetails = {
   app: AppWithReviews
   developer: Account
+  /** Listed apps that this one could be taken for. */
+  similar: SimilarApp[]
   changes: Change[]
   /** The newest audit entries, oldest first. */
   history: AuditEntry[]
@@ -80,11 +83,15 @@ export const moderationStore = (connection: Connection) => {
     async queue(queue: Queue, filter: AppFilter, limit: number, offset: number) {
       const { ids, ...page } = await findPage(connection, queues[queue], filter, limit, offset)
       const slugs = await categorySlugs()
-      const apps = (await findNamedApps(ids)).map((app) => ({
-        ...pick(app, ...queueFields),
-        waiting_since: app.unreviewed_since ?? app.created_at,
-        changes: ownerChanges(app, slugs),
-      }))
+      const apps = []
+      for (const app of await findNamedApps(ids)) {
+        apps.push({
+          ...pick(app, ...queueFields),
+          waiting_since: app.unreviewed_since ?? app.created_at,
+          changes: ownerChanges(app, slugs),
+          similar: await findSimilarApps(connection, app),
+        })
+      }
       return { apps, ...page }
     },
 
@@ -103,6 +110,7 @@ export const moderationStore = (connection: Connection) => {
       return {
         app,
         developer: required(developer, `the developer of app ${id}`),
+        similar: await findSimilarApps(connection, app),
         changes: ownerChanges(app, await categorySlugs()),
         history: entries,
         hasOlderHistory: hasOlder,

@@ -1,5 +1,5 @@
 import { setTimeout as delay, setImmediate } from 'node:timers/promises'
-import type { Actor } from '../audit/store.ts'
+import { type Actor, auditStore } from '../audit/store.ts'
 import type { Problem } from '../contract/contract.ts'
 import type { Database } from '../db/database.ts'
 import { maxTransactionTime, pauseBetweenTransactions } from '../db/write-pacing.ts'
@@ -67,6 +67,9 @@ export async function importCatalogue(
     for (const line of batch) await count(line)
   }
   await database.optimize({ isLast: true })
+  const { readError: _, ...counts } = summary
+  const run = { action: 'import', at: new Date().toISOString(), subject: 'run', after: counts } as const
+  await database.write((connection) => auditStore(connection).record([run], actor), { changesPublicData: () => false })
   return summary
 
   async function* read(): AsyncGenerator<ImportLine> {

@@ -25,13 +25,20 @@ async function emptyDatabase(): Promise<string> {
 
 async function changeListedApp(databaseUrl: string) {
   const service = await startService({ databaseUrl })
-  const changed = await service.request('PUT', `/apps/${apps.approved}`, { key: keys.ada, json: { version: '2' } })
+  const changed = await service.request('PUT', `/apps/${apps.approved}`, { key: keys.ada, json: { name: 'Bird Song' } })
   expect(changed.status).toBe(200)
+}
+
+async function prepareStatus(databaseUrl: string) {
+  const args = ['key', 'issue', '--developer', 'Ada', '--expires', '7d']
+  expect((await run(args, { DATABASE_URL: databaseUrl })).code).toBe(0)
+  await run(['import', catalogueFile()], { DATABASE_URL: databaseUrl })
 }
 
 type Row = [command: string, args: (databaseUrl: string) => string[] | Promise<string[]>]
 
 const rows: Row[] = [
+  ['status', (databaseUrl) => prepareStatus(databaseUrl).then(() => [])],
   ['key issue', () => ['--developer', 'Ada']],
   ['key list', () => []],
   ['key revoke', () => [keys.bob]],

@@ -36,6 +36,7 @@ describe('the queue', () => {
     waiting_since: past,
     waiting_seconds: expect.any(Number),
     changes: [],
+    similar: [],
   }
   const nightTrain = { ...cloudAtlas, id: 6, name: 'Night Train', slug: 'night-train', developer_name: 'Bob' }
 
@@ -374,6 +375,7 @@ describe('moderation show', () => {
         active_keys: 1,
         apps: { pending: 1, approved: 1, rejected: 1, deleted: 1 },
       },
+      similar: [],
       changes: [],
       history: [
         {

@@ -38,4 +38,9 @@ export const schema: SchemaHelpers = {
        for each statement execute function ${table}_refuses()`,
     )
   },
+
+  async dropConstraints(sql, table, { check, foreignKeys }) {
+    const names = [check, ...foreignKeys.map((column) => `${table}_${column}_foreign`)]
+    await sql.raw(`alter table ${table} ${names.map((name) => `drop constraint ${name}`)}`)
+  },
 }
