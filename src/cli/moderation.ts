@@ -6,7 +6,13 @@ import { parseReason } from '../contract/field-rules.ts'
 import type { Database } from '../db/database.ts'
 import type { AppFilter } from '../moderation/app-filter.ts'
 import type { SimilarApp } from '../moderation/similar-names.ts'
-import { type AppReviewDetails, type Change, type DecisionOptions, moderationStore } from '../moderation/store.ts'
+import {
+  type AppReviewDetails,
+  type Change,
+  type DecisionOptions,
+  type DecisionResult,
+  moderationStore,
+} from '../moderation/store.ts'
 import { printEntries } from './audit.ts'
 import {
   buildCommand,
@@ -24,6 +30,7 @@ import {
   withDatabase,
   withFilterOptions,
 } from './command.ts'
+import { type FileDecision, readDecisions } from './decision-file.ts'
 import {
   detailWidth,
   formatCount,
@@ -36,7 +43,7 @@ import {
 import { age, parsePastTime, secondsSince } from './time.ts'
 
 export const moderationCommand = () =>
-  commandGroup('moderation', 'decide which apps the catalogue shows', [queue(), show(), approve(), reject()])
+  commandGroup('moderation', 'decide which apps the catalogue shows', [queue(), show(), approve(), reject(), decide()])
 
 const queue = () =>
   buildListCommand({
@@ -51,13 +58,14 @@ const queue = () =>
       "moderation queue --json | jq '.apps[].id'",
     ],
     rows: 'apps',
+    jsonLimit: 10_000,
     json: `An app: {id, name, slug, short_description, developer_name, category_slug,
 created_at, updated_at, waiting_since, changes, similar, waiting_seconds}. A
 change: {field, before, after}, before being the value at the last decision.
 A similar app: {id, name, developer_name, total_downloads}, listed, of another
 developer, with a name that this one could be taken for. Texts are not
 shortened. There is also {as_of}, for --as-of of approve and reject; null
-without apps.`,
+without apps. Without --limit, JSON has the first 10,000 apps.`,
     async find(connection, options: AppFilter & { changed?: true }, limit, offset) {
       const name = options.changed ? 'changed' : 'pending'
       const { apps, ...page } = await moderationStore(connection).queue(name, options, limit, offset)
@@ -130,24 +138,34 @@ const buildAppsCommand = <Options extends { json?: true }, Result>(parts: AppsPa
       const listed = given.includes('-') ? await readIdsFromStdin() : []
       // Each id once, in the given order.
       const ids = [...new Set(given.flatMap((id) => (id === '-' ? listed : id)))]
-      return withDatabase(async (database) => {
-        const results: (Result | FailedApp)[] = []
-        for (const [index, id] of ids.entries()) {
-          try {
-            const result = await parts.run(database, id, options)
-            if (options.json) results.push(result)
-            else parts.print(result, index)
-          } catch (error) {
-            if (!(error instanceof OperatorError || error instanceof ServiceError)) throw error
-            printError(error.message)
-            results.push({ id, error: error.message })
-          }
-        }
-        return results
-      })
+      const items = ids.map((id) => ({ id }))
+      return runForEach(items, (database, { id }) => parts.run(database, id, options), options.json, parts.print)
     },
     // `run` has printed each result.
     print: () => {},
+  })
+
+/** Runs the work for each app and prints its result, or with `json` returns the results. If one fails, prints the error, and goes on. */
+const runForEach = <Item extends { id: number }, Result>(
+  items: Item[],
+  run: (database: Database, item: Item) => Promise<Result>,
+  json: true | undefined,
+  print: (result: NoInfer<Result>, index: number) => void,
+): Promise<(Result | FailedApp)[]> =>
+  withDatabase(async (database) => {
+    const results: (Result | FailedApp)[] = []
+    for (const [index, item] of items.entries()) {
+      try {
+        const result = await run(database, item)
+        if (json) results.push(result)
+        else print(result, index)
+      } catch (error) {
+        if (!(error instanceof OperatorError || error instanceof ServiceError)) throw error
+        printError(error.message)
+        results.push({ id: item.id, error: error.message })
+      }
+    }
+    return results
   })
 
 /** How many bad lines an error names. */
@@ -274,12 +292,44 @@ const decisionCommand = (decision: Decision, command: Command, examples: string[
     about: 'Each app is decided separately. If one fails, the others are not affected, and\nthe exit code is 1.',
     examples: examples.map((example) => `moderation ${example}`),
     json: 'an array in the order of the ids: {id, slug, status}, or {id, error}.',
-    async run(database, id, { reason, asOf }: DecisionOptions & { json?: true }) {
-      const { wasListed, ...result } = await database.write(
-        (connection) => moderationStore(connection).decide(decision, id, currentOperator(), { reason, asOf }),
-        { changesPublicData: ({ wasListed, status }) => wasListed || status === 'approved' },
-      )
-      return result
-    },
-    print: ({ id, slug, status }) => print(`App ${id} (${slug}) is ${status} now.`),
+    run: (database, id, { reason, asOf }: DecisionOptions & { json?: true }) =>
+      writeDecision(database, decision, id, { reason, asOf }),
+    print: (result) => printDecision(result),
+  })
+
+async function writeDecision(
+  database: Database,
+  decision: Decision,
+  id: number,
+  options: DecisionOptions,
+): Promise<DecisionResult> {
+  const { wasListed, ...result } = await database.write(
+    (connection) => moderationStore(connection).decide(decision, id, currentOperator(), options),
+    { changesPublicData: ({ wasListed, status }) => !options.dryRun && (wasListed || status === 'approved') },
+  )
+  return result
+}
+
+const printDecision = ({ id, slug, status }: DecisionResult) => print(`App ${id} (${slug}) is ${status} now.`)
+
+const decide = () =>
+  buildCommand({
+    command: new Command('decide')
+      .description('approve and reject apps as a file says')
+      .argument('<file>', 'CSV whose header is id,decision,reason, or NDJSON with these fields')
+      .option('--dry-run', 'only check the decisions, and list those that would be refused')
+      .option('--as-of <time>', 'refuse apps that were updated after this time', parsePastTime),
+    about: `A decision is approve or reject; reject needs a reason. If a row is not valid,
+nothing is decided. Then each app is decided separately. If one fails, the
+others are not affected, and the exit code is 1.`,
+    examples: ['moderation decide decisions.csv --dry-run', 'moderation decide decisions.csv'],
+    json: 'an array in the order of the file: {id, slug, status}, or {id, error}.',
+    run: async (file: string, { dryRun, asOf, json }: DecisionOptions & { json?: true }) =>
+      runForEach<FileDecision, DecisionResult>(
+        await readDecisions(file),
+        (database, { decision, id, reason }) => writeDecision(database, decision, id, { reason, asOf, dryRun }),
+        json,
+        dryRun ? ({ id, slug, status }) => print(`App ${id} (${slug}) would be ${status}.`) : printDecision,
+      ),
+    print: () => {},
   })

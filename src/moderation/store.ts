@@ -40,6 +40,8 @@ export type DecisionOptions = {
   reason?: string | undefined
   /** Throws if the app was updated after this time. */
   asOf?: string | undefined
+  /** Checks the decision and changes nothing. */
+  dryRun?: boolean | undefined
 }
 
 export type Queue = keyof typeof queues
@@ -122,7 +124,7 @@ export const moderationStore = (connection: Connection) => {
       decision: Decision,
       id: number,
       actor: Actor,
-      { reason, asOf }: DecisionOptions = {},
+      { reason, asOf, dryRun }: DecisionOptions = {},
     ): Promise<DecisionResult & { wasListed: boolean }> {
       const rejection_reason = decision === 'reject' ? parseReason(reason ?? '') : null
       const app = await requireActiveApp(id)
@@ -131,6 +133,7 @@ export const moderationStore = (connection: Connection) => {
         throw new OperatorError(`app ${id} was updated at ${app.updated_at}, after the time given; look at it again`)
       }
       const status = decisions[decision]
+      if (dryRun) return { id, slug: app.slug, status, wasListed: false }
       const approved_at = status === 'approved' ? (app.approved_at ?? new Date().toISOString()) : app.approved_at
       await apps.save(`app ${decision}`, app, { status, approved_at, rejection_reason, ...reviewedColumns }, actor)
       return { id, slug: app.slug, status, wasListed: isListed(app) }
