@@ -15,15 +15,18 @@ export type Action =
   | 'app restore'
   | 'app transfer'
   | 'app import'
+  | 'review remove'
   | 'key issue'
   | 'key revoke'
   | 'developer rename'
+  | 'developer remove'
   | 'category add'
   | 'category rename'
+  | 'category remove'
   | Run
 
 /** What changes many apps, with one entry for all that have none of their own. */
-export type Run = 'import'
+export type Run = 'import' | 'counters'
 
 /** An entry is about an app and its owner, a developer, a category, or a run. */
 export type Subject =
