@@ -110,6 +110,22 @@ export const accountStore = (connection: Connection) => {
       return { id, name, listed_apps: await appStore(connection).reindexAppsOf(id, name, onProgress) }
     },
 
+    /** Removes a developer without apps, and their keys. Throws an OperatorError if there is no such developer or an app. */
+    async remove(text: string, actor: Actor): Promise<{ id: number; name: string; removed_keys: number }> {
+      const { id, name } = await requireDeveloper(text)
+      // Waits for transactions that add an app.
+      await sql('developers').where({ id }).forUpdate().select('id')
+      if (await sql('apps').where({ developer_id: id }).first('id')) {
+        throw new OperatorError(`the developer ${JSON.stringify(name)} has apps; deleted ones count, too`)
+      }
+      const removed_keys = await sql('api_keys').where({ developer_id: id }).delete()
+      await sql('developers').where({ id }).delete()
+      const change = { before: { name }, after: { name: null } }
+      const at = new Date().toISOString()
+      await audit.record([{ action: 'developer remove', at, subject: { developer_id: id }, ...change }], actor)
+      return { id, name, removed_keys }
+    },
+
     /** The key is only in the result; the database has its hash. */
     async issueKey(
       developer: Developer,

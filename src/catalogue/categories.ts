@@ -99,8 +99,25 @@ export const categoryStore = (connection: Connection) => {
       await connection.mapUniqueViolation(() => renameAll([{ before, after }], actor), nameTakenErrors(after))
       return { id: before.id, ...after }
     },
+
+    /** Throws an OperatorError if there is no such category, or an app in it. */
+    async remove(slug: string, actor: Actor): Promise<Category> {
+      // Waits for transactions that add an app.
+      const category = await sql('categories').where({ slug }).forUpdate().first('id', 'slug', 'name')
+      if (!category) throw categoryNotFound(slug)
+      const { id, ...names } = category
+      if (await sql('apps').where({ category_id: id }).first('id')) {
+        throw new OperatorError(`the category ${slug} has apps; deleted ones count, too`)
+      }
+      await sql('categories').where({ id }).delete()
+      const entry = { action: 'category remove', subject: { category_id: id }, before: names, after: noNames } as const
+      await audit.record([{ ...entry, at: new Date().toISOString() }], actor)
+      return category
+    },
   }
 }
+
+const noNames = { slug: null, name: null }
 
 const categoryNotFound = (slug: string) => new OperatorError(`there is no category with the slug ${slug}`)
 

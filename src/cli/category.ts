@@ -3,7 +3,7 @@ import { categoryStore } from '../catalogue/categories.ts'
 import { buildDatabaseCommand, commandGroup, currentOperator, print, printTable } from './command.ts'
 
 export const categoryCommand = () =>
-  commandGroup('category', 'add, list and rename the categories of apps', [add(), list(), rename()])
+  commandGroup('category', 'add, list, rename and remove the categories of apps', [add(), list(), rename(), remove()])
 
 const slugHelp = 'slug, by which the list is filtered: lower-case letters, digits, hyphens'
 
@@ -48,4 +48,16 @@ const rename = () =>
     run: (database, slug: string, changes: { name: string; slug?: string }) =>
       database.write((connection) => categoryStore(connection).rename(slug, changes, currentOperator())),
     print: ({ id, slug, name }) => print(`Category ${id} is ${name} (${slug}) now.`),
+  })
+
+const remove = () =>
+  buildDatabaseCommand({
+    command: new Command('remove')
+      .description('remove a category that no app is in, not even a deleted one')
+      .argument('<slug>', 'slug of the category'),
+    examples: ['category remove travel'],
+    json: '{id, slug, name}.',
+    run: (database, slug: string) =>
+      database.write((connection) => categoryStore(connection).remove(slug, currentOperator())),
+    print: ({ id, slug, name }) => print(`Removed category ${id}: ${name} (${slug}).`),
   })

@@ -4,7 +4,7 @@ import { buildDatabaseCommand, buildListCommand, commandGroup, currentOperator, 
 import { showCount } from './progress.ts'
 
 export const developerCommand = () =>
-  commandGroup('developer', 'list and rename developers, who own apps and keys', [list(), rename()])
+  commandGroup('developer', 'list, rename and remove developers, who own apps and keys', [list(), rename(), remove()])
 
 const list = () =>
   buildListCommand({
@@ -42,4 +42,18 @@ stopped changes nothing.`,
         .finally(stop)
     },
     print: ({ name, listed_apps }) => print(`The developer is ${name} now, with ${listed_apps} listed apps.`),
+  })
+
+const remove = () =>
+  buildDatabaseCommand({
+    command: new Command('remove')
+      .description('remove a developer without apps, not even deleted ones, and their keys')
+      .argument('<name>', 'name of the developer'),
+    examples: ['developer remove "Harbor Software"'],
+    json: '{id, name, removed_keys}.',
+    run: (database, name: string) =>
+      database.write((connection) => accountStore(connection).remove(name, currentOperator()), {
+        changesPublicData: () => false,
+      }),
+    print: ({ name, removed_keys }) => print(`Removed the developer ${name}, with ${removed_keys} keys.`),
   })

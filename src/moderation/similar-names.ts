@@ -26,6 +26,8 @@ const batchSize = 1000
 const compactName = "replace(lower(name), ' ', '')"
 const toCompactName = (name: string) => name.replace(/[A-Z]/g, (letter) => letter.toLowerCase()).replaceAll(' ', '')
 
+const isNamed = (names: string[]) => [`${compactName} in (${names.map(() => '?')})`, names] as const
+
 /**
  * The most downloaded listed apps of other developers whose names are the same when folded or when look-alike characters are
  * replaced, and well-known ones at distance one of that.
@@ -34,20 +36,21 @@ export async function findSimilarApps(
   { sql, search }: Connection,
   { name, developer_id }: Pick<AppRow, 'name' | 'developer_id'>,
 ): Promise<SimilarApp[]> {
-  const findByName = (names: string[], minDownloads: number): Promise<number[]> =>
-    sql('apps')
-      .whereRaw(`${compactName} in (${names.map(() => '?')})`, names)
-      .whereRaw(listed)
-      .where('total_downloads', '>=', minDownloads)
-      .pluck('id')
   const spellings = spellingsOf(name)
   const keys = [...new Set(spellings.map(nameKey))]
   const ranks = await search.firstMatches({ terms: [], keys, categoryId: undefined }, 'key', maxSimilar)
-  const names = [...new Set(spellings.map(toCompactName))]
-  const ids = [...ranks.map(idOfRank), ...(await findByName(names, 0))]
-  const editable = names.filter(({ length }) => length >= minEditedLength && length <= maxEditedLength)
-  for (const edited of chunk(editable.flatMap(similarWords), batchSize)) {
-    ids.push(...(await findByName(edited, minImitatedDownloads)))
+  const { same, edited } = compactNames(spellings)
+  const listedApps = sql('apps').whereRaw(listed)
+  const ids = [
+    ...ranks.map(idOfRank),
+    ...(await listedApps
+      .clone()
+      .whereRaw(...isNamed(same))
+      .pluck('id')),
+  ]
+  for (const names of chunk(edited, batchSize)) {
+    const known = listedApps.clone().where('total_downloads', '>=', minImitatedDownloads)
+    ids.push(...(await known.whereRaw(...isNamed(names)).pluck('id')))
   }
   return sql('apps')
     .join('developers', 'developers.id', 'apps.developer_id')
@@ -58,10 +61,28 @@ export async function findSimilarApps(
     .select('apps.id', 'apps.name', 'developers.name as developer_name', 'total_downloads')
 }
 
+/** Developers whose names look the same as this one or are at distance one. Reads all names. */
+export async function findSimilarDevelopers({ sql }: Connection, name: string): Promise<string[]> {
+  const { same, edited } = compactNames(spellingsOf(name))
+  const found: string[] = []
+  for (const names of chunk([...same, ...edited], batchSize)) {
+    const others = sql('developers').whereNot({ name: name.trim() })
+    found.push(...(await others.whereRaw(...isNamed(names)).pluck('name')))
+  }
+  return found
+}
+
 /** The name, and what it may be meant to look like. */
 function spellingsOf(name: string): string[] {
   // The prototypes of confusables (https://www.unicode.org/reports/tr39/#Confusable_Detection), except of ASCII: of m it is rn.
   const latin = fold(name.normalize('NFD').replace(/\P{ASCII}+/gu, unhomoglyph))
   const plain = latin.replaceAll('rn', 'm').replaceAll('vv', 'w').replaceAll('0', 'o').replace(/[1|]/g, 'l')
   return [name, latin, plain]
+}
+
+/** As in the index, with those at distance one. */
+function compactNames(spellings: string[]): { same: string[]; edited: string[] } {
+  const same = [...new Set(spellings.map(toCompactName))]
+  const editable = same.filter(({ length }) => length >= minEditedLength && length <= maxEditedLength)
+  return { same, edited: editable.flatMap(similarWords) }
 }

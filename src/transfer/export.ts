@@ -96,6 +96,7 @@ const toLine = (app: ExportedApp, categories: Categories): Required<Line> => ({
 
 function toLineChanges(app: ExportedApp, categories: Categories) {
   const { category_id, ...texts } = parseUnreviewed(app)
-  if (category_id === undefined) return texts
-  return { ...texts, category: required(categories.get(category_id), 'the category of a change').slug }
+  const category = category_id === undefined ? undefined : categories.get(category_id)
+  // An operator may have removed the former category.
+  return category === undefined ? texts : { ...texts, category: category.slug }
 }

@@ -5,6 +5,7 @@ import { freezeClock } from '../support/clock.ts'
 import { expectConsistentAt } from '../support/consistency.ts'
 import { copyWorld } from '../support/database.ts'
 import { commandLine, serve } from '../support/process.ts'
+import { startService } from '../support/service.ts'
 
 test('categories have counts, and a rename shows in a running server at once', async () => {
   const address = await copyWorld()
@@ -125,4 +126,45 @@ test('the number of categories is limited to what a response can list', async ()
   expect(stderr).toBe(
     'apps-service: there are 1000 categories, and there can be no more; rename one that is not needed\n',
   )
+})
+
+test('a category without apps is removed, and its slug can be used again', async () => {
+  const cli = commandLine(await copyWorld())
+  expect((await cli.run('category', 'remove', 'empty')).stdout).toBe('Removed category 3: Empty (empty).\n')
+  expect((await cli.json('audit')).at(-1)).toMatchObject({
+    action: 'category remove',
+    category_id: 3,
+    category_slug: null,
+    before: { slug: 'empty', name: 'Empty' },
+    after: { slug: null, name: null },
+  })
+  expect((await cli.run('audit')).stdout).toContain('category 3, removed\n')
+  expect(await cli.json('category', 'add', '--slug', 'empty', '--name', 'Empty')).toMatchObject({ id: 4 })
+  for (const [slug, reason] of [
+    ['tools', 'the category tools has apps; deleted ones count, too'],
+    ['none', 'there is no category with the slug none'],
+  ] as const) {
+    expect(await cli.run('category', 'remove', slug)).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: `apps-service: ${reason}\n`,
+    })
+  }
+})
+
+test('the former category of an app can be removed', async () => {
+  const service = await startService()
+  const { apps, keys, categories } = service.world
+  const cli = commandLine(service.databaseUrl)
+  const moveTo = (category_id: number) =>
+    service.request('PUT', `/apps/${apps.bobs}`, { key: keys.bob, json: { category_id } })
+  await moveTo(categories.tools)
+  expect((await cli.run('category', 'remove', 'games')).code).toBe(0)
+  expect((await cli.json('moderation', 'queue', '--changed')).apps[0].changes).toEqual([
+    { field: 'category', before: null, after: 'tools' },
+  ])
+  expect((await cli.run('export')).stdout).toContain('"unreviewed_changes":{}')
+  const { status } = await moveTo(categories.games)
+  expect(status).toBe(422)
+  await expectConsistentAt(service.databaseUrl)
 })

@@ -84,3 +84,39 @@ test.for<[from: string, to: string, message: string]>([
   expect(await found(database, 'ada')).toEqual(['Tide Clock'])
   await database.close()
 })
+
+test('a developer without apps is removed with their keys, and the audit log stays', async () => {
+  const address = await copyWorld()
+  const cli = commandLine(address)
+  const server = await serve(address)
+  const { key } = await cli.json('key', 'issue', '--developer', 'Harbor Software')
+  const read = async () => (await server.request('GET', '/apps', { key })).status
+  expect(await read()).toBe(200)
+  expect(await cli.run('developer', 'remove', 'Harbor Software')).toEqual({
+    code: 0,
+    stdout: 'Removed the developer Harbor Software, with 1 keys.\n',
+    stderr: '',
+  })
+  expect(await read()).toBe(401)
+  expect((await cli.json('developer', 'list')).pagination.total).toBe(2)
+  expect((await cli.json('audit')).slice(-2)).toMatchObject([
+    { action: 'key issue', developer_id: 3, developer_name: null },
+    { action: 'developer remove', developer_id: 3, before: { name: 'Harbor Software' }, after: { name: null } },
+  ])
+  expect((await cli.run('audit')).stdout).toMatch(
+    /developer remove +developer 3, removed\n +name: Harbor Software → –\n/,
+  )
+  // A new developer gets another id.
+  await cli.run('key', 'issue', '--developer', 'Harbor Software')
+  expect((await cli.json('developer', 'list')).developers.at(-1)).toMatchObject({ id: 4, name: 'Harbor Software' })
+  for (const [name, reason] of [
+    ['Ada', 'the developer "Ada" has apps; deleted ones count, too'],
+    ['Eve', 'there is no developer "Eve"'],
+  ] as const) {
+    expect(await cli.run('developer', 'remove', name)).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: `apps-service: ${reason}\n`,
+    })
+  }
+})

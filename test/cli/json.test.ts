@@ -29,9 +29,19 @@ async function changeListedApp(databaseUrl: string) {
   expect(changed.status).toBe(200)
 }
 
-async function prepareStatus(databaseUrl: string) {
-  const args = ['key', 'issue', '--developer', 'Ada', '--expires', '7d']
+function decisionFile(): string {
+  const file = join(temporaryFolder(), 'decisions.csv')
+  writeFileSync(file, `id,decision\n${apps.pending},approve\n99,approve\n`)
+  return file
+}
+
+async function issueKey(databaseUrl: string, developer: string) {
+  const args = ['key', 'issue', '--developer', developer, '--expires', '7d']
   expect((await run(args, { DATABASE_URL: databaseUrl })).code).toBe(0)
+}
+
+async function prepareStatus(databaseUrl: string) {
+  await issueKey(databaseUrl, 'Ada')
   await run(['import', catalogueFile()], { DATABASE_URL: databaseUrl })
 }
 
@@ -49,11 +59,16 @@ const rows: Row[] = [
   ['moderation show', () => [String(apps.approved), '99']],
   ['moderation approve', () => [String(apps.pending), '99']],
   ['moderation reject', () => [String(apps.pending), '99', '--reason', 'Spam']],
+  ['moderation decide', () => [decisionFile()]],
   ['app list', () => []],
   ['app restore', () => [String(apps.deleted)]],
   ['app transfer', () => [String(apps.approved), '--to', 'Bob']],
   ['developer list', () => []],
   ['developer rename', () => ['Ada', '--to', 'Lovelace']],
+  ['developer remove', (databaseUrl) => issueKey(databaseUrl, 'Eve').then(() => ['Eve'])],
+  ['category remove', () => ['empty']],
+  ['review remove', () => ['1', '--reason', 'Spam']],
+  ['counters', () => [catalogueFile()]],
   ['audit', () => []],
   ['import', () => [catalogueFile()]],
   ['backup', () => [join(temporaryFolder(), 'backup.sqlite')]],
