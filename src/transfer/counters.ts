@@ -1,10 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Actor, auditStore } from '../audit/store.ts'
-import { hasChanges } from '../catalogue/store.ts'
 import type { Problem } from '../contract/contract.ts'
 import type { Database } from '../db/database.ts'
 import type { Connection } from '../db/dialect.ts'
-import { listed } from '../db/tables.ts'
+import { type AppRow, listed } from '../db/tables.ts'
 import { maxTransactionTime, pauseBetweenTransactions } from '../db/write-pacing.ts'
 import { popularity, toSearchDocument } from '../search/terms.ts'
 import { ratingsAfter } from './columns.ts'
@@ -13,6 +12,18 @@ import { readLines } from './read-lines.ts'
 
 /** One batch is a transaction. */
 const batchSize = 500
+
+const numbers = [
+  'id',
+  'total_downloads',
+  'other_rating_sum',
+  'other_rating_count',
+  'rating_sum',
+  'rating_count',
+  'weighted_rating',
+  'average_rating',
+] as const
+type Counters = Pick<AppRow, (typeof numbers)[number]>
 
 /** Sets downloads and ratings, not the listings or their times, and writes one audit entry for the run. */
 export async function setCounters(
@@ -65,8 +76,9 @@ async function writeLines(connection: Connection, lines: CounterLine[]) {
     .whereNull('deleted_at')
     .orderBy('id')
     .forUpdate()
+    .select('slug', 'package_key', 'review_count', ...numbers)
   const byName = new Map(apps.flatMap((app) => [[app.slug, app] as const, [app.package_key, app] as const]))
-  const changed_at = new Date().toISOString()
+  const changed = new Set<Counters>()
   const movedIds: number[] = []
   const outcomes: ('updated' | 'unchanged' | Problem[])[] = []
   for (const line of lines) {
@@ -77,18 +89,28 @@ async function writeLines(connection: Connection, lines: CounterLine[]) {
     }
     const { total_downloads = app.total_downloads } = line
     const changes = { total_downloads, ...ratingsAfter(line, app) }
-    const isChanged = hasChanges(app, changes)
+    const isChanged = numbers.some((column) => column !== 'id' && app[column] !== changes[column])
     outcomes.push(isChanged ? 'updated' : 'unchanged')
     if (!isChanged) continue
-    await sql('apps')
-      .where({ id: app.id })
-      .update({ ...changes, changed_at })
+    changed.add(app)
     if (popularity(app.total_downloads) !== popularity(total_downloads)) movedIds.push(app.id)
     // A later line of the batch may be about the same app.
     Object.assign(app, changes)
   }
+  if (changed.size > 0) await update(connection, [...changed])
   await reindex(connection, movedIds)
   return outcomes
+}
+
+/** One statement, because one for each app takes three times as long. Its values are all numbers. */
+async function update({ sql }: Connection, apps: Counters[]) {
+  const rows = apps.map((app) => `(${numbers.map((column) => app[column])})`)
+  // Both engines name the columns of `values` so.
+  const assignments = numbers.slice(1).map((column, index) => `${column} = given.column${index + 2}`)
+  await sql.raw(
+    `update apps set ${assignments}, changed_at = ? from (values ${rows}) as given where apps.id = given.column1`,
+    [new Date().toISOString()],
+  )
 }
 
 /** The search index orders apps by their popularity. */
