@@ -110,6 +110,10 @@ export type SchemaHelpers = Readonly<{
   createSearchIndex: (sql: Knex) => Promise<SearchIndex>
   /** Makes a table reject updates and deletes. */
   makeAppendOnly: (sql: Knex, table: string) => Promise<void>
-  /** Drops a check, and the foreign keys of these columns, that knex has created with the table. */
-  dropConstraints: (sql: Knex, table: string, drop: { check: string; foreignKeys: string[] }) => Promise<void>
+  /** Drops what knex has created with the table: checks, with their conditions, and foreign keys, with the tables they refer to. */
+  dropConstraints: (
+    sql: Knex,
+    table: string,
+    drop: { checks: Record<string, string>; foreignKeys: Record<string, string> },
+  ) => Promise<void>
 }>

@@ -15,7 +15,7 @@ const methods = new Set(['CONNECT', 'DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH',
 /** The metrics for Prometheus. The library itself measures the process, its event loop and garbage collection. */
 export class Metrics {
   readonly #registry = new Registry()
-  readonly #durations: Histogram
+  readonly #durations: Histogram<string>
 
   /** `build` becomes the labels of a gauge that is always 1. */
   constructor(build: Record<string, string>) {

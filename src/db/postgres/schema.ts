@@ -39,8 +39,8 @@ export const schema: SchemaHelpers = {
     )
   },
 
-  async dropConstraints(sql, table, { check, foreignKeys }) {
-    const names = [check, ...foreignKeys.map((column) => `${table}_${column}_foreign`)]
+  async dropConstraints(sql, table, { checks, foreignKeys }) {
+    const names = [...Object.keys(checks), ...Object.keys(foreignKeys).map((column) => `${table}_${column}_foreign`)]
     await sql.raw(`alter table ${table} ${names.map((name) => `drop constraint ${name}`)}`)
   },
 }

@@ -43,16 +43,19 @@ export const schema: SchemaHelpers = {
   },
 
   /** SQLite has no statement for this. Its way for changes that affect no row: https://sqlite.org/lang_altertable.html#otheralter */
-  async dropConstraints(sql, table, { check, foreignKeys }) {
-    const [{ before }] = await sql('sqlite_schema').where({ type: 'table', name: table }).select('sql as before')
+  async dropConstraints(sql, table, { checks, foreignKeys }) {
     const clauses = [
-      new RegExp(`, constraint ${check} check \\([^()]*\\)`),
-      ...foreignKeys.map((column) => new RegExp(`, foreign key\\(.${column}.\\) references .\\w+.\\(.id.\\)`)),
+      ...Object.entries(checks).map(([name, condition]) => `, constraint ${name} check (${condition})`),
+      ...Object.entries(foreignKeys).map(([column, to]) => `, foreign key(\`${column}\`) references \`${to}\`(\`id\`)`),
     ]
-    const after = clauses.reduce((text, clause) => text.replace(clause, ''), before)
+    let [{ definition }] = await sql('sqlite_schema').where({ type: 'table', name: table }).select('sql as definition')
+    for (const clause of clauses) {
+      if (!definition.includes(clause)) throw new Error(`the table ${table} lacks: ${clause}`)
+      definition = definition.replace(clause, '')
+    }
     const [{ schema_version }] = await sql.raw('pragma schema_version')
     await sql.raw('pragma writable_schema = on')
-    await sql.raw(`update sqlite_schema set sql = ? where type = 'table' and name = ?`, [after, table])
+    await sql.raw(`update sqlite_schema set sql = ? where type = 'table' and name = ?`, [definition, table])
     await sql.raw(`pragma schema_version = ${schema_version + 1}`)
     await sql.raw('pragma writable_schema = off')
   },
