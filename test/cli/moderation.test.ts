@@ -45,7 +45,7 @@ describe('the queue', () => {
     expect(await cli.json('moderation', 'queue')).toEqual({
       apps: [cloudAtlas, nightTrain],
       as_of: past,
-      pagination: { current_page: 1, total_pages: 1, per_page: 50, total: 2 },
+      pagination: { current_page: 1, total_pages: 1, per_page: 10_000, total: 2 },
     })
     expect(await cli.json('moderation', 'queue', '--limit', '1', '--page', '2')).toEqual({
       apps: [nightTrain],
