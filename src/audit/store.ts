@@ -15,6 +15,8 @@ export type Action =
   | 'app restore'
   | 'app transfer'
   | 'app import'
+  | 'app counters'
+  | 'review remove'
   | 'key issue'
   | 'key revoke'
   | 'developer rename'

@@ -51,9 +51,9 @@ export function appHandlers(database: Database, baseUrl: string): Handlers {
     async createApp({ caller, header, body, signal }) {
       const sent = { caller, key: header['Idempotency-Key'], body }
       const created = await database.write(
-        (connection, attempt) =>
+        (connection) =>
           createOnce(connection, sent, async () => {
-            await assertCategoryExists(connection, body.category_id, attempt)
+            await assertCategoryExists(connection, body.category_id)
             return appStore(connection).insert(newApp(caller, body), caller)
           }),
         { signal, changesPublicData: () => false },
@@ -68,10 +68,10 @@ export function appHandlers(database: Database, baseUrl: string): Handlers {
 
     async updateApp({ caller, path, header, body, signal }) {
       const app = await database.write(
-        async (connection, attempt) => {
+        async (connection) => {
           const apps = appStore(connection)
           const app = await lockOwnApp(apps, path.id, caller, header['If-Match'])
-          if (body.category_id !== undefined) await assertCategoryExists(connection, body.category_id, attempt)
+          if (body.category_id !== undefined) await assertCategoryExists(connection, body.category_id)
           const saved = await apps.save('app update', app, rowChanges(app, body), caller)
           if (saved.category_id === app.category_id) return { ...app, ...saved }
           return required(await apps.find(path.id), 'the updated app')
@@ -151,15 +151,11 @@ function rowChanges(app: AppWithReviews, body: AppChanges): AppRowChanges {
   }
 }
 
-/**
- * Returns a function that throws `unknown_category`. It looks each category up once, and again if the transaction was repeated,
- * because then the category may have been removed.
- */
+/** Returns a function that throws `unknown_category`. Categories are never deleted, so each is looked up once. */
 function categoryCheck() {
   const known = new Set<number>()
-  return async (connection: Connection, id: number, attempt: number) => {
-    if (known.has(id) && attempt === 1) return
-    known.clear()
+  return async (connection: Connection, id: number) => {
+    if (known.has(id)) return
     const categories = await categoryStore(connection).all()
     for (const category of categories) known.add(category.id)
     if (known.has(id)) return

@@ -3,7 +3,7 @@ import { Command, CommanderError, InvalidArgumentError } from 'commander'
 import { readConfig } from '../config.ts'
 import { type Database, openMigratedDatabase } from '../db/database.ts'
 import type { Connection, ServerOptions } from '../db/dialect.ts'
-import { sanitize, tableLines } from './terminal-text.ts'
+import { sanitize, tableLines, toSingleLine } from './terminal-text.ts'
 
 /**
  * Shared by all commands: building them, opening the database, and printing. A command's `run` gets checked arguments
@@ -59,13 +59,15 @@ export const buildDatabaseCommand = <Args extends unknown[], Result>(
 ) =>
   buildCommand<Args, Result>({ ...parts, run: (...args) => withDatabase((database) => parts.run(database, ...args)) })
 
-type PageOptions = { page: number; limit: number }
+type PageOptions = { page: number; limit: number; json?: true }
 
 const maxPageSize = 1000
 
 type ListParts<Options, Page> = CommandDescription & {
   /** What the rows are called, in messages and as the field of `--json`. */
   rows: string
+  /** Rows of `--json` without `--limit`, for programs that want them all. */
+  jsonLimit?: number
   find: (connection: Connection, options: Options, limit: number, offset: number) => Promise<Page>
   /** Prints the rows, of which there is at least one. */
   print: (page: NoInfer<Page>, options: NoInfer<Options>) => void
@@ -74,6 +76,7 @@ type ListParts<Options, Page> = CommandDescription & {
 /** A command that prints a page of a list. A `note` of the page is printed before its rows. */
 export function buildListCommand<Options extends object, Page extends { total: number; note?: string }>({
   rows,
+  jsonLimit,
   find,
   print,
   ...parts
@@ -85,7 +88,9 @@ export function buildListCommand<Options extends object, Page extends { total: n
     ...parts,
     json: `{${rows}, pagination: {current_page, total_pages, per_page, total}}.\n${parts.json}`,
     async run(database, options: Options & PageOptions) {
-      const { page, limit } = options
+      const isDefault = parts.command.getOptionValueSource('limit') === 'default'
+      const limit = (options.json && isDefault && jsonLimit) || options.limit
+      const { page } = options
       const found = await database.snapshot((connection) => find(connection, options, limit, (page - 1) * limit))
       const total_pages = Math.ceil(found.total / limit)
       return { found, pagination: { current_page: page, total_pages, per_page: limit, total: found.total } }
@@ -154,6 +159,13 @@ function parseLimit(text: string): number {
 /** Prints text for people, without the characters with which stored data could move the cursor. */
 export function print(text: string) {
   process.stdout.write(`${sanitize(text)}\n`)
+}
+
+/** Prints a line for each field that is not null. */
+export function printFields(fields: Record<string, string | number | null>) {
+  for (const [label, value] of Object.entries(fields)) {
+    if (value !== null) print(`${label.padEnd(16)}${toSingleLine(String(value))}`)
+  }
 }
 
 /** Prints to standard error, so that programs that read standard output do not see it. */

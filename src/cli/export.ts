@@ -49,7 +49,8 @@ async function runExport(file: string, { since }: { since?: string }) {
       ? exportCatalogue(database, process.stdout, since)
       : writeNewFile(file, 'export', (path) => exportTo(path, database, since)),
   )
-  printInfo(`${apps} apps and ${categories} categories exported. Export later changes with --since ${next}`)
+  const written = `${apps} ${apps === 1 ? 'app' : 'apps'} and ${categories} ${categories === 1 ? 'category' : 'categories'}`
+  printInfo(`${written} exported. Export later changes with --since ${next}`)
 }
 
 async function exportTo(path: string, database: Database, since: string | undefined) {

@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import { keyPrefix, parseKeyIdOrPrefix } from '../accounts/keys.ts'
 import { accountStore } from '../accounts/store.ts'
+import { findSimilarDevelopers } from '../moderation/similar-names.ts'
 import {
   buildDatabaseCommand,
   buildListCommand,
@@ -31,12 +32,18 @@ const issue = () =>
         async (connection) => {
           const accounts = accountStore(connection)
           const developer = await accounts.findOrAddDeveloper(developerName)
-          return { developer, issued: await accounts.issueKey(developer, currentOperator(), { name, expiresAt }) }
+          const similar = developer.isNew ? await findSimilarDevelopers(connection, developer.name) : []
+          return {
+            developer,
+            similar,
+            issued: await accounts.issueKey(developer, currentOperator(), { name, expiresAt }),
+          }
         },
         { changesPublicData: () => false },
       ),
     toJson: ({ issued }) => issued,
-    print({ developer, issued }) {
+    print({ developer, similar, issued }) {
+      if (similar.length > 0) printInfo(`New developer; similar: ${similar.join(', ')}.`)
       const owner = `${developer.isNew ? 'the new developer ' : ''}${developer.name}`
       printInfo(`Key of ${owner}, until ${issued.expires_at}. It is not shown again:`)
       print(issued.key)

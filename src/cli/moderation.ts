@@ -5,7 +5,14 @@ import { OperatorError, ServiceError } from '../contract/errors.ts'
 import { parseReason } from '../contract/field-rules.ts'
 import type { Database } from '../db/database.ts'
 import type { AppFilter } from '../moderation/app-filter.ts'
-import { type AppReviewDetails, type Change, type DecisionOptions, moderationStore } from '../moderation/store.ts'
+import type { SimilarApp } from '../moderation/similar-names.ts'
+import {
+  type AppReviewDetails,
+  type Change,
+  type DecisionOptions,
+  type DecisionResult,
+  moderationStore,
+} from '../moderation/store.ts'
 import { printEntries } from './audit.ts'
 import {
   buildCommand,
@@ -17,16 +24,26 @@ import {
   parsePositiveInteger,
   print,
   printError,
+  printFields,
   printInfo,
   printTable,
   withDatabase,
   withFilterOptions,
 } from './command.ts'
-import { detailWidth, formatDifference, sanitize, terminalWidth, toSingleLine, truncate } from './terminal-text.ts'
+import { type FileDecision, readDecisions } from './decision-file.ts'
+import {
+  detailWidth,
+  formatCount,
+  formatDifference,
+  sanitize,
+  terminalWidth,
+  toSingleLine,
+  truncate,
+} from './terminal-text.ts'
 import { age, parsePastTime, secondsSince } from './time.ts'
 
 export const moderationCommand = () =>
-  commandGroup('moderation', 'decide which apps the catalogue shows', [queue(), show(), approve(), reject()])
+  commandGroup('moderation', 'decide which apps the catalogue shows', [queue(), show(), approve(), reject(), decide()])
 
 const queue = () =>
   buildListCommand({
@@ -41,11 +58,14 @@ const queue = () =>
       "moderation queue --json | jq '.apps[].id'",
     ],
     rows: 'apps',
+    jsonLimit: 10_000,
     json: `An app: {id, name, slug, short_description, developer_name, category_slug,
-created_at, updated_at, waiting_since, changes, waiting_seconds}. A change:
-{field, before, after}, before being the value at the last decision. Texts are
-not shortened. There is also {as_of}, for --as-of of approve and reject; null
-without apps.`,
+created_at, updated_at, waiting_since, changes, similar, waiting_seconds}. A
+change: {field, before, after}, before being the value at the last decision.
+A similar app: {id, name, developer_name, total_downloads}, listed, of another
+developer, with a name that this one could be taken for. Texts are not
+shortened. There is also {as_of}, for --as-of of approve and reject; null
+without apps. Without --limit, JSON has the first 10,000 apps.`,
     async find(connection, options: AppFilter & { changed?: true }, limit, offset) {
       const name = options.changed ? 'changed' : 'pending'
       const { apps, ...page } = await moderationStore(connection).queue(name, options, limit, offset)
@@ -67,12 +87,18 @@ without apps.`,
         {
           shrinkable: ['NAME', 'DEVELOPER', 'CATEGORY'],
           optionalColumn: 'IN SHORT',
-          details: changed ? apps.map(({ changes }) => changeLines(changes)) : [],
+          details: apps.map(({ similar, changes }) => [
+            ...similar.map((app) => truncate(`similar: ${formatSimilar(app)}`, detailWidth())),
+            ...(changed ? changeLines(changes) : []),
+          ]),
         },
       )
       printInfo(`As of ${as_of}, which approve and reject take as --as-of.`)
     },
   })
+
+const formatSimilar = ({ id, name, developer_name, total_downloads }: SimilarApp) =>
+  toSingleLine(`${id} ${name} by ${developer_name}, ${formatCount(total_downloads)} downloads`)
 
 const noValue = '(none)'
 
@@ -112,24 +138,34 @@ const buildAppsCommand = <Options extends { json?: true }, Result>(parts: AppsPa
       const listed = given.includes('-') ? await readIdsFromStdin() : []
       // Each id once, in the given order.
       const ids = [...new Set(given.flatMap((id) => (id === '-' ? listed : id)))]
-      return withDatabase(async (database) => {
-        const results: (Result | FailedApp)[] = []
-        for (const [index, id] of ids.entries()) {
-          try {
-            const result = await parts.run(database, id, options)
-            if (options.json) results.push(result)
-            else parts.print(result, index)
-          } catch (error) {
-            if (!(error instanceof OperatorError || error instanceof ServiceError)) throw error
-            printError(error.message)
-            results.push({ id, error: error.message })
-          }
-        }
-        return results
-      })
+      const items = ids.map((id) => ({ id }))
+      return runForEach(items, (database, { id }) => parts.run(database, id, options), options.json, parts.print)
     },
     // `run` has printed each result.
     print: () => {},
+  })
+
+/** Runs the work for each app and prints its result, or with `json` returns the results. If one fails, prints the error, and goes on. */
+const runForEach = <Item extends { id: number }, Result>(
+  items: Item[],
+  run: (database: Database, item: Item) => Promise<Result>,
+  json: true | undefined,
+  print: (result: NoInfer<Result>, index: number) => void,
+): Promise<(Result | FailedApp)[]> =>
+  withDatabase(async (database) => {
+    const results: (Result | FailedApp)[] = []
+    for (const [index, item] of items.entries()) {
+      try {
+        const result = await run(database, item)
+        if (json) results.push(result)
+        else print(result, index)
+      } catch (error) {
+        if (!(error instanceof OperatorError || error instanceof ServiceError)) throw error
+        printError(error.message)
+        results.push({ id: item.id, error: error.message })
+      }
+    }
+    return results
   })
 
 /** How many bad lines an error names. */
@@ -164,7 +200,8 @@ each missing app. An app: {id, slug, name, short_description, description,
 version, package_name, status, rejection_reason, deleted_at, unreviewed_since,
 created_at, updated_at, approved_at, total_downloads, average_rating,
 rating_count, review_count, category: {id, slug, name},
-developer: as in developer list, changes: as in queue, history: the newest
+developer: as in developer list, similar: as in queue, changes: as in queue,
+history: the newest
 ${historyLimit} entries as in audit}.`,
     run: (database, id) =>
       database.snapshot((connection) => moderationStore(connection).reviewDetails(id, historyLimit)),
@@ -179,17 +216,17 @@ ${historyLimit} entries as in audit}.`,
     },
   })
 
-function detailsJson({ app, developer, changes, history }: AppReviewDetails) {
+function detailsJson({ app, developer, similar, changes, history }: AppReviewDetails) {
   const { developer_id, developer_name, category_id, category_slug, category_name, package_key, reviews, ...kept } = app
   const { changed_at, unreviewed_changes, rating_sum, weighted_rating, other_rating_sum, other_rating_count, ...own } =
     kept
   const category = { id: category_id, slug: category_slug, name: category_name }
-  return { ...own, category, developer, changes, history }
+  return { ...own, category, developer, similar, changes, history }
 }
 
-function printDetails({ app, developer, changes, history, hasOlderHistory }: AppReviewDetails) {
+function printDetails({ app, developer, similar, changes, history, hasOlderHistory }: AppReviewDetails) {
   const states = Object.entries(developer.apps).map(([state, count]) => `${count} ${state}`)
-  const fields = {
+  printFields({
     App: `${app.id} (${app.slug})`,
     Status: app.status + (app.deleted_at ? `, deleted at ${app.deleted_at}` : ''),
     Reason: app.rejection_reason,
@@ -206,10 +243,8 @@ function printDetails({ app, developer, changes, history, hasOlderHistory }: App
     'First approved': app.approved_at,
     Updated: app.updated_at,
     'In short': app.short_description,
-  }
-  for (const [label, value] of Object.entries(fields)) {
-    if (value !== null) print(`${label.padEnd(16)}${toSingleLine(String(value))}`)
-  }
+  })
+  for (const one of similar) printFields({ Similar: formatSimilar(one) })
   print(`\n${sanitize(app.description)}`)
   if (changes.length > 0) print('\nChanged since the last decision')
   for (const { field, before, after } of changes) {
@@ -257,12 +292,44 @@ const decisionCommand = (decision: Decision, command: Command, examples: string[
     about: 'Each app is decided separately. If one fails, the others are not affected, and\nthe exit code is 1.',
     examples: examples.map((example) => `moderation ${example}`),
     json: 'an array in the order of the ids: {id, slug, status}, or {id, error}.',
-    async run(database, id, { reason, asOf }: DecisionOptions & { json?: true }) {
-      const { wasListed, ...result } = await database.write(
-        (connection) => moderationStore(connection).decide(decision, id, currentOperator(), { reason, asOf }),
-        { changesPublicData: ({ wasListed, status }) => wasListed || status === 'approved' },
-      )
-      return result
-    },
-    print: ({ id, slug, status }) => print(`App ${id} (${slug}) is ${status} now.`),
+    run: (database, id, { reason, asOf }: DecisionOptions & { json?: true }) =>
+      writeDecision(database, decision, id, { reason, asOf }),
+    print: (result) => printDecision(result),
+  })
+
+async function writeDecision(
+  database: Database,
+  decision: Decision,
+  id: number,
+  options: DecisionOptions,
+): Promise<DecisionResult> {
+  const { wasListed, ...result } = await database.write(
+    (connection) => moderationStore(connection).decide(decision, id, currentOperator(), options),
+    { changesPublicData: ({ wasListed, status }) => !options.dryRun && (wasListed || status === 'approved') },
+  )
+  return result
+}
+
+const printDecision = ({ id, slug, status }: DecisionResult) => print(`App ${id} (${slug}) is ${status} now.`)
+
+const decide = () =>
+  buildCommand({
+    command: new Command('decide')
+      .description('approve and reject apps as a file says')
+      .argument('<file>', 'CSV whose header is id,decision,reason, or NDJSON with these fields')
+      .option('--dry-run', 'only check the decisions, and list those that would be refused')
+      .option('--as-of <time>', 'refuse apps that were updated after this time', parsePastTime),
+    about: `A decision is approve or reject; reject needs a reason. If a row is not valid,
+nothing is decided. Then each app is decided separately. If one fails, the
+others are not affected, and the exit code is 1.`,
+    examples: ['moderation decide decisions.csv --dry-run', 'moderation decide decisions.csv'],
+    json: 'an array in the order of the file: {id, slug, status}, or {id, error}.',
+    run: async (file: string, { dryRun, asOf, json }: DecisionOptions & { json?: true }) =>
+      runForEach<FileDecision, DecisionResult>(
+        await readDecisions(file),
+        (database, { decision, id, reason }) => writeDecision(database, decision, id, { reason, asOf, dryRun }),
+        json,
+        dryRun ? ({ id, slug, status }) => print(`App ${id} (${slug}) would be ${status}.`) : printDecision,
+      ),
+    print: () => {},
   })

@@ -6,17 +6,27 @@ import type { ServiceBackend } from '../http/api.ts'
 import { createListener } from '../http/app.ts'
 import { readDocument, readPage } from '../http/docs.ts'
 import { createLogger } from '../http/log.ts'
+import type { Metrics } from '../http/metrics.ts'
 import { listen } from '../http/server.ts'
 import { standardOutput } from '../http/standard-output.ts'
 import { readableLog } from './readable-log.ts'
 
-/** Listens as configured and logs the announcement. Returns after SIGTERM or SIGINT, when the requests in flight are finished. */
-export async function serveUntilSignal(config: Config, backend: ServiceBackend, announcement: string) {
+/**
+ * Listens as configured and logs the announcement. Returns after SIGTERM or SIGINT, when the requests in flight are finished.
+ * `addMetrics` adds metrics of what the backend serves.
+ */
+export async function serveUntilSignal(
+  config: Config,
+  backend: ServiceBackend,
+  announcement: string,
+  addMetrics: (metrics: Metrics) => void = () => {},
+) {
   const { host, metricsPort, baseUrl } = config
   const logger = createLogger(config.logLevel, process.stdout.isTTY ? readableLog(standardOutput()) : undefined)
   const document = await readDocument()
   const docsPage = await readPage()
   const metrics = metricsPort === 0 ? undefined : await createMetrics(document.info.version)
+  if (metrics) addMetrics(metrics)
   let draining = false
   const isDraining = () => draining
   const listener = await createListener({ config, backend, document, docsPage, logger, metrics, isDraining })

@@ -6,9 +6,13 @@ import { readConfig } from '../config.ts'
 import { ServiceError } from '../contract/errors.ts'
 import type { Database } from '../db/database.ts'
 import type { ServiceBackend } from '../http/api.ts'
+import type { Metrics } from '../http/metrics.ts'
 import { mock } from '../http/mock.ts'
 import { dispatchTo } from '../http/request.ts'
+import { statusStore } from '../moderation/status.ts'
+import { coalesce } from '../util/helpers.ts'
 import { withDatabase } from './command.ts'
+import { secondsSince } from './time.ts'
 
 export const serveCommand = () =>
   new Command('serve')
@@ -40,7 +44,10 @@ async function serve() {
   const { serveUntilSignal } = await import('./run-server.ts')
   const announcement = `serving ${config.baseUrl}/apps`
   await withDatabase(
-    (database) => serveUntilSignal(config, catalogueBackend(database, config.baseUrl), announcement),
+    (database) => {
+      const backend = catalogueBackend(database, config.baseUrl)
+      return serveUntilSignal(config, backend, announcement, (metrics) => addCatalogueGauges(metrics, database))
+    },
     // Far more than a request's statements take: after that, the network to the database hangs.
     { writeTimeout: 25_000 },
   )
@@ -63,6 +70,31 @@ export const catalogueBackend = (database: Database, baseUrl: string): ServiceBa
   usage: database.usage,
   assertReady: readinessCheck(database),
 })
+
+/** What waits for operators. While the database cannot be read, only these gauges are missing from the metrics. */
+export function addCatalogueGauges(metrics: Metrics, database: Database) {
+  // Both gauges of a scrape share one read.
+  const read = coalesce(() =>
+    database
+      .snapshot(
+        async (connection) => {
+          const status = statusStore(connection)
+          return { counts: await status.countApps(), oldest: await status.oldestWaiting('pending') }
+        },
+        { isExpensive: true },
+      )
+      .catch(() => undefined),
+  )
+  metrics.addGauge('apps_by_status', 'Apps in each state; changed ones are approved, too.', ['status'], async () => {
+    const status = await read()
+    return Object.entries(status?.counts ?? {}).map(([status, count]) => [{ status }, count])
+  })
+  const help = 'How long the oldest pending app has waited; 0 if none waits.'
+  metrics.addGauge('apps_oldest_pending_seconds', help, [], async () => {
+    const status = await read()
+    return status ? [[{}, status.oldest ? secondsSince(status.oldest.waiting_since) : 0]] : []
+  })
+}
 
 /** All callers share one check. It fails after 5 s, and the next one starts only when it has ended. */
 function readinessCheck(database: Database): () => Promise<void> {

@@ -36,9 +36,9 @@ export type Database = Pick<Engine, 'checkHealth' | 'committedBefore' | 'copyTo'
     snapshot: <T>(work: (connection: Connection) => Promise<T>, options?: WorkOptions) => Promise<T>
     /**
      * Runs work in a transaction that survives a crash once this resolves. The work may run several times, so it must have no
-     * effects outside its connection. It locks the rows that it reads in order to change them. The first attempt is 1.
+     * effects outside its connection. It locks the rows that it reads in order to change them.
      */
-    write: <T>(work: (connection: Connection, attempt: number) => Promise<T>, options?: WriteOptions<T>) => Promise<T>
+    write: <T>(work: (connection: Connection) => Promise<T>, options?: WriteOptions<T>) => Promise<T>
     /** Brings the schema up to date; returns the names of the migrations it ran. */
     migrate: () => Promise<string[]>
     /** How the schema compares with this program's. Rejects if the database cannot be read. */
@@ -121,13 +121,13 @@ export function databaseFor(engine: Engine): Database {
   }
 
   async function transaction<T>(
-    work: (connection: Connection, attempt: number) => Promise<T>,
+    work: (connection: Connection) => Promise<T>,
     changesPublicData: (result: T) => boolean,
   ): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       try {
         const result = await runTransaction(async (sql) => {
-          const result = await work(connectionOf(sql), attempt)
+          const result = await work(connectionOf(sql))
           if (changesPublicData(result)) await renewVersion(sql)
           return result
         })

@@ -72,6 +72,8 @@ export type Engine = Readonly<{
 /** What stores use: SQL that all engines have, and what differs. */
 export type Connection = Readonly<{
   sql: Knex
+  /** The engine with its version, and the size of the database with its indexes. */
+  describe: () => Promise<{ engine: string; bytes: number }>
   /** The rows of a written-out statement with `?` for its values. Faster than knex, which builds a statement each time. */
   select: <Row>(statement: string, values: (string | number)[]) => Promise<Row[]>
   /** The full-text index. */

@@ -62,11 +62,17 @@ async function releaseMigrationsLock(sql: Knex) {
 
 /** How the schema compares with the one that this program needs. */
 export async function readSchemaAge(sql: Knex): Promise<SchemaAge> {
-  if (!(await sql.schema.hasTable('knex_migrations'))) return 'older'
-  const completed = new Set<string>(await sql('knex_migrations').pluck('name'))
-  const known = new Set(await readdir(migrationsDirectory))
-  if (!completed.isSubsetOf(known)) return 'newer'
-  return known.isSubsetOf(completed) ? 'current' : 'older'
+  const { pending, unknown } = await compareMigrations(sql)
+  if (unknown.size > 0) return 'newer'
+  return pending.size > 0 ? 'older' : 'current'
+}
+
+/** The migrations that the database lacks, and those that only it knows. */
+export async function compareMigrations(sql: Knex): Promise<{ pending: Set<string>; unknown: Set<string> }> {
+  const hasAny = await sql.schema.hasTable('knex_migrations')
+  const completed = new Set<string>(hasAny ? await sql('knex_migrations').pluck('name') : [])
+  const known = new Set((await readdir(migrationsDirectory)).toSorted())
+  return { pending: known.difference(completed), unknown: completed.difference(known) }
 }
 
 /** Runs the seeds of a directory in the order of their names, each in a transaction. */

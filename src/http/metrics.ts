@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from '@prometheus-io/client'
 import type { Config } from '../config.ts'
 
 /** A value of a metric, and its labels. */
@@ -12,10 +12,10 @@ const buckets = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 
 /** Others count as `_OTHER`, as in OpenTelemetry: clients could create any number of labels. */
 const methods = new Set(['CONNECT', 'DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT', 'TRACE'])
 
-/** The metrics for Prometheus. prom-client itself measures the process, its event loop and garbage collection. */
+/** The metrics for Prometheus. The library itself measures the process, its event loop and garbage collection. */
 export class Metrics {
   readonly #registry = new Registry()
-  readonly #durations: Histogram
+  readonly #durations: Histogram<string>
 
   /** `build` becomes the labels of a gauge that is always 1. */
   constructor(build: Record<string, string>) {
@@ -49,15 +49,18 @@ export class Metrics {
 
   /** Returns a function that adds a metric whose samples are read on each scrape. */
   #adderOf(Kind: typeof Counter | typeof Gauge) {
-    return (name: string, help: string, labelNames: string[], read: () => Sample[]) => {
+    return (name: string, help: string, labelNames: string[], read: () => Sample[] | Promise<Sample[]>) => {
       const metric = new Kind({
         name,
         help,
         labelNames,
         registers: [this.#registry],
-        collect: () => {
+        async collect() {
+          const samples = await read()
           metric.reset()
-          for (const [labels, value] of read()) metric.inc(labels, value)
+          // reset sets a metric without labels to 0; without a sample it must be missing.
+          if (labelNames.length === 0) metric.remove()
+          for (const [labels, value] of samples) metric.inc(labels, value)
         },
       })
     }

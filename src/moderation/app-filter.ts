@@ -35,7 +35,7 @@ export const queues = {
 } satisfies Record<string, AppSet>
 
 const anyState: AppSet = { where: 'true', order: newestFirst, hasOwnIndex: false }
-const states: Record<AppState, AppSet> = {
+export const states: Record<AppState, AppSet> = {
   // Its index has the order of the queue. Without the plus the planner would scan the whole table, which has this order.
   pending: { where: pending, order: `+${newestFirst}`, hasOwnIndex: true },
   approved: { where: listed, order: newestFirst, hasOwnIndex: false },

@@ -9,6 +9,7 @@ import type { Connection } from '../db/dialect.ts'
 import { type AppRow, type AppStatus, type OwnerColumn, ownerColumns } from '../db/tables.ts'
 import { pick, required } from '../util/helpers.ts'
 import { type AppFilter, type AppState, findPage, findPageInState, queues } from './app-filter.ts'
+import { findSimilarApps, type SimilarApp } from './similar-names.ts'
 
 /** A field that the owner has changed since the last decision. The value of `category` is its slug. */
 export type Change = { field: string; before: string | null; after: string | null }
@@ -24,6 +25,8 @@ const listFields = ['id', 'name', 'slug', 'package_name', ...names, 'status', 'd
 export type AppReviewDetails = {
   app: AppWithReviews
   developer: Account
+  /** Listed apps that this one could be taken for. */
+  similar: SimilarApp[]
   changes: Change[]
   /** The newest audit entries, oldest first. */
   history: AuditEntry[]
@@ -37,6 +40,8 @@ export type DecisionOptions = {
   reason?: string | undefined
   /** Throws if the app was updated after this time. */
   asOf?: string | undefined
+  /** Checks the decision and changes nothing. */
+  dryRun?: boolean | undefined
 }
 
 export type Queue = keyof typeof queues
@@ -80,11 +85,15 @@ export const moderationStore = (connection: Connection) => {
     async queue(queue: Queue, filter: AppFilter, limit: number, offset: number) {
       const { ids, ...page } = await findPage(connection, queues[queue], filter, limit, offset)
       const slugs = await categorySlugs()
-      const apps = (await findNamedApps(ids)).map((app) => ({
-        ...pick(app, ...queueFields),
-        waiting_since: app.unreviewed_since ?? app.created_at,
-        changes: ownerChanges(app, slugs),
-      }))
+      const apps = []
+      for (const app of await findNamedApps(ids)) {
+        apps.push({
+          ...pick(app, ...queueFields),
+          waiting_since: app.unreviewed_since ?? app.created_at,
+          changes: ownerChanges(app, slugs),
+          similar: await findSimilarApps(connection, app),
+        })
+      }
       return { apps, ...page }
     },
 
@@ -103,6 +112,7 @@ export const moderationStore = (connection: Connection) => {
       return {
         app,
         developer: required(developer, `the developer of app ${id}`),
+        similar: await findSimilarApps(connection, app),
         changes: ownerChanges(app, await categorySlugs()),
         history: entries,
         hasOlderHistory: hasOlder,
@@ -114,7 +124,7 @@ export const moderationStore = (connection: Connection) => {
       decision: Decision,
       id: number,
       actor: Actor,
-      { reason, asOf }: DecisionOptions = {},
+      { reason, asOf, dryRun }: DecisionOptions = {},
     ): Promise<DecisionResult & { wasListed: boolean }> {
       const rejection_reason = decision === 'reject' ? parseReason(reason ?? '') : null
       const app = await requireActiveApp(id)
@@ -123,6 +133,7 @@ export const moderationStore = (connection: Connection) => {
         throw new OperatorError(`app ${id} was updated at ${app.updated_at}, after the time given; look at it again`)
       }
       const status = decisions[decision]
+      if (dryRun) return { id, slug: app.slug, status, wasListed: false }
       const approved_at = status === 'approved' ? (app.approved_at ?? new Date().toISOString()) : app.approved_at
       await apps.save(`app ${decision}`, app, { status, approved_at, rejection_reason, ...reviewedColumns }, actor)
       return { id, slug: app.slug, status, wasListed: isListed(app) }

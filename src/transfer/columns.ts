@@ -94,7 +94,10 @@ export function hasSameReviews(reviews: LineReview[], rows: ReviewRow[]): boolea
 
 type RatingTotals = Pick<AppRow, 'rating_sum' | 'review_count' | 'other_rating_sum' | 'other_rating_count'>
 
-function ratingsAfter({ reviews, ...line }: Line, before: RatingTotals) {
+export function ratingsAfter(
+  { reviews, ...line }: Pick<Line, 'average_rating' | 'rating_count' | 'reviews'>,
+  before: RatingTotals,
+) {
   const other = otherRatings(line) ?? { sum: before.other_rating_sum, count: before.other_rating_count }
   const own = reviews
     ? ratingsOf(reviews)
@@ -108,7 +111,10 @@ function ratingsAfter({ reviews, ...line }: Line, before: RatingTotals) {
 }
 
 /** The ratings without a review, if the line has them. An average without a count counts as one rating. */
-function otherRatings({ average_rating, rating_count }: Omit<Line, 'reviews'>): Ratings | undefined {
+function otherRatings({
+  average_rating,
+  rating_count,
+}: Pick<Line, 'average_rating' | 'rating_count'>): Ratings | undefined {
   if (average_rating === undefined) return undefined
   if (average_rating === null) return noRatings
   const count = rating_count ?? (average_rating === 0 ? 0 : 1)

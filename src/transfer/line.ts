@@ -69,6 +69,12 @@ const Timestamp = {
 /** Reviews come from elsewhere, and earlier values may be older than the rules for new ones. */
 const storedText = { 'x-characters': 'text' }
 
+const ratingRule = when(
+  { required: ['average_rating'], properties: { average_rating: { type: 'number', exclusiveMinimum: 0 } } },
+  { properties: { average_rating: { minimum: 1 }, rating_count: { minimum: 1 } } },
+  { properties: { rating_count: { maximum: 0 } } },
+)
+
 /**
  * JSON Schema (draft 7) of a line, made of the schemas of the API document. Times may have any zone and precision; they are
  * stored in UTC, to the millisecond.
@@ -96,11 +102,7 @@ export const lineSchema = {
       { required: ['unreviewed_changes'], properties: { unreviewed_changes: { type: 'object' } } },
       { properties: { unreviewed_changes: { type: 'null' } } },
     ),
-    when(
-      { required: ['average_rating'], properties: { average_rating: { type: 'number', exclusiveMinimum: 0 } } },
-      { properties: { average_rating: { minimum: 1 }, rating_count: { minimum: 1 } } },
-      { properties: { rating_count: { maximum: 0 } } },
-    ),
+    ratingRule,
   ],
   properties: {
     id: {
@@ -205,11 +207,50 @@ export const lineSchema = {
   } satisfies Record<keyof Line, object>,
 }
 
+/** A line of a file of counters: the app that has the slug or package name gets the downloads and ratings. */
+export type CounterLine = Pick<Line, 'slug' | 'total_downloads' | 'average_rating' | 'rating_count'> & {
+  package_name?: string
+}
+
+const counterSchema = {
+  type: 'object',
+  additionalProperties: false,
+  anyOf: [{ required: ['slug'] }, { required: ['package_name'] }],
+  allOf: [ratingRule],
+  properties: {
+    package_name: schemas.NewPackageName,
+    ...pick(lineSchema.properties, 'slug', 'total_downloads', 'average_rating', 'rating_count'),
+  } satisfies Record<keyof CounterLine, object>,
+}
+
 /** Compiled for the first line, because that takes longer than most commands. */
-let validate: ValidateFunction<Line | CategoryLine> | undefined
+let validateLine: ValidateFunction<Line | CategoryLine> | undefined
+let validateCounters: ValidateFunction<CounterLine> | undefined
 
 /** Parses a line, trims its texts and converts its times to UTC. Returns all its problems if it is not valid. */
 export function readLine(text: string): Line | CategoryLine | Problem[] {
+  validateLine ??= compile<Line | CategoryLine>(lineSchema)
+  const line = readValid(text, validateLine)
+  const problems = Array.isArray(line) || isCategoryLine(line) ? [] : timeProblems(line)
+  return problems.length > 0 ? problems : line
+}
+
+export function readCounterLine(text: string): CounterLine | Problem[] {
+  validateCounters ??= compile<CounterLine>(counterSchema)
+  return readValid(text, validateCounters)
+}
+
+/** Milliseconds by which the clock of whoever wrote the file may be ahead. */
+const maxClockSkew = 5 * 60_000
+
+function timeProblems({ created_at, updated_at }: Line): Problem[] {
+  if (created_at === undefined) return []
+  if (Date.parse(created_at) > Date.now() + maxClockSkew) return [problem('/created_at', 'must not be in the future')]
+  const isLate = updated_at !== undefined && created_at > updated_at
+  return isLate ? [problem('/created_at', 'must not be after updated_at')] : []
+}
+
+function readValid<T>(text: string, validate: ValidateFunction<T>): T | Problem[] {
   const parsed = parse(text)
   if (parsed === undefined) return [problem('', 'is not valid JSON')]
   // A compact line without repeated fields is the same when it is written again, which is quick to see.
@@ -219,14 +260,13 @@ export function readLine(text: string): Line | CategoryLine | Problem[] {
   const unwrapped = unwrapReject(parsed)
   if (isNestedTooDeeply(unwrapped)) return [problem('', 'is nested too deeply')]
   const line = trimTexts(unwrapped)
-  validate ??= compileSchema()
   return validate(line) ? line : objectProblems(required(validate.errors, 'the errors of a line'))
 }
 
-const compileSchema = () =>
+const compile = <T>(schema: object) =>
   addCharacterRules(addFormats.default(new Ajv({ allErrors: true, verbose: true, strict: false })))
     .addKeyword({ keyword: 'x-utc', type: 'string', modifying: true, validate: convertToUtc })
-    .compile<Line | CategoryLine>(lineSchema)
+    .compile<T>(schema)
 
 /** The form in which times are stored. Leap seconds are not. */
 const storedTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:[0-5]\d\.\d{3}Z$/

@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { pipeline, Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
+import { OperatorError } from '../contract/errors.ts'
 
 /** A line of a file, counted from 1, or why its text cannot be used. */
 export type TextLine = { number: number; text: string } | { number: number; problem: string }
@@ -50,17 +51,30 @@ async function* splitLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer
   if (length > 0) yield takeLine()
 }
 
-/** Recognizes gzip by the first two bytes (RFC 1952, section 2.3.1). */
+/** How files begin that are not lines of UTF-8, in hexadecimal (https://www.rfc-editor.org/rfc/rfc1952#section-2.3.1 and others). */
+const otherFormats = {
+  'in UTF-16': /^(fffe|feff|[0-7].00[0-7].00|00[0-7].00[0-7].)/,
+  'a zip archive': /^504b0304/,
+  'compressed with xz': /^fd377a58/,
+  'compressed with zstd': /^28b52ffd/,
+}
+
+/** Throws an OperatorError that names the format if it is another one. */
 async function gunzipIfNeeded(source: AsyncIterable<Buffer>): Promise<AsyncIterable<Buffer>> {
   const iterator = source[Symbol.asyncIterator]()
   let head = Buffer.alloc(0)
-  while (head.length < 2) {
+  while (head.length < 4) {
     const { value, done } = await iterator.next()
     if (done) break
     head = Buffer.concat([head, value])
   }
+  const begin = head.toString('hex', 0, 4)
+  for (const [format, pattern] of Object.entries(otherFormats)) {
+    if (pattern.test(begin))
+      throw new OperatorError(`the file is ${format}; it must be UTF-8, compressed with gzip or not`)
+  }
   const whole = prepend(head, iterator)
-  if (head[0] !== 0x1f || head[1] !== 0x8b) return whole
+  if (!begin.startsWith('1f8b')) return whole
   // An error of either stream destroys the last one, whose reader gets it.
   return pipeline(Readable.from(whole), createGunzip(), () => {})
 }

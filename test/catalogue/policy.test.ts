@@ -67,8 +67,7 @@ test.for<[method: string, json: object | undefined]>([
       database: (database) => ({
         ...database,
         read: (work, options) => database.read(recording(work), options),
-        write: (work, options) =>
-          database.write((connection, attempt) => recording((one) => work(one, attempt))(connection), options),
+        write: (work, options) => database.write(recording(work), options),
       }),
     })
     const { apps, keys } = service.world

@@ -25,13 +25,30 @@ async function emptyDatabase(): Promise<string> {
 
 async function changeListedApp(databaseUrl: string) {
   const service = await startService({ databaseUrl })
-  const changed = await service.request('PUT', `/apps/${apps.approved}`, { key: keys.ada, json: { version: '2' } })
+  const changed = await service.request('PUT', `/apps/${apps.approved}`, { key: keys.ada, json: { name: 'Bird Song' } })
   expect(changed.status).toBe(200)
+}
+
+function decisionFile(): string {
+  const file = join(temporaryFolder(), 'decisions.csv')
+  writeFileSync(file, `id,decision\n${apps.pending},approve\n99,approve\n`)
+  return file
+}
+
+async function issueKey(databaseUrl: string, developer: string) {
+  const args = ['key', 'issue', '--developer', developer, '--expires', '7d']
+  expect((await run(args, { DATABASE_URL: databaseUrl })).code).toBe(0)
+}
+
+async function prepareStatus(databaseUrl: string) {
+  await issueKey(databaseUrl, 'Ada')
+  await run(['import', catalogueFile()], { DATABASE_URL: databaseUrl })
 }
 
 type Row = [command: string, args: (databaseUrl: string) => string[] | Promise<string[]>]
 
 const rows: Row[] = [
+  ['status', (databaseUrl) => prepareStatus(databaseUrl).then(() => [])],
   ['key issue', () => ['--developer', 'Ada']],
   ['key list', () => []],
   ['key revoke', () => [keys.bob]],
@@ -42,11 +59,14 @@ const rows: Row[] = [
   ['moderation show', () => [String(apps.approved), '99']],
   ['moderation approve', () => [String(apps.pending), '99']],
   ['moderation reject', () => [String(apps.pending), '99', '--reason', 'Spam']],
+  ['moderation decide', () => [decisionFile()]],
   ['app list', () => []],
   ['app restore', () => [String(apps.deleted)]],
   ['app transfer', () => [String(apps.approved), '--to', 'Bob']],
   ['developer list', () => []],
   ['developer rename', () => ['Ada', '--to', 'Lovelace']],
+  ['review remove', () => ['1', '--reason', 'Spam']],
+  ['counters', () => [catalogueFile()]],
   ['audit', () => []],
   ['import', () => [catalogueFile()]],
   ['backup', () => [join(temporaryFolder(), 'backup.sqlite')]],

@@ -108,3 +108,13 @@ test('a revoked key fails at the next request to a running server', async () => 
   expect(refused).toMatchObject({ code: 2, stdout: '' })
   expect(refused.stderr).not.toContain(mistyped.slice(18, 30))
 })
+
+test('a new developer whose name resembles others is pointed out', async () => {
+  const cli = commandLine(await copyWorld())
+  const issue = async (developer: string) => (await cli.run('key', 'issue', '--developer', developer)).stderr
+  expect(await issue('Harbour Software')).not.toContain('similar')
+  const similarTo = async (name: string) => /^New developer; similar: (.*)\.$/m.exec(await issue(name))?.[1]
+  expect(await similarTo('H\u0430rbour software')).toBe('Harbour Software')
+  expect(await similarTo('Harbor Software')).toBe('Harbour Software')
+  expect(await issue('Harbour Software')).not.toContain('similar')
+})

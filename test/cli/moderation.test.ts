@@ -36,6 +36,7 @@ describe('the queue', () => {
     waiting_since: past,
     waiting_seconds: expect.any(Number),
     changes: [],
+    similar: [],
   }
   const nightTrain = { ...cloudAtlas, id: 6, name: 'Night Train', slug: 'night-train', developer_name: 'Bob' }
 
@@ -44,7 +45,7 @@ describe('the queue', () => {
     expect(await cli.json('moderation', 'queue')).toEqual({
       apps: [cloudAtlas, nightTrain],
       as_of: past,
-      pagination: { current_page: 1, total_pages: 1, per_page: 50, total: 2 },
+      pagination: { current_page: 1, total_pages: 1, per_page: 10_000, total: 2 },
     })
     expect(await cli.json('moderation', 'queue', '--limit', '1', '--page', '2')).toEqual({
       apps: [nightTrain],
@@ -374,6 +375,7 @@ describe('moderation show', () => {
         active_keys: 1,
         apps: { pending: 1, approved: 1, rejected: 1, deleted: 1 },
       },
+      similar: [],
       changes: [],
       history: [
         {

@@ -3,6 +3,7 @@ import { accountStore } from '../../src/accounts/store.ts'
 import { appStore } from '../../src/catalogue/store.ts'
 import { openDatabase } from '../../src/db/database.ts'
 import type { AppFilter, AppState } from '../../src/moderation/app-filter.ts'
+import { findSimilarApps } from '../../src/moderation/similar-names.ts'
 import { moderationStore, type Queue } from '../../src/moderation/store.ts'
 import { copyWorld } from '../support/database.ts'
 import { explainQueries } from '../support/query-plans.ts'
@@ -70,11 +71,23 @@ test.for<[name: Queue, index: string, filter: AppFilter]>([
   const { result: page, plans } = await explainQueries(database, (connection) =>
     moderationStore(connection).queue(name, filter, 50, 100),
   )
-  expect(plans).not.toEqual([])
-  for (const plan of plans) expect(plan).toContain(`USING INDEX ${index}`)
+  // The others look up similar names.
+  const ofQueue = plans.filter((plan) => !plan.includes('INDEX apps_compact_name (<expr>=?)'))
+  expect(ofQueue).toHaveLength(2)
+  for (const plan of ofQueue) expect(plan).toContain(`USING INDEX ${index}`)
   const waitingBefore = name === 'pending' ? 2 : 0
   expect(page.total).toBe(120 + waitingBefore)
   expect(page.apps.at(-1)?.name).toBe('Queued 0')
   expect(page.apps).toHaveLength(20 + waitingBefore)
+  await database.close()
+})
+
+test('similar names come from their index', async () => {
+  const database = openDatabase(await copyWorld())
+  const { plans } = await explainQueries(database, (connection) =>
+    findSimilarApps(connection, { name: 'Tide Clocks', developer_id: 9 }),
+  )
+  expect(plans).not.toEqual([])
+  for (const plan of plans) expect(plan).toContain('USING INDEX apps_compact_name')
   await database.close()
 })

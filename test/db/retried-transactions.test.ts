@@ -12,8 +12,8 @@ const again = (database: Database): Database => ({
   ...database,
   async write(work) {
     const undo = new Error('conflict')
-    const first = database.write(async (connection, attempt) => {
-      await work(connection, attempt)
+    const first = database.write(async (connection) => {
+      await work(connection)
       throw undo
     })
     await first.catch((error: unknown) => {

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { expect, onTestFinished, test } from 'vitest'
 import document from '../../generated/openapi.json' with { type: 'json' }
 import { generateKey } from '../../src/accounts/keys.ts'
+import { addCatalogueGauges } from '../../src/cli/serve.ts'
 import { Metrics } from '../../src/http/metrics.ts'
 import { type Call, newApp, validRequests } from '../contract/valid-requests.ts'
 import { closed, connected } from '../faults/sockets.ts'
@@ -87,6 +88,33 @@ test('every metric has a help text', async () => {
   for (const [name, help] of helps) expect(help, name).toMatch(/^[A-Z].*\.$/)
   for (const kind of ['cheap', 'expensive', 'write'])
     expect(text).toContain(`\napps_shed_requests_total{kind="${kind}"} 0\n`)
+})
+
+test('counts the apps in each state, and how long the oldest pending one has waited', async () => {
+  const { metrics, service, value } = await measured()
+  addCatalogueGauges(metrics, service.database)
+  const counts = async () =>
+    Promise.all(
+      ['pending', 'changed', 'approved', 'rejected', 'deleted'].map((state) =>
+        value(`apps_by_status{status="${state}"}`),
+      ),
+    )
+  expect(await counts()).toEqual([2, 0, 2, 1, 1])
+  const years = (Date.now() - Date.parse('2020-01-01')) / 1000
+  expect(years - (await value('apps_oldest_pending_seconds'))).toBeLessThan(3600)
+  const { apps, keys } = service.world
+  await service.request('PUT', `/apps/${apps.approved}`, { key: keys.ada, json: { version: '2' } })
+  for (const id of [apps.pending, apps.bobsPending]) await service.decide('reject', id)
+  expect(await counts()).toEqual([0, 1, 2, 3, 1])
+  expect(await value('apps_oldest_pending_seconds')).toBe(0)
+})
+
+test('has all other metrics while the database cannot be read', async () => {
+  const { metrics, service, ask } = await measured()
+  addCatalogueGauges(metrics, { ...service.database, snapshot: () => Promise.reject(new Error('gone')) })
+  const text = await (await ask()).text()
+  expect(text).toContain('\napps_build_info{')
+  expect(text).not.toMatch(/^apps_(by_status|oldest_pending_seconds)[ {]/m)
 })
 
 test('measures durations in seconds', async () => {

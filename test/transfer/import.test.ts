@@ -1024,8 +1024,8 @@ test('a retried transaction is written, counted and refused once', async () => {
   const conflicting: Database = {
     ...database,
     async write(work) {
-      const first = database.write(async (connection, attempt) => {
-        await work(connection, attempt)
+      const first = database.write(async (connection) => {
+        await work(connection)
         throw undone
       })
       await expect(first).rejects.toBe(undone)

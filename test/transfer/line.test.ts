@@ -28,6 +28,13 @@ test.for<[what: string, line: object, problems: string[]]>([
     },
     [],
   ],
+  [
+    'a creation after the last change',
+    { ...app, created_at: '2026-01-01T01:00:00Z', updated_at: '2026-01-01T01:00:00+01:00' },
+    ['/created_at'],
+  ],
+  ['a creation in the future', { ...app, created_at: new Date(Date.now() + 3_600_000).toISOString() }, ['/created_at']],
+  ['a creation by a clock that is ahead', { ...app, created_at: new Date(Date.now() + 60_000).toISOString() }, []],
   ['no field', {}, ['/name', '/description', '/category', '/developer_name']],
   ['an unknown field', { ...app, colour: 'red' }, ['/colour']],
   [

@@ -1,4 +1,4 @@
-import { gzipSync } from 'node:zlib'
+import { gzipSync, zstdCompressSync } from 'node:zlib'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { readLines } from '../../src/transfer/read-lines.ts'
@@ -94,4 +94,19 @@ test('chunks may end anywhere', async () => {
       },
     ),
   )
+})
+
+test.for<[format: string, bytes: Buffer]>([
+  ['in UTF-16', Buffer.from('\uFEFF{"name"', 'utf16le')],
+  ['in UTF-16', Buffer.from('{"name"', 'utf16le')],
+  ['in UTF-16', Buffer.from('{"name"', 'utf16le').swap16()],
+  ['a zip archive', Buffer.from('PK\u0003\u0004\u0014', 'latin1')],
+  ['compressed with xz', Buffer.from('fd377a585a00', 'hex')],
+  ['compressed with zstd', zstdCompressSync('a\nb\n')],
+])('refuses a file that is %s', async ([format, bytes]) => {
+  for (const size of [1, 7]) {
+    await expect(read(bytes, size)).rejects.toThrow(
+      `the file is ${format}; it must be UTF-8, compressed with gzip or not`,
+    )
+  }
 })

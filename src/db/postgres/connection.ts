@@ -7,6 +7,12 @@ import { searchIndex } from './search.ts'
 /** Makes what stores use, for the reader, the writer, or a transaction of one. */
 export const connectionOf = (sql: Knex): Connection => ({
   sql,
+  async describe() {
+    const { rows } = await sql.raw(
+      `select current_setting('server_version') as version, pg_database_size(current_database()) as bytes`,
+    )
+    return { engine: `PostgreSQL ${rows[0].version}`, bytes: rows[0].bytes }
+  },
   select: select(sql),
   search: searchIndex(sql),
   jsonRows,

@@ -55,9 +55,9 @@ export function isUnavailable(error: unknown): boolean {
   return error.name === 'KnexTimeoutError' || error.message.startsWith('Unable to acquire a connection')
 }
 
-/** Serialization failures, deadlocks, and rows that another transaction has inserted or removed meanwhile. */
+/** Serialization failures, deadlocks, and rows that another transaction has inserted meanwhile. */
 export const isConflict = (error: unknown) =>
-  ['40001', '40P01', '23505', '23503'].includes(codeOf(error)) || isStaleStatement(error)
+  ['40001', '40P01', '23505'].includes(codeOf(error)) || isStaleStatement(error)
 
 /** A prepared statement is no longer valid: the schema has changed, or a pooler has switched the backend. */
 export const isStaleStatement = (error: unknown) =>

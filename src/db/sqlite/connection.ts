@@ -7,6 +7,12 @@ import { searchIndex } from './search.ts'
 /** Makes what stores use, for the reader, the writer, or a transaction of one. */
 export const connectionOf = (sql: Knex): Connection => ({
   sql,
+  async describe() {
+    const [row] = await sql.raw(
+      'select sqlite_version() as version, page_count * page_size as bytes from pragma_page_count, pragma_page_size',
+    )
+    return { engine: `SQLite ${row.version}`, bytes: row.bytes }
+  },
   select: select(sql),
   search: searchIndex(sql),
   jsonRows,

@@ -7,7 +7,7 @@ import { openReader, openWriter } from './client.ts'
 import { connectionOf } from './connection.ts'
 import { copyTo, dryRun, withExclusiveLock } from './copy.ts'
 import { databaseFile } from './database-file.ts'
-import { adviceOf, healthErrorOf, isBusy, isConflict, isUnavailable, reasonOf, UnusableDatabase } from './errors.ts'
+import { adviceOf, healthErrorOf, isBusy, isUnavailable, reasonOf, UnusableDatabase } from './errors.ts'
 import { findOpenError, foreignDatabase, inspectFile } from './inspect-file.ts'
 import { schema } from './schema.ts'
 
@@ -82,7 +82,8 @@ function openFile(filename: string): Engine {
     },
 
     isUnavailable,
-    isConflict,
+    // There is one writer at a time.
+    isConflict: () => false,
     reasonOf,
     adviceOf,
     // There is one writer at a time, so all earlier ones have ended.

@@ -32,10 +32,6 @@ export const isDamage = (error: unknown) => ['SQLITE_CORRUPT', 'SQLITE_NOTADB'].
 /** Others write for longer than a statement waits. */
 export const isBusy = (error: unknown) => codeOf(error) === 'SQLITE_BUSY'
 
-/** There is one writer at a time, but the row that a foreign key refers to may have been removed before. */
-export const isConflict = (error: unknown) =>
-  error instanceof Error && error.message.includes('FOREIGN KEY constraint failed')
-
 export const healthErrorOf = (error: unknown): string | undefined => healthErrors.get(codeOf(error))
 
 export function isUnavailable(error: unknown): boolean {

@@ -1,0 +1,39 @@
+import { type Actor, auditStore } from '../audit/store.ts'
+import { OperatorError } from '../contract/errors.ts'
+import type { Connection } from '../db/dialect.ts'
+import type { ReviewRow } from '../db/tables.ts'
+import { required } from '../util/helpers.ts'
+import { ratingColumns } from './ratings.ts'
+
+/** Removes a review and its rating. Throws an OperatorError if there is no such review. */
+export async function removeReview(
+  connection: Connection,
+  id: number,
+  reason: string,
+  actor: Actor,
+): Promise<ReviewRow> {
+  const { sql } = connection
+  // The app is locked first, as when reviews are added.
+  const app = await sql('apps')
+    .whereIn('id', sql('reviews').where({ id }).select('app_id'))
+    .forUpdate()
+    .first('id', 'developer_id', 'review_count', 'rating_sum', 'rating_count')
+  const review = await sql('reviews').where({ id }).first()
+  if (!review) throw new OperatorError(`there is no review ${id}`)
+  await sql('reviews').where({ id }).delete()
+  const { id: app_id, developer_id, review_count, rating_sum, rating_count } = required(app, 'the app of a review')
+  const ratings = ratingColumns({ sum: rating_sum - 100 * review.rating, count: rating_count - 1 })
+  const at = new Date().toISOString()
+  await sql('apps')
+    .where({ id: app_id })
+    .update({ review_count: review_count - 1, ...ratings, changed_at: at })
+  const entry = {
+    action: 'review remove',
+    at,
+    subject: { app_id, developer_id },
+    before: review,
+    after: { reason },
+  } as const
+  await auditStore(connection).record([entry], actor)
+  return review
+}

@@ -1,0 +1,28 @@
+import { createReadStream } from 'node:fs'
+import { Command } from 'commander'
+import { setCounters } from '../transfer/counters.ts'
+import { ReasonCounts } from '../transfer/rejects.ts'
+import { buildDatabaseCommand, currentOperator, print, printError } from './command.ts'
+import { formatCount } from './terminal-text.ts'
+
+export const countersCommand = () =>
+  buildDatabaseCommand({
+    command: new Command('counters')
+      .description('set the downloads and ratings of many apps, without changing their listings')
+      .argument('<file>', 'path of the file, or - for standard input: newline-delimited JSON, gzip or not'),
+    about: `A line names an app by slug or package_name, and has any of total_downloads,
+average_rating and rating_count, which mean what they do in import. What it
+leaves out stays. Lines that are not valid or name no app are refused, and the
+exit code is 1.`,
+    examples: ['counters counts.ndjson.gz'],
+    json: `{lines, updated, unchanged, rejected, reasons: [{reason, count}]}.`,
+    async run(database, file: string) {
+      const reasons = new ReasonCounts()
+      const source = file === '-' ? process.stdin : createReadStream(file)
+      const summary = await setCounters(database, source, currentOperator(), (problems) => reasons.add(problems))
+      for (const { reason, count } of reasons.all()) printError(`refused ${formatCount(count)} × ${reason}`)
+      return { ...summary, reasons: reasons.all() }
+    },
+    print: ({ lines, updated, unchanged }) =>
+      print(`${formatCount(lines)} lines: ${formatCount(updated)} updated, ${formatCount(unchanged)} unchanged.`),
+  })

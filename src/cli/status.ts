@@ -1,0 +1,71 @@
+import { Command } from 'commander'
+import { keyPrefix } from '../accounts/keys.ts'
+import { readConfig } from '../config.ts'
+import { OperatorError } from '../contract/errors.ts'
+import { openDatabase } from '../db/database.ts'
+import { compareMigrations, schemaErrors } from '../db/migrations.ts'
+import { type OldestWaiting, statusStore } from '../moderation/status.ts'
+import { buildCommand, printFields } from './command.ts'
+import { formatCount } from './terminal-text.ts'
+import { age, formatDate, formatMinute } from './time.ts'
+
+export const statusCommand = () =>
+  buildCommand({
+    command: new Command('status').description('show what waits for operators, and the state of the database'),
+    about: 'If the database is not migrated, only the database and its pending migrations\nare shown.',
+    examples: ['status', "status --json | jq '.catalogue.apps.pending'"],
+    json: `{engine, bytes, pending_migrations, catalogue}; catalogue is null if
+migrations are pending, or else {apps: {pending, changed, approved, rejected,
+deleted}, oldest_pending: {id, name, waiting_since}, oldest_changed, developers,
+expiring_keys: [{id, developer_name, expires_at}], last_import: {at, operator}}.
+changed apps are approved ones that moderation queue --changed lists.
+expiring_keys expire within 30 days. The oldest apps and last_import may be
+null.`,
+    run: readStatus,
+    print({ engine, bytes, pending_migrations, catalogue }) {
+      if (catalogue) printCatalogue(catalogue)
+      printFields({
+        Database: `${engine}, ${(bytes / 1e6).toLocaleString('en', { maximumFractionDigits: 1 })} MB`,
+        Migrations: pending_migrations.length === 0 ? null : `missing: ${pending_migrations.join(', ')}; run migrate`,
+      })
+    },
+  })
+
+/** Other commands refuse a database that is not migrated; this one says what is missing. */
+async function readStatus() {
+  const { databaseUrl, databaseOptions } = readConfig(process.env)
+  const database = openDatabase(databaseUrl, databaseOptions)
+  try {
+    const healthError = await database.checkHealth()
+    if (healthError !== undefined) throw new OperatorError(`the database ${healthError}`)
+    return await database.snapshot(async (connection) => {
+      const { pending, unknown } = await compareMigrations(connection.sql)
+      if (unknown.size > 0) throw new OperatorError(`the database ${schemaErrors.newer}`)
+      const catalogue = pending.size > 0 ? null : await statusStore(connection).status()
+      return { ...(await connection.describe()), pending_migrations: [...pending], catalogue }
+    })
+  } finally {
+    await database.close()
+  }
+}
+
+type Catalogue = NonNullable<Awaited<ReturnType<typeof readStatus>>['catalogue']>
+
+function printCatalogue({ apps, oldest_pending, oldest_changed, developers, expiring_keys, last_import }: Catalogue) {
+  const [firstKey] = expiring_keys
+  printFields({
+    Pending: formatQueue(apps.pending, oldest_pending),
+    Changed: formatQueue(apps.changed, oldest_changed),
+    Approved: formatCount(apps.approved),
+    Rejected: formatCount(apps.rejected),
+    Deleted: formatCount(apps.deleted),
+    Developers: formatCount(developers),
+    'Expiring keys': firstKey
+      ? `${formatCount(expiring_keys.length)} within 30 days, first ${keyPrefix(firstKey.id)} of ${firstKey.developer_name} on ${formatDate(firstKey.expires_at)}`
+      : '0 within 30 days',
+    'Last import': last_import ? `${formatMinute(last_import.at)} by ${last_import.operator}` : 'none',
+  })
+}
+
+const formatQueue = (count: number, oldest: OldestWaiting | null) =>
+  oldest ? `${formatCount(count)}, longest for ${age(oldest.waiting_since)}: ${oldest.id} ${oldest.name}` : '0'

@@ -1,0 +1,74 @@
+import type { StateCounts } from '../catalogue/store.ts'
+import type { Connection } from '../db/dialect.ts'
+import { required } from '../util/helpers.ts'
+import { queues, states } from './app-filter.ts'
+
+/** What operators and their monitoring must know about a catalogue. Every count is stored or has a short index. */
+
+/** `changed`: approved apps whose owners have changed them since the last decision. */
+export type AppCounts = StateCounts & { changed: number }
+
+export type OldestWaiting = { id: number; name: string; waiting_since: string }
+
+/** A key without its secret. */
+type ExpiringKey = { id: string; developer_name: string; expires_at: string }
+
+const soon = 30 * 24 * 60 * 60 * 1000
+
+export const statusStore = (connection: Connection) => {
+  const { sql, select } = connection
+
+  /** Approved apps are counted in their categories. */
+  async function countApps(): Promise<AppCounts> {
+    const count = (where: string) => `(select count(*) from apps where ${where})`
+    const [counts] = await select<AppCounts>(
+      `select ${count(states.pending.where)} as pending, ${count(queues.changed.where)} as changed,
+         ${count(states.rejected.where)} as rejected, ${count(states.deleted.where)} as deleted,
+         (select cast(coalesce(sum(listed_apps), 0) as bigint) from categories) as approved`,
+      [],
+    )
+    return required(counts, 'the counts')
+  }
+
+  /** The app that has waited longest; null if none waits. */
+  async function oldestWaiting(queue: keyof typeof queues): Promise<OldestWaiting | null> {
+    const { where, order } = queues[queue]
+    const [oldest] = await select<OldestWaiting>(
+      `select id, name, coalesce(unreviewed_since, created_at) as waiting_since
+       from apps where ${where} order by ${order} limit 1`,
+      [],
+    )
+    return oldest ?? null
+  }
+
+  /** Active keys that expire within 30 days, the first one first. */
+  const findExpiringKeys = (now: number): Promise<ExpiringKey[]> =>
+    sql('api_keys')
+      .join('developers', 'developers.id', 'api_keys.developer_id')
+      .whereNull('revoked_at')
+      .whereBetween('expires_at', [new Date(now).toISOString(), new Date(now + soon).toISOString()])
+      .orderBy(['expires_at', 'api_keys.id'])
+      .select('api_keys.id', 'developers.name as developer_name', 'expires_at')
+
+  /** The newest change by an import; null if there is none. */
+  const findLastImport = async (): Promise<{ at: string; operator: string | null } | null> =>
+    // Literal, so that the index applies.
+    (await sql('audit').whereRaw("action = 'app import'").orderBy('id', 'desc').first('at', 'operator')) ?? null
+
+  return {
+    countApps,
+    oldestWaiting,
+
+    async status() {
+      const developers = await sql('developers').count({ count: '*' }).first()
+      return {
+        apps: await countApps(),
+        oldest_pending: await oldestWaiting('pending'),
+        oldest_changed: await oldestWaiting('changed'),
+        developers: Number(required(developers, 'the count').count),
+        expiring_keys: await findExpiringKeys(Date.now()),
+        last_import: await findLastImport(),
+      }
+    },
+  }
+}

@@ -1,0 +1,137 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { type Actor, auditStore, type NewAuditEntry } from '../audit/store.ts'
+import type { Problem } from '../contract/contract.ts'
+import type { Database } from '../db/database.ts'
+import type { Connection } from '../db/dialect.ts'
+import { type AppRow, listed } from '../db/tables.ts'
+import { maxTransactionTime, pauseBetweenTransactions } from '../db/write-pacing.ts'
+import { popularity, toSearchDocument } from '../search/terms.ts'
+import { pick } from '../util/helpers.ts'
+import { ratingsAfter } from './columns.ts'
+import { type CounterLine, problem, readCounterLine } from './line.ts'
+import { readLines } from './read-lines.ts'
+
+/** One batch is a transaction. */
+const batchSize = 500
+
+const numbers = [
+  'id',
+  'total_downloads',
+  'other_rating_sum',
+  'other_rating_count',
+  'rating_sum',
+  'rating_count',
+  'weighted_rating',
+  'average_rating',
+] as const
+type Counters = Pick<AppRow, (typeof numbers)[number]>
+
+const audited = ['total_downloads', 'average_rating', 'other_rating_count'] as const
+
+/** Sets downloads and ratings, not the listings or their times. */
+export async function setCounters(
+  database: Database,
+  source: AsyncIterable<Buffer>,
+  actor: Actor,
+  onReject: (problems: Problem[]) => void,
+) {
+  const summary = { lines: 0, updated: 0, unchanged: 0, rejected: 0 }
+  let batch: CounterLine[] = []
+  let busySince = performance.now()
+  for await (const read of readLines(source)) {
+    summary.lines++
+    const line = 'problem' in read ? [problem('', read.problem)] : readCounterLine(read.text)
+    if (Array.isArray(line)) reject(line)
+    else batch.push(line)
+    if (batch.length === batchSize) await writeBatch()
+  }
+  await writeBatch()
+  await database.optimize({ isLast: true })
+  return summary
+
+  async function writeBatch() {
+    const outcomes = await database.write((connection) => writeLines(connection, batch, actor))
+    batch = []
+    for (const outcome of outcomes) {
+      if (Array.isArray(outcome)) reject(outcome)
+      else summary[outcome]++
+    }
+    // Between two batches the lock is free too briefly for writers that wait for it.
+    if (performance.now() - busySince < maxTransactionTime) return
+    await Promise.all([delay(pauseBetweenTransactions), database.optimize({ isLast: false })])
+    busySince = performance.now()
+  }
+
+  function reject(problems: Problem[]) {
+    summary.rejected++
+    onReject(problems)
+  }
+}
+
+async function writeLines(connection: Connection, lines: CounterLine[], actor: Actor) {
+  const { sql } = connection
+  const at = new Date().toISOString()
+  const slugs = lines.flatMap(({ slug }) => slug ?? [])
+  const packageKeys = lines.flatMap(({ package_name }) => package_name?.toLowerCase() ?? [])
+  const apps = await sql('apps')
+    .where((named) => named.whereIn('slug', slugs).orWhereIn('package_key', packageKeys))
+    .whereNull('deleted_at')
+    .orderBy('id')
+    .forUpdate()
+    .select('slug', 'package_key', 'review_count', 'developer_id', ...numbers)
+  const byName = new Map(apps.flatMap((app) => [[app.slug, app] as const, [app.package_key, app] as const]))
+  const changed = new Set<Counters>()
+  const entries: NewAuditEntry[] = []
+  const movedIds: number[] = []
+  const outcomes: ('updated' | 'unchanged' | Problem[])[] = []
+  for (const line of lines) {
+    const app = byName.get(line.slug ?? line.package_name?.toLowerCase() ?? null)
+    if (!app) {
+      outcomes.push([problem(line.slug === undefined ? '/package_name' : '/slug', 'belongs to no app')])
+      continue
+    }
+    const { total_downloads = app.total_downloads } = line
+    const changes = { total_downloads, ...ratingsAfter(line, app) }
+    const isChanged = numbers.some((column) => column !== 'id' && app[column] !== changes[column])
+    outcomes.push(isChanged ? 'updated' : 'unchanged')
+    if (!isChanged) continue
+    changed.add(app)
+    const subject = { app_id: app.id, developer_id: app.developer_id }
+    const [before, after] = [pick(app, ...audited), pick({ ...app, ...changes }, ...audited)]
+    entries.push({ action: 'app counters', at, subject, before, after })
+    if (popularity(app.total_downloads) !== popularity(total_downloads)) movedIds.push(app.id)
+    // A later line of the batch may be about the same app.
+    Object.assign(app, changes)
+  }
+  if (changed.size > 0) await update(connection, [...changed], at)
+  await auditStore(connection).record(entries, actor)
+  await reindex(connection, movedIds)
+  return outcomes
+}
+
+/** One statement, because one for each app takes three times as long. Its values are all numbers. */
+async function update({ sql }: Connection, apps: Counters[], at: string) {
+  const rows = apps.map((app) => `(${numbers.map((column) => app[column])})`)
+  // Both engines name the columns of `values` so.
+  const assignments = numbers.slice(1).map((column, index) => `${column} = given.column${index + 2}`)
+  await sql.raw(
+    `update apps set ${assignments}, changed_at = ? from (values ${rows}) as given where apps.id = given.column1`,
+    [at],
+  )
+}
+
+/** The search index orders apps by their popularity. */
+async function reindex({ sql, search }: Connection, ids: number[]) {
+  const apps = await sql('apps')
+    .join('developers', 'developers.id', 'apps.developer_id')
+    .whereIn('apps.id', ids)
+    .whereRaw(listed)
+    .select('apps.*', 'developers.name as developer_name')
+  await search.index(
+    apps.map(({ developer_name, ...app }) => ({
+      id: app.id,
+      categoryId: app.category_id,
+      ...toSearchDocument(app, developer_name),
+    })),
+  )
+}

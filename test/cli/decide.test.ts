@@ -1,0 +1,119 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, inject, test } from 'vitest'
+import { openDatabase } from '../../src/db/database.ts'
+import { importLines } from '../support/catalogue-file.ts'
+import { copyWorld, temporaryFolder } from '../support/database.ts'
+import { commandLine, expectRefusal } from '../support/process.ts'
+
+const { approved, pending, bobsPending, bobs, deleted } = inject('world').apps
+
+function fileOf(text: string, name = 'decisions.csv'): string {
+  const file = join(temporaryFolder(), name)
+  writeFileSync(file, text)
+  return file
+}
+
+const statuses = async (cli: ReturnType<typeof commandLine>) => {
+  const { apps } = await cli.json('app', 'list')
+  return new Map(apps.map(({ id, status }: { id: number; status: string }) => [id, status]))
+}
+
+const csv = `\uFEFFid,decision,reason
+${pending},approve,
+${bobsPending},reject,"Two lines,
+in quotes."
+
+${approved},approve,
+999,approve,
+${deleted},reject,Gone
+`
+
+test('decides what a CSV file says after a dry run, and lists each refusal', async () => {
+  const cli = commandLine(await copyWorld())
+  const before = await statuses(cli)
+  const file = fileOf(csv)
+  const refusals = [
+    `apps-service: app ${approved} is approved already`,
+    'apps-service: there is no app 999',
+    `apps-service: app ${deleted} is deleted now; it must be restored first`,
+  ]
+  const stderr = `${refusals.join('\n')}\n`
+  expect(await cli.run('moderation', 'decide', file, '--dry-run')).toEqual({
+    code: 1,
+    stdout: `App ${pending} (cloud-atlas) would be approved.\nApp ${bobsPending} (night-train) would be rejected.\n`,
+    stderr,
+  })
+  expect(await statuses(cli)).toEqual(before)
+  expect(await cli.run('moderation', 'decide', file)).toEqual({
+    code: 1,
+    stdout: `App ${pending} (cloud-atlas) is approved now.\nApp ${bobsPending} (night-train) is rejected now.\n`,
+    stderr,
+  })
+  const after = new Map(before).set(pending, 'approved').set(bobsPending, 'rejected')
+  expect(await statuses(cli)).toEqual(after)
+  const { rejection_reason } = await cli.json('moderation', 'show', String(bobsPending))
+  expect(rejection_reason).toBe('Two lines,\nin quotes.')
+})
+
+test('decides what an NDJSON file says, unless an app was updated since', async () => {
+  const cli = commandLine(await copyWorld())
+  const file = fileOf(
+    [
+      { id: bobs, decision: 'reject', reason: 'Spam' },
+      { id: pending, decision: 'approve' },
+    ]
+      .map((row) => JSON.stringify(row))
+      .join('\n'),
+    'decisions.ndjson',
+  )
+  const { stdout, code } = await cli.run('moderation', 'decide', file, '--as-of', '2020-01-02', '--json')
+  expect(JSON.parse(stdout)).toEqual([
+    { id: bobs, error: expect.stringMatching(/was updated at .*, after the time given/) },
+    { id: pending, slug: 'cloud-atlas', status: 'approved' },
+  ])
+  expect(code).toBe(1)
+})
+
+test.for<[what: string, text: string, message: RegExp]>([
+  ['an unknown decision', 'id,decision,reason\n2,accept,\n', /nothing was decided: row 1 must have approve or reject/],
+  ['a rejection without a reason', 'id,decision,reason\n2,approve,\n6,reject,\n', /: row 2 a reason has 1 to/],
+  [
+    'an approval with a reason',
+    'id,decision,reason\n2,approve,Nice\n',
+    /row 1 has a reason, which approve does not take/,
+  ],
+  ['a repeated id', 'id,decision\n2,approve\n2,approve\n', /row 2 has the id 2, as a row before it/],
+  ['a bad id', 'id,decision\n0x2,approve\n', /row 1 has no valid id/],
+  ['an unknown column', 'id,decision,note\n2,approve,x\n', /row 1 has the unknown field note/],
+  ['a row that is too long', 'id,decision\n2,approve,x\n', /Invalid Record Length/],
+  ['text that is not JSON', '{"id": 2, "decision": "approve"}\n{', /cannot read .*JSON/],
+  ['a list', '{"id": 2, "decision": "approve"}\n[[1]]', /row 2 has the unknown field 0/],
+  ['many problems', `id,decision\n${'x,approve\n'.repeat(12)}`, /row 10 has no valid id; and 2 more$/m],
+])('decides nothing because of %s', async ([, text, message]) => {
+  const cli = commandLine(await copyWorld())
+  expectRefusal(await cli.run('moderation', 'decide', fileOf(text)), message)
+  expect((await cli.json('moderation', 'queue')).pagination.total).toBe(2)
+})
+
+test('a file that cannot be read is named', async () => {
+  expectRefusal(
+    await commandLine(await copyWorld()).run('moderation', 'decide', '/none.csv'),
+    /cannot read \/none\.csv: ENOENT/,
+  )
+})
+
+test('the queue as JSON has all apps, unless there is a limit', async () => {
+  const address = await copyWorld()
+  const database = openDatabase(address)
+  const line = (name: string) => ({ name, description: 'D', category: 'tools', developer_name: 'Cy' })
+  await importLines(
+    database,
+    Array.from({ length: 60 }, (_, index) => line(`Wave ${index}`)),
+  )
+  await database.close()
+  const cli = commandLine(address)
+  expect((await cli.json('moderation', 'queue')).apps).toHaveLength(62)
+  expect((await cli.json('moderation', 'queue', '--limit', '50')).apps).toHaveLength(50)
+  expect((await cli.run('moderation', 'queue')).stderr).toContain('Page 1 of 2, 62 in all.')
+})

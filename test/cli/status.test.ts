@@ -1,0 +1,80 @@
+import { expect, inject, test } from 'vitest'
+import { generateKey } from '../../src/accounts/keys.ts'
+import { openDatabase } from '../../src/db/database.ts'
+import { newestMigration } from '../../src/db/migrations.ts'
+import { copyWorld, emptyDatabaseUrl } from '../support/database.ts'
+import { commandLine, expectRefusal } from '../support/process.ts'
+
+const past = '2020-01-01T00:00:00.000Z'
+const inDays = (days: number) => new Date(Date.now() + days * 24 * 60 * 60 * 1000).toISOString()
+const { apps } = inject('world')
+
+test('status shows what waits, the keys that expire, the last import and the database', async () => {
+  const address = await copyWorld()
+  const cli = commandLine(address)
+  const database = {
+    engine: expect.stringMatching(inject('engine') === 'sqlite' ? /^SQLite 3\./ : /^PostgreSQL \d/),
+    bytes: expect.any(Number),
+    pending_migrations: [],
+  }
+  const catalogue = {
+    apps: { pending: 2, changed: 0, approved: 2, rejected: 1, deleted: 1 },
+    oldest_pending: { id: apps.pending, name: 'Cloud Atlas', waiting_since: past },
+    oldest_changed: null,
+    developers: 2,
+    expiring_keys: [],
+    last_import: null,
+  }
+  expect(await cli.json('status')).toEqual({ ...database, catalogue })
+
+  const [soon, later] = [inDays(7), inDays(29)]
+  await useDatabase(address, ({ sql }) => sql('apps').where({ id: apps.bobs }).update({ unreviewed_since: past }))
+  for (const expires_at of [later, soon, inDays(31)]) await addKey(address, expires_at)
+  await addKey(address, soon, past)
+  const line = JSON.stringify({ name: 'Star Map', description: 'D', category: 'tools', developer_name: 'Cy' })
+  expect((await cli.runWith(`${line}\n`, 'import', '-')).code).toBe(0)
+
+  const status = await cli.json('status')
+  expect(status.catalogue).toMatchObject({
+    apps: { ...catalogue.apps, pending: 3, changed: 1 },
+    oldest_changed: { id: apps.bobs, name: 'Bird Song', waiting_since: past },
+    developers: 3,
+    last_import: { at: expect.stringMatching(/Z$/), operator: expect.any(String) },
+  })
+  const expiring = status.catalogue.expiring_keys
+  expect(expiring.map(({ expires_at }: { expires_at: string }) => expires_at)).toEqual([soon, later])
+  const { stdout } = await cli.run('status')
+  expect(stdout).toMatch(/^Pending +3, longest for \d+d: 2 Cloud Atlas\nChanged +1, longest for \d+d: \d+ Bird Song\n/)
+  expect(stdout).toContain(
+    `Expiring keys   2 within 30 days, first apps_${expiring[0].id} of Ada on ${soon.slice(0, 10)}\n`,
+  )
+  expect(stdout).toMatch(
+    /\nLast import +20\d\d-\d\d-\d\d \d\d:\d\d by \S+\nDatabase +(SQLite|PostgreSQL) [\d.]+.*, [\d.]+ MB\n$/,
+  )
+})
+
+test('status of a database that lacks migrations names them', async () => {
+  const address = await emptyDatabaseUrl()
+  if (inject('engine') === 'sqlite') expectRefusal(await commandLine(address).run('status'), /does not exist/)
+  const migrated = await copyWorld()
+  const newest = `${await newestMigration()}.ts`
+  await useDatabase(migrated, ({ sql }) => sql('knex_migrations').where({ name: newest }).delete())
+  const cli = commandLine(migrated)
+  expect(await cli.json('status')).toMatchObject({ pending_migrations: [newest], catalogue: null })
+  expect((await cli.run('status')).stdout).toMatch(
+    new RegExp(`^Database .*\\nMigrations +missing: ${newest}; run migrate\\n$`),
+  )
+  await useDatabase(migrated, ({ sql }) => sql('knex_migrations').insert({ name: '9999-later.ts' }))
+  expectRefusal(await cli.run('status'), /the database was migrated by a newer version/)
+})
+
+async function useDatabase(address: string, work: Parameters<ReturnType<typeof openDatabase>['write']>[0]) {
+  const database = openDatabase(address)
+  await database.write(work).finally(() => database.close())
+}
+
+const addKey = (address: string, expires_at: string, revoked_at: string | null = null) =>
+  useDatabase(address, async ({ sql }) => {
+    const { id, sha256 } = generateKey()
+    await sql('api_keys').insert({ id, sha256, developer_id: 1, created_at: past, expires_at, revoked_at })
+  })
