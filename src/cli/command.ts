@@ -33,7 +33,7 @@ type CommandParts<Args, Result> = {
 }
 
 /** The parts of a command that do not depend on its result. */
-export type CommandDescription = Omit<CommandParts<unknown, unknown>, 'toJson' | 'print'>
+type CommandDescription = Omit<CommandParts<unknown, unknown>, 'toJson' | 'print'>
 
 export function buildCommand<Args extends unknown[], Result>(
   parts: CommandParts<Args, Result> & { run: (...args: Args) => Promise<Result> },

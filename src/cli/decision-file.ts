@@ -4,7 +4,7 @@ import { type Decision, decisions } from '../catalogue/policy.ts'
 import { OperatorError } from '../contract/errors.ts'
 import { parseReason } from '../contract/field-rules.ts'
 
-export type FileDecision = { id: number; decision: Decision; reason: string }
+export type GivenDecision = { id: number; decision: Decision; reason: string }
 
 const maxBytes = 16 * 1024 * 1024
 
@@ -12,13 +12,13 @@ const maxBytes = 16 * 1024 * 1024
 const maxNamed = 10
 
 /** Reads decisions from CSV with a header, or from NDJSON. Throws an OperatorError that names the invalid rows. */
-export async function readDecisions(file: string): Promise<FileDecision[]> {
+export async function readDecisions(file: string): Promise<GivenDecision[]> {
   const rows = await readRows(file).catch((error: Error) => {
     throw new OperatorError(`cannot read ${file}: ${error.message}`)
   })
   const ids = new Set<unknown>()
   const problems: string[] = []
-  const read: FileDecision[] = []
+  const read: GivenDecision[] = []
   for (const [index, { id, decision, reason = '', ...others }] of rows.entries()) {
     try {
       const [other] = Object.keys(others)

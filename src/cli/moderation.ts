@@ -1,9 +1,7 @@
-import { text } from 'node:stream/consumers'
 import { Command } from 'commander'
 import type { Decision } from '../catalogue/policy.ts'
 import { OperatorError, ServiceError } from '../contract/errors.ts'
 import { parseReason } from '../contract/field-rules.ts'
-import type { Database } from '../db/database.ts'
 import type { AppFilter } from '../moderation/app-filter.ts'
 import type { SimilarApp } from '../moderation/similar-names.ts'
 import {
@@ -16,8 +14,8 @@ import {
 import { printEntries } from './audit.ts'
 import {
   buildCommand,
+  buildDatabaseCommand,
   buildListCommand,
-  type CommandDescription,
   commandGroup,
   currentOperator,
   failUsage,
@@ -30,16 +28,8 @@ import {
   withDatabase,
   withFilterOptions,
 } from './command.ts'
-import { type FileDecision, readDecisions } from './decision-file.ts'
-import {
-  detailWidth,
-  formatCount,
-  formatDifference,
-  sanitize,
-  terminalWidth,
-  toSingleLine,
-  truncate,
-} from './terminal-text.ts'
+import { type GivenDecision, readDecisions } from './decision-file.ts'
+import { detailWidth, formatCount, formatDifference, sanitize, toSingleLine, truncate } from './terminal-text.ts'
 import { age, parsePastTime, secondsSince } from './time.ts'
 
 export const moderationCommand = () =>
@@ -111,109 +101,24 @@ function changeLines(changes: Change[]): string[] {
   })
 }
 
-/** `-` stands for the ids on standard input. */
-type Id = number | '-'
-
-type FailedApp = { id: number; error: string }
-
-type AppsParts<Options, Result> = CommandDescription & {
-  /** Which ids the command takes. */
-  ids: string
-  run: (database: Database, id: number, options: Options) => Promise<Result>
-  toJson?: (results: (Result | FailedApp)[], args: [Id[], Options]) => unknown
-  /** Prints the result for people. `index` is the number of ids before its own. */
-  print: (result: NoInfer<Result>, index: number) => void
-}
-
-/** A command for several apps. If one fails, it prints the error, and goes on. */
-const buildAppsCommand = <Options extends { json?: true }, Result>(parts: AppsParts<Options, Result>) =>
-  buildCommand<[Id[], Options], (Result | FailedApp)[]>({
-    ...parts,
-    command: parts.command.argument(
-      '<ids...>',
-      `ids of ${parts.ids}; - reads them from standard input, one per line`,
-      (id: string, others: Id[] = []): Id[] => [...others, id === '-' ? id : parsePositiveInteger(id)],
-    ),
-    async run(given, options) {
-      const listed = given.includes('-') ? await readIdsFromStdin() : []
-      // Each id once, in the given order.
-      const ids = [...new Set(given.flatMap((id) => (id === '-' ? listed : id)))]
-      const items = ids.map((id) => ({ id }))
-      return runForEach(items, (database, { id }) => parts.run(database, id, options), options.json, parts.print)
-    },
-    // `run` has printed each result.
-    print: () => {},
-  })
-
-/** Runs the work for each app and prints its result, or with `json` returns the results. If one fails, prints the error, and goes on. */
-const runForEach = <Item extends { id: number }, Result>(
-  items: Item[],
-  run: (database: Database, item: Item) => Promise<Result>,
-  json: true | undefined,
-  print: (result: NoInfer<Result>, index: number) => void,
-): Promise<(Result | FailedApp)[]> =>
-  withDatabase(async (database) => {
-    const results: (Result | FailedApp)[] = []
-    for (const [index, item] of items.entries()) {
-      try {
-        const result = await run(database, item)
-        if (json) results.push(result)
-        else print(result, index)
-      } catch (error) {
-        if (!(error instanceof OperatorError || error instanceof ServiceError)) throw error
-        printError(error.message)
-        results.push({ id: item.id, error: error.message })
-      }
-    }
-    return results
-  })
-
-/** How many bad lines an error names. */
-const maxNamedLines = 10
-
-/** Throws if any line is not an id: it may be the wrong list. */
-async function readIdsFromStdin(): Promise<number[]> {
-  const lines = (await text(process.stdin)).split('\n').map((line) => line.trim())
-  const bad = lines.flatMap((line, index) =>
-    /^([1-9]\d{0,14})?$/.test(line) ? [] : `line ${index + 1} (${truncate(toSingleLine(line), 40)})`,
-  )
-  if (bad.length > 0) {
-    const more = bad.length > maxNamedLines ? ` and ${bad.length - maxNamedLines} more` : ''
-    failUsage(`standard input has lines that are not ids: ${bad.slice(0, maxNamedLines).join(', ')}${more}`)
-  }
-  return lines.filter((line) => line !== '').map(Number)
-}
-
 /** How many history entries `show` prints. */
 const historyLimit = 100
 
 const show = () =>
-  buildAppsCommand({
-    command: new Command('show').description('show everything that a decision on an app may need, with its history'),
-    ids: 'apps, also deleted ones',
-    examples: [
-      'moderation show 42',
-      `moderation queue --json | jq '.apps[].id' |\n    ./apps-service moderation show -`,
-    ],
-    json: `an object for one id, an array for several or for -, with {id, error} for
-each missing app. An app: {id, slug, name, short_description, description,
-version, package_name, status, rejection_reason, deleted_at, unreviewed_since,
-created_at, updated_at, approved_at, total_downloads, average_rating,
-rating_count, review_count, category: {id, slug, name},
-developer: as in developer list, similar: as in queue, changes: as in queue,
-history: the newest
-${historyLimit} entries as in audit}.`,
-    run: (database, id) =>
+  buildDatabaseCommand({
+    command: new Command('show')
+      .description('show everything that a decision on an app may need, with its history')
+      .argument('<id>', 'id of the app, which may be deleted', parsePositiveInteger),
+    examples: ['moderation show 42'],
+    json: `{id, slug, name, short_description, description, version, package_name,
+status, rejection_reason, deleted_at, unreviewed_since, created_at, updated_at,
+approved_at, total_downloads, average_rating, rating_count, review_count,
+category: {id, slug, name}, developer: as in developer list, similar: as in
+queue, changes: as in queue, history: the newest ${historyLimit} entries as in audit}.`,
+    run: (database, id: number) =>
       database.snapshot((connection) => moderationStore(connection).reviewDetails(id, historyLimit)),
-    toJson(results, [given]) {
-      const apps = results.map((result) => ('error' in result ? result : detailsJson(result)))
-      if (given.length > 1 || given[0] === '-') return apps
-      return apps.find((app) => !('error' in app))
-    },
-    print(details, index) {
-      if (index > 0) print(`\n${'─'.repeat(terminalWidth())}\n`)
-      printDetails(details)
-    },
+    toJson: (details) => detailsJson(details),
+    print: (details) => printDetails(details),
   })
 
 function detailsJson({ app, developer, similar, changes, history }: AppReviewDetails) {
@@ -263,7 +168,7 @@ const approve = () =>
     new Command('approve').description(
       'show pending or rejected apps to everyone; accept the changes of approved ones',
     ),
-    ['approve 42', 'approve 42 43 --as-of 2026-01-31T09:30:00Z', 'approve -'],
+    ['approve 42', 'approve 42 43 --as-of 2026-01-31T09:30:00Z'],
   )
 
 const reject = () =>
@@ -272,7 +177,7 @@ const reject = () =>
     new Command('reject')
       .description('reject pending apps, or take approved ones down')
       .requiredOption('--reason <text>', 'why; the owner reads it', checkReason),
-    ['reject 42 --reason "The link is dead."', 'reject - --reason Spam'],
+    ['reject 42 --reason "The link is dead."'],
   )
 
 /** Unlike an error about an app, a bad reason is a usage error. */
@@ -285,32 +190,23 @@ function checkReason(reason: string): string {
   }
 }
 
+type DecideOptions = Pick<DecisionOptions, 'asOf' | 'dryRun'> & { json?: true }
+
 const decisionCommand = (decision: Decision, command: Command, examples: string[]) =>
-  buildAppsCommand({
-    command: command.option('--as-of <time>', 'refuse apps that were updated after this time', parsePastTime),
-    ids: 'apps',
+  buildCommand({
+    command: command
+      .argument('<ids...>', 'ids of apps', (id: string, others: number[] = []) => [...others, parsePositiveInteger(id)])
+      .option('--as-of <time>', 'refuse apps that were updated after this time', parsePastTime),
     about: 'Each app is decided separately. If one fails, the others are not affected, and\nthe exit code is 1.',
     examples: examples.map((example) => `moderation ${example}`),
     json: 'an array in the order of the ids: {id, slug, status}, or {id, error}.',
-    run: (database, id, { reason, asOf }: DecisionOptions & { json?: true }) =>
-      writeDecision(database, decision, id, { reason, asOf }),
-    print: (result) => printDecision(result),
+    run: (ids: number[], { reason = '', ...options }: DecideOptions & { reason?: string }) => {
+      const decisions = [...new Set(ids)].map((id) => ({ id, decision, reason }))
+      return decideEach(decisions, options)
+    },
+    // `run` has printed each result.
+    print: () => {},
   })
-
-async function writeDecision(
-  database: Database,
-  decision: Decision,
-  id: number,
-  options: DecisionOptions,
-): Promise<DecisionResult> {
-  const { wasListed, ...result } = await database.write(
-    (connection) => moderationStore(connection).decide(decision, id, currentOperator(), options),
-    { changesPublicData: ({ wasListed, status }) => !options.dryRun && (wasListed || status === 'approved') },
-  )
-  return result
-}
-
-const printDecision = ({ id, slug, status }: DecisionResult) => print(`App ${id} (${slug}) is ${status} now.`)
 
 const decide = () =>
   buildCommand({
@@ -324,12 +220,29 @@ nothing is decided. Then each app is decided separately. If one fails, the
 others are not affected, and the exit code is 1.`,
     examples: ['moderation decide decisions.csv --dry-run', 'moderation decide decisions.csv'],
     json: 'an array in the order of the file: {id, slug, status}, or {id, error}.',
-    run: async (file: string, { dryRun, asOf, json }: DecisionOptions & { json?: true }) =>
-      runForEach<FileDecision, DecisionResult>(
-        await readDecisions(file),
-        (database, { decision, id, reason }) => writeDecision(database, decision, id, { reason, asOf, dryRun }),
-        json,
-        dryRun ? ({ id, slug, status }) => print(`App ${id} (${slug}) would be ${status}.`) : printDecision,
-      ),
+    run: async (file: string, options: DecideOptions) => decideEach(await readDecisions(file), options),
+    // `run` has printed each result.
     print: () => {},
+  })
+
+/** Takes each decision by itself, and prints it unless `json`. If one is refused, prints why and goes on. */
+const decideEach = (decisions: GivenDecision[], { asOf, dryRun, json }: DecideOptions) =>
+  withDatabase(async (database) => {
+    const results: (DecisionResult | { id: number; error: string })[] = []
+    for (const { id, decision, reason } of decisions) {
+      try {
+        const { wasListed: _, ...result } = await database.write(
+          (connection) => moderationStore(connection).decide(decision, id, currentOperator(), { reason, asOf, dryRun }),
+          { changesPublicData: ({ wasListed, status }) => !dryRun && (wasListed || status === 'approved') },
+        )
+        results.push(result)
+        if (!json)
+          print(`App ${id} (${result.slug}) ${dryRun ? 'would be' : 'is'} ${result.status}${dryRun ? '' : ' now'}.`)
+      } catch (error) {
+        if (!(error instanceof OperatorError || error instanceof ServiceError)) throw error
+        printError(error.message)
+        results.push({ id, error: error.message })
+      }
+    }
+    return results
   })

@@ -56,7 +56,7 @@ const rows: Row[] = [
   ['category list', () => []],
   ['category rename', () => ['tools', '--name', 'Useful']],
   ['moderation queue', (databaseUrl) => changeListedApp(databaseUrl).then(() => ['--changed'])],
-  ['moderation show', () => [String(apps.approved), '99']],
+  ['moderation show', () => [String(apps.approved)]],
   ['moderation approve', () => [String(apps.pending), '99']],
   ['moderation reject', () => [String(apps.pending), '99', '--reason', 'Spam']],
   ['moderation decide', () => [decisionFile()]],
