@@ -78,7 +78,7 @@ export const appStore = (connection: Connection) => {
     if (app && apps.length === 1) {
       // Most slugs and package names are free, so one statement is enough.
       const row = toRow(app, app.slug ?? toSlug(app.name))
-      const id = await connection.insertUnlessTaken('apps', row)
+      const id = await connection.insertUnlessTaken('apps', row, ['slug', 'package_key'])
       if (id !== undefined) return [{ ...row, id }]
       await assertPackageNameFree(row.package_name, actor)
     }

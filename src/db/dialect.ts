@@ -85,8 +85,11 @@ export type Connection = Readonly<{
    * that was never in use. Many rows are several statements.
    */
   insertRows: <Row extends NewRow>(table: string, rows: Row[]) => Promise<(Row & { id: number })[]>
-  /** Inserts a row and returns its id; undefined if it violates a unique constraint. The transaction can continue. */
-  insertUnlessTaken: (table: string, row: NewRow) => Promise<number | undefined>
+  /**
+   * Inserts a row and returns its id; undefined if another row has the value of one of the unique columns. Then no id is used up,
+   * and the transaction can continue.
+   */
+  insertUnlessTaken: (table: string, row: NewRow, unique: readonly string[]) => Promise<number | undefined>
   /** Locks a row against changes by others until the transaction ends. */
   lock: (table: string, id: number) => Promise<void>
 }>

@@ -1,6 +1,7 @@
 import { describe, expect, inject, test } from 'vitest'
 import { generateKey } from '../../src/accounts/keys.ts'
 import type { Database } from '../../src/db/database.ts'
+import type { Connection } from '../../src/db/dialect.ts'
 import { createRateLimits, type RateLimitsConfig } from '../../src/http/rate-limits.ts'
 import { type Call, newApp, validRequests } from '../contract/valid-requests.ts'
 import type { CheckedResponse } from '../support/check.ts'
@@ -127,15 +128,14 @@ describe('refused keys', () => {
     let lookups = 0
     const counted = (database: Database): Database => ({
       ...database,
-      read: async (work) => {
-        const result = await database.read((connection) => {
-          connection.sql.once('query', ({ sql }: { sql: string }) => {
-            if (sql.includes('api_keys')) lookups++
-          })
-          return work(connection)
-        })
-        return result
-      },
+      read: (work, options) =>
+        database.read((connection) => {
+          const select: Connection['select'] = (statement, values) => {
+            if (statement.includes('api_keys')) lookups++
+            return connection.select(statement, values)
+          }
+          return work({ ...connection, select })
+        }, options),
     })
     const service = await startService({ limits, database: counted, cacheSize: 0 })
     return { service, lookups: () => lookups }

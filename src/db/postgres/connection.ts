@@ -17,7 +17,12 @@ export const connectionOf = (sql: Knex): Connection => ({
   search: searchIndex(sql),
   jsonRows,
   insertRows: (table, rows) => insertRows(sql, table, rows),
-  insertUnlessTaken: async (table, row) => (await insertBatch(sql, table, [row], 'on conflict do nothing'))[0],
+  async insertUnlessTaken(table, row, unique) {
+    // A conflict alone would use up an id: https://www.postgresql.org/docs/current/functions-sequence.html
+    const isFree = unique.map((column) => `not exists (select from ${table} where ${column} = given.${column})`)
+    const [id] = await insertBatch(sql, table, [row], `where ${isFree.join(' and ')} on conflict do nothing`)
+    return id
+  },
   async lock(table, id) {
     await select(sql)(`select from ${table} where id = ? for no key update`, [id])
   },
@@ -33,13 +38,13 @@ async function insertRows<Row extends NewRow>(sql: Knex, table: string, rows: Ro
 }
 
 /** Inserts rows as one JSON text, which takes the types of the table, and returns their ids. */
-async function insertBatch(sql: Knex, table: string, rows: NewRow[], onConflict = ''): Promise<number[]> {
+async function insertBatch(sql: Knex, table: string, rows: NewRow[], condition = ''): Promise<number[]> {
   if (rows.length === 0) return []
   const columns = Object.keys(required(rows[0], 'a row'))
   await advanceIds(sql, table, rows)
   const inserted = await select(sql)<{ id: number }>(
     `insert into ${table} (${columns})
-     select ${columns} from json_populate_recordset(null::${table}, ?::json) ${onConflict} returning id`,
+     select ${columns} from json_populate_recordset(null::${table}, ?::json) as given ${condition} returning id`,
     [JSON.stringify(rows)],
   )
   return inserted.map(({ id }) => id)

@@ -17,8 +17,15 @@ export const connectionOf = (sql: Knex): Connection => ({
   search: searchIndex(sql),
   jsonRows,
   insertRows: (table, rows) => insertRows(sql, table, rows),
-  insertUnlessTaken: async (table, row) =>
-    (await insertBatches(sql, table, [row], 'where true on conflict do nothing'))[0],
+  async insertUnlessTaken(table, row, unique) {
+    // A conflict would use up an id, and there is one writer, so looking first is safe.
+    const columns = Object.keys(row)
+    const isFree = unique.map(
+      (column) => `not exists (select 1 from ${table} where ${column} = value->>${columns.indexOf(column)})`,
+    )
+    const [id] = await insertBatches(sql, table, [row], `where ${isFree.join(' and ')}`)
+    return id
+  },
   // There is one writer at a time.
   lock: async () => {},
 })
@@ -43,14 +50,14 @@ async function insertRows<Row extends NewRow>(sql: Knex, table: string, rows: Ro
  * once; `json_each` would parse each row again for each column
  * (https://sqlite.org/json1.html#the_jsonb_each_table_valued_function).
  */
-async function insertBatches(sql: Knex, table: string, rows: NewRow[], onConflict = ''): Promise<number[]> {
+async function insertBatches(sql: Knex, table: string, rows: NewRow[], condition = ''): Promise<number[]> {
   const columns = Object.keys(rows[0] ?? {})
   const values = columns.map((_, index) => `value->>${index}`)
   const ids: number[] = []
   for (let first = 0; first < rows.length; first += maxRowsPerStatement) {
     const batch = rows.slice(first, first + maxRowsPerStatement)
     const inserted = await select(sql)<{ id: number }>(
-      `insert into ${table} (${columns}) select ${values} from jsonb_each(cast(? as text)) ${onConflict} returning id`,
+      `insert into ${table} (${columns}) select ${values} from jsonb_each(cast(? as text)) ${condition} returning id`,
       [jsonArrayBytes(batch.map((row) => columns.map((column) => row[column])))],
     )
     for (const { id } of inserted) ids.push(id)
