@@ -8,17 +8,17 @@ import { required } from '../util/helpers.ts'
 /** Milliseconds for which a key is stored. */
 const lifetime = 24 * 60 * 60 * 1000
 
-/** Expired keys that a create deletes. It adds one at most, so they do not accumulate. */
-const deletedAtOnce = 100
+/** Expired keys deleted by each create. A create adds at most one, so they do not accumulate. */
+const cleanupBatchSize = 100
 
 type CreatedApp = Pick<AppRow, 'id' | 'slug'>
 
-/** A create with its `Idempotency-Key`, if it has one, and its validated body. */
+/** A create request after validation. `key` is its `Idempotency-Key`. */
 type Sent = { caller: Caller; key: string | undefined; body: NewApp }
 
 /**
- * Creates an app, or returns the one that this developer's key and body created within the last 24 hours. To be called in the
- * transaction of the create: concurrent creates with one key wait for the first, as long as the database waits for a lock.
+ * Creates an app, or returns the one that this developer's key and body created within the last 24 hours. Runs in the create's
+ * transaction. Concurrent creates with the same key wait for the first; after the lock timeout they throw `unavailable`.
  * Throws `idempotency_key_reused`, and what `create` throws.
  */
 export async function createOnce(
@@ -32,7 +32,7 @@ export async function createOnce(
   const body_hash = hashOf(body)
   const now = Date.now()
   const expired = new Date(now - lifetime).toISOString()
-  // Replaces an expired row. The row of an unexpired one is locked, so nobody deletes it before it is read.
+  // Overwrites an expired row. An unexpired row stays and is locked, so nobody can delete it before it is read.
   const inserted = await keys()
     .insert({ ...key, body_hash, app_id: null, created_at: new Date(now).toISOString() })
     .onConflict(['developer_id', 'key'])
@@ -48,13 +48,13 @@ export async function createOnce(
   }
   const app = await create()
   await keys().where(key).update({ app_id: app.id })
-  const stale = keys().where('created_at', '<=', expired).orderBy('created_at').limit(deletedAtOnce).select('id')
-  // Others may be deleting some of them, too.
+  const stale = keys().where('created_at', '<=', expired).orderBy('created_at').limit(cleanupBatchSize).select('id')
+  // Concurrent creates may delete the same rows; skip those.
   await keys().whereIn('id', stale.forUpdate().skipLocked()).delete()
   return app
 }
 
-/** Hashes of another format cannot be compared. Then the key decides: no app is created twice. */
+/** Throws if the bodies differ. Hashes of different formats are not compared; then the key alone counts. */
 function assertSameBody(stored: string, sent: string) {
   if (stored === sent || !stored.startsWith(hashFormat)) return
   throw new ServiceError(
@@ -64,13 +64,13 @@ function assertSameBody(stored: string, sent: string) {
   )
 }
 
-/** The key without the quotes and escapes of a quoted string (RFC 9651, section 3.3.3). The document has its pattern. */
+/** Removes the quotes and escapes of a quoted string (RFC 9651, section 3.3.3). The OpenAPI document has validated the header. */
 const parseKey = (header: string) => (header.startsWith('"') ? header.slice(1, -1).replaceAll(/\\(.)/g, '$1') : header)
 
-/** To be changed with what `hashOf` hashes, also if a field gets another default. */
+/** Version of the hash. Increase it when `hashOf` or the default of a field changes. */
 const hashFormat = '1:'
 
-/** The same for equal fields in any order. */
+/** Does not depend on the order of the fields. */
 function hashOf(body: NewApp): string {
   const fields = Object.entries(body).toSorted(([one], [other]) => (one < other ? -1 : 1))
   return hashFormat + hash('sha256', JSON.stringify(fields), 'base64url')

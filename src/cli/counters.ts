@@ -10,10 +10,10 @@ export const countersCommand = () =>
     command: new Command('counters')
       .description('set the downloads and ratings of many apps, without changing their listings')
       .argument('<file>', 'path of the file, or - for standard input: newline-delimited JSON, gzip or not'),
-    about: `A line names an app by slug or package_name, and has any of total_downloads,
-average_rating and rating_count, which mean what they do in import. What it
-leaves out stays. Lines that are not valid or name no app are refused, and the
-exit code is 1.`,
+    about: `A line names an app by slug or package_name, and has total_downloads, or
+average_rating and rating_count, or all three. They mean the same as in import.
+Omitted fields keep their values. Invalid lines and lines that name no app are
+refused, and the exit code is 1.`,
     examples: ['counters counts.ndjson.gz'],
     json: `{lines, updated, unchanged, rejected, reasons: [{reason, count}]}.`,
     async run(database, file: string) {

@@ -8,7 +8,7 @@ export type GivenDecision = { id: number; decision: Decision; reason: string }
 
 const maxBytes = 16 * 1024 * 1024
 
-/** How many invalid rows an error names. */
+/** An error names so many invalid rows. */
 const maxNamed = 10
 
 /** Reads decisions from CSV with a header, or from NDJSON. Throws an OperatorError that names the invalid rows. */
@@ -19,16 +19,18 @@ export async function readDecisions(file: string): Promise<GivenDecision[]> {
   const ids = new Set<unknown>()
   const problems: string[] = []
   const read: GivenDecision[] = []
-  for (const [index, { id, decision, reason = '', ...others }] of rows.entries()) {
+  for (const [index, { id, decision, reason: givenReason, ...others }] of rows.entries()) {
     try {
+      const reason = givenReason ?? ''
+      if (typeof reason !== 'string') throw new OperatorError('has a reason that is not text')
       const [other] = Object.keys(others)
       if (other !== undefined) throw new OperatorError(`has the unknown field ${other}`)
-      if (!/^[1-9]\d{0,14}$/.test(String(id))) throw new OperatorError('has no valid id')
+      if (!/^[1-9]\d{0,14}$/.test(String(id))) throw new OperatorError('has an invalid id')
       if (!isDecision(decision)) throw new OperatorError('must have approve or reject as its decision')
       if (decision === 'approve' && reason !== '') throw new OperatorError('has a reason, which approve does not take')
-      if (ids.has(String(id))) throw new OperatorError(`has the id ${id}, as a row before it`)
+      if (ids.has(String(id))) throw new OperatorError(`repeats the id ${id} of an earlier row`)
       ids.add(String(id))
-      read.push({ id: Number(id), decision, reason: decision === 'reject' ? parseReason(String(reason)) : '' })
+      read.push({ id: Number(id), decision, reason: decision === 'reject' ? parseReason(reason) : '' })
     } catch (error) {
       if (!(error instanceof OperatorError)) throw error
       problems.push(`row ${index + 1} ${error.message}`)
@@ -39,13 +41,30 @@ export async function readDecisions(file: string): Promise<GivenDecision[]> {
   throw new OperatorError(`nothing was decided: ${problems.slice(0, maxNamed).join('; ')}${more}`)
 }
 
-const isDecision = (value: unknown): value is Decision => Object.keys(decisions).includes(String(value))
+const isDecision = (value: unknown): value is Decision => typeof value === 'string' && Object.hasOwn(decisions, value)
 
-/** The rows after the header of CSV. */
+/** The rows of CSV, without its header, or the objects of NDJSON. Throws an Error that says what is wrong. */
 async function readRows(file: string): Promise<Record<string, unknown>[]> {
-  if ((await stat(file)).size > maxBytes) throw new Error('it has more than 16 MiB')
-  const text = await readFile(file, 'utf8')
+  if ((await stat(file)).size > maxBytes) throw new Error('it is larger than 16 MiB')
+  const text = (await readFile(file, 'utf8')).replace(/^\uFEFF/, '')
+  if (text.trim() === '') throw new Error('it is empty')
   if (!text.trimStart().startsWith('{'))
-    return parse(text, { bom: true, columns: true, trim: true, skip_empty_lines: true })
-  return text.split('\n').flatMap((line) => (line.trim() === '' ? [] : JSON.parse(line)))
+    return parse(text, { columns: checkHeader, trim: true, skip_empty_lines: true })
+  return text.split('\n').flatMap((line, index) => (line.trim() === '' ? [] : [parseObject(line, index + 1)]))
+}
+
+function checkHeader(names: string[]): string[] {
+  if (names.includes('id') && names.includes('decision')) return names
+  throw new Error('the first line must be the header id,decision,reason')
+}
+
+function parseObject(line: string, number: number): Record<string, unknown> {
+  let value: unknown
+  try {
+    value = JSON.parse(line)
+  } catch {
+    // The error below covers it.
+  }
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value }
+  throw new Error(`line ${number} is not a JSON object`)
 }

@@ -108,6 +108,7 @@ const truncateField = (field: string) =>
 function messageOf({ keyword, params, parentSchema, message }: ErrorObject, place: Problem['in']): string {
   switch (keyword) {
     case 'required':
+    case 'dependencies':
       return 'is required'
     case 'additionalProperties':
       return place === 'body' ? 'is not a field that can be set' : 'is not a known parameter'

@@ -202,8 +202,8 @@ function groupCommit(writer: Knex): GroupCommit {
     const writes = group
     group = []
     try {
-      const settlers = await writer.transaction((sql) => runGroup(sql, writes))
-      for (const settle of settlers) settle()
+      const acknowledgements = await writer.transaction((sql) => runGroup(sql, writes))
+      for (const acknowledge of acknowledgements) acknowledge()
     } catch (error) {
       for (const { reject } of writes) reject(error)
     }
@@ -211,7 +211,7 @@ function groupCommit(writer: Knex): GroupCommit {
 
   return <T>(work: (sql: Knex) => Promise<T>) => {
     const { promise, resolve, reject } = Promise.withResolvers<T>()
-    // Timings count for the request of the write, not for the first of the group.
+    // The write's statements count in its own request's timing. BEGIN and COMMIT count in that of the group's first request.
     const inContext = AsyncLocalStorage.snapshot()
     const run = async (sql: Knex) => {
       const result = await inContext(work, sql)
@@ -223,23 +223,26 @@ function groupCommit(writer: Knex): GroupCommit {
   }
 }
 
-/** Returns functions that tell each write its result. */
+/** Runs the writes one after the other. Returns functions that resolve or reject each one, to be called after the commit. */
 async function runGroup(sql: Knex, group: Write[]): Promise<(() => void)[]> {
   const [only] = group
   if (only && group.length === 1) return [await only.run(sql)]
-  const settlers: (() => void)[] = []
+  const acknowledgements: (() => void)[] = []
   for (const { run, reject } of group) {
-    // Replaces the savepoint of the write before, and ends with the transaction.
+    // Hides the previous write's savepoint, which has the same name. COMMIT ends them all.
     await sql.raw('savepoint write')
     try {
-      settlers.push(await run(sql))
+      acknowledgements.push(await run(sql))
     } catch (error) {
-      // Some errors end the whole transaction, such as a full disk. Then there is no savepoint.
-      await sql.raw('rollback to savepoint write').catch(() => Promise.reject(error))
-      settlers.push(() => reject(error))
+      // Some database errors, such as a full disk, end the whole transaction and its savepoints. They reject the whole group;
+      // a ServiceError is only for the client of this write.
+      await sql.raw('rollback to savepoint write').catch((failure) => {
+        throw error instanceof ServiceError ? failure : error
+      })
+      acknowledgements.push(() => reject(error))
     }
   }
-  return settlers
+  return acknowledgements
 }
 
 /** knex's pool is tarn's. Most work queues in the bulkheads before it. */
@@ -291,7 +294,7 @@ type BulkheadLimits = Readonly<{
   queueTimeout: number
 }>
 
-/** What a group occupies until the last of its tasks ends. */
+/** One unit of concurrency, which a group holds until its last task ends. */
 type Slot = { tasks: number }
 
 type QueuedTask = { deadline: number; start: (slot: Slot) => void; fail: (error: Error) => void }
@@ -330,8 +333,9 @@ class Bulkhead {
     }
   }
 
+  /** Starts the next group in the slot, or frees it. */
   #passOn(slot: Slot) {
-    const group = [...this.#queue].slice(0, this.#limits.groupSize ?? 1)
+    const group = [...this.#queue.values().take(this.#limits.groupSize ?? 1)]
     slot.tasks = group.length
     if (group.length === 0) this.#running--
     for (const task of group) task.start(slot)
@@ -372,7 +376,7 @@ class Bulkhead {
   #rejectExpired() {
     // A timer may come a fraction of a millisecond early.
     const now = performance.now() + 1
-    for (const task of [...this.#queue].slice(0, maxRejectionsPerTick)) {
+    for (const task of [...this.#queue.values().take(maxRejectionsPerTick)]) {
       if (task.deadline <= now) task.fail(this.#overloaded())
     }
     const [next] = this.#queue

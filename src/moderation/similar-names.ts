@@ -3,27 +3,29 @@ import type { Connection } from '../db/dialect.ts'
 import { type AppRow, listed } from '../db/tables.ts'
 import { toQuery } from '../search/best-matches.ts'
 import { fold, idOfRank } from '../search/terms.ts'
-import { similarWords } from '../search/typos.ts'
+import { countSimilarWords, similarWords } from '../search/typos.ts'
 import { chunk } from '../util/helpers.ts'
 
-/** Finds listed apps that users could take an app for, because of its name. */
+/** Finds listed apps, and developers, with similar names: possible imitations. */
 
 export type SimilarApp = Pick<AppRow, 'id' | 'name' | 'total_downloads'> & { developer_name: string }
 
-/** How many are shown. */
+/** Similar apps returned, at most. */
 const maxSimilar = 3
 
-/** Characters. Shorter names have too many others at distance one; longer ones cost too much to look up. */
+/** Characters. Shorter names have too many neighbours at distance one. */
 const minEditedLength = 6
-const maxEditedLength = 60
 
-/** Nobody imitates an app that few know, and many ordinary names are at distance one of another. */
+/** Names with more neighbours cost too much to look up: those that are long, or mix many parts of Unicode. */
+const maxNeighbours = 40_000
+
+/** Many ordinary names are at distance one of each other. Only popular apps are worth imitating. */
 const minImitatedDownloads = 10_000
 
-/** Names that one statement looks up. */
+/** Names per statement. */
 const batchSize = 1000
 
-/** SQL that has an index. On each engine here, `lower` only changes ASCII. */
+/** Migration 0013 has an index on this expression. `lower` changes only ASCII, on PostgreSQL because of the collation C. */
 const compactName = "replace(lower(name), ' ', '')"
 const toCompactName = (name: string) => name.replace(/[A-Z]/g, (letter) => letter.toLowerCase()).replaceAll(' ', '')
 
@@ -49,6 +51,8 @@ export async function findSimilarApps(
     ...(await listedApps
       .clone()
       .whereRaw(...isNamed(same))
+      .orderBy('total_downloads', 'desc')
+      .limit(batchSize)
       .pluck('id')),
   ]
   for (const names of chunk(edited, batchSize)) {
@@ -64,28 +68,28 @@ export async function findSimilarApps(
     .select('apps.id', 'apps.name', 'developers.name as developer_name', 'total_downloads')
 }
 
-/** Developers whose names look the same as this one or are at distance one. Reads all names. */
+/** Names of developers that look the same or are at distance one. Scans all developers. */
 export async function findSimilarDevelopers({ sql }: Connection, name: string): Promise<string[]> {
   const { same, edited } = compactNames(spellingsOf(name))
   const found: string[] = []
-  for (const names of chunk([...same, ...edited], batchSize)) {
+  for (const names of chunk([...new Set([...same, ...edited])], batchSize)) {
     const others = sql('developers').whereNot({ name: name.trim() })
     found.push(...(await others.whereRaw(...isNamed(names)).pluck('name')))
   }
   return found
 }
 
-/** The name, and what it may be meant to look like. */
+/** The name, and the names that it looks like. */
 function spellingsOf(name: string): string[] {
-  // The prototypes of confusables (https://www.unicode.org/reports/tr39/#Confusable_Detection), except of ASCII: of m it is rn.
+  // Replaces look-alike characters (https://www.unicode.org/reports/tr39/#Confusable_Detection). Skips ASCII, where m would become rn.
   const latin = fold(name.normalize('NFD').replace(/\P{ASCII}+/gu, unhomoglyph))
   const plain = latin.replaceAll('rn', 'm').replaceAll('vv', 'w').replaceAll('0', 'o').replace(/[1|]/g, 'l')
   return [name, latin, plain]
 }
 
-/** As in the index, with those at distance one. */
+/** The spellings in the form of the index (`same`), and all names at distance one from them (`edited`). */
 function compactNames(spellings: string[]): { same: string[]; edited: string[] } {
   const same = [...new Set(spellings.map(toCompactName))]
-  const editable = same.filter(({ length }) => length >= minEditedLength && length <= maxEditedLength)
+  const editable = same.filter((name) => name.length >= minEditedLength && countSimilarWords(name) <= maxNeighbours)
   return { same, edited: editable.flatMap(similarWords) }
 }

@@ -3,7 +3,7 @@ import type { Connection } from '../db/dialect.ts'
 import { required } from '../util/helpers.ts'
 import { queues, states } from './app-filter.ts'
 
-/** What operators and their monitoring must know about a catalogue. Every count is stored or has a short index. */
+/** Counts and dates for operators and monitoring. The counts of apps are stored or read from short indexes; developers are counted. */
 
 /** `changed`: approved apps whose owners have changed them since the last decision. */
 export type AppCounts = StateCounts & { changed: number }
@@ -13,12 +13,13 @@ export type OldestWaiting = { id: number; name: string; waiting_since: string }
 /** A key without its secret. */
 type ExpiringKey = { id: string; developer_name: string; expires_at: string }
 
-const soon = 30 * 24 * 60 * 60 * 1000
+/** Milliseconds. */
+const expiryNotice = 30 * 24 * 60 * 60 * 1000
 
 export const statusStore = (connection: Connection) => {
   const { sql, select } = connection
 
-  /** Approved apps are counted in their categories. */
+  /** Each category stores how many approved apps it has. */
   async function countApps(): Promise<AppCounts> {
     const count = (where: string) => `(select count(*) from apps where ${where})`
     const [counts] = await select<AppCounts>(
@@ -41,16 +42,16 @@ export const statusStore = (connection: Connection) => {
     return oldest ?? null
   }
 
-  /** Active keys that expire within 30 days, the first one first. */
+  /** Active keys that expire within 30 days, soonest first. */
   const findExpiringKeys = (now: number): Promise<ExpiringKey[]> =>
     sql('api_keys')
       .join('developers', 'developers.id', 'api_keys.developer_id')
       .whereNull('revoked_at')
-      .whereBetween('expires_at', [new Date(now).toISOString(), new Date(now + soon).toISOString()])
+      .whereBetween('expires_at', [new Date(now).toISOString(), new Date(now + expiryNotice).toISOString()])
       .orderBy(['expires_at', 'api_keys.id'])
       .select('api_keys.id', 'developers.name as developer_name', 'expires_at')
 
-  /** The newest change by an import; null if there is none. */
+  /** The last app that an import created or updated; an import that changed nothing leaves no trace. Null if there is none. */
   const findLastImport = async (): Promise<{ at: string; operator: string | null } | null> =>
     // Literal, so that the index applies.
     (await sql('audit').whereRaw("action = 'app import'").orderBy('id', 'desc').first('at', 'operator')) ?? null

@@ -45,9 +45,17 @@ function withOneEdit(letters: string[]): string[] {
 /** How many code points share a part of Unicode: few parts hold more than one script. */
 const blockSize = 128
 
+const blocksOf = (letters: string[]) =>
+  new Set(letters.map((letter) => Math.floor((letter.codePointAt(0) ?? 0) / blockSize)))
+
+/** How many words `similarWords` returns, at most. */
+export function countSimilarWords(word: string): number {
+  const letters = [...word.normalize('NFD')]
+  return 4 * (letters.length + 1) * (blockSize * blocksOf(letters).size + 11)
+}
+
 function nearbyLetters(letters: string[]): string[] {
-  const blocks = new Set(letters.map((letter) => Math.floor((letter.codePointAt(0) ?? 0) / blockSize)))
-  const points = [...blocks].flatMap((number) =>
+  const points = [...blocksOf(letters)].flatMap((number) =>
     Array.from({ length: blockSize }, (_, index) => number * blockSize + index),
   )
   const near = points.map((point) => String.fromCodePoint(point))

@@ -11,7 +11,7 @@ import { ratingsAfter } from './columns.ts'
 import { type CounterLine, problem, readCounterLine } from './line.ts'
 import { readLines } from './read-lines.ts'
 
-/** One batch is a transaction. */
+/** Lines per transaction. */
 const batchSize = 500
 
 const numbers = [
@@ -28,7 +28,7 @@ type Counters = Pick<AppRow, (typeof numbers)[number]>
 
 const audited = ['total_downloads', 'average_rating', 'other_rating_count'] as const
 
-/** Sets downloads and ratings, not the listings or their times. */
+/** Sets the downloads and ratings of apps from a file of counter lines. Does not change `updated_at`. Refused lines do not stop it. */
 export async function setCounters(
   database: Database,
   source: AsyncIterable<Buffer>,
@@ -50,7 +50,10 @@ export async function setCounters(
   return summary
 
   async function writeBatch() {
-    const outcomes = await database.write((connection) => writeLines(connection, batch, actor))
+    if (batch.length === 0) return
+    const outcomes = await database.write((connection) => writeLines(connection, batch, actor), {
+      changesPublicData: (outcomes) => outcomes.includes('updated'),
+    })
     batch = []
     for (const outcome of outcomes) {
       if (Array.isArray(outcome)) reject(outcome)
@@ -109,10 +112,10 @@ async function writeLines(connection: Connection, lines: CounterLine[], actor: A
   return outcomes
 }
 
-/** One statement, because one for each app takes three times as long. Its values are all numbers. */
+/** Updates all apps in one statement, which takes a third of the time. The values are numbers, so they need no escaping. */
 async function update({ sql }: Connection, apps: Counters[], at: string) {
   const rows = apps.map((app) => `(${numbers.map((column) => app[column])})`)
-  // Both engines name the columns of `values` so.
+  // SQLite and PostgreSQL both name the columns of `values` column1, column2 …
   const assignments = numbers.slice(1).map((column, index) => `${column} = given.column${index + 2}`)
   await sql.raw(
     `update apps set ${assignments}, changed_at = ? from (values ${rows}) as given where apps.id = given.column1`,
@@ -120,7 +123,7 @@ async function update({ sql }: Connection, apps: Counters[], at: string) {
   )
 }
 
-/** The search index orders apps by their popularity. */
+/** The search index stores the popularity, so apps whose popularity changed must be indexed again. */
 async function reindex({ sql, search }: Connection, ids: number[]) {
   const apps = await sql('apps')
     .join('developers', 'developers.id', 'apps.developer_id')

@@ -217,6 +217,8 @@ const counterSchema = {
   additionalProperties: false,
   anyOf: [{ required: ['slug'] }, { required: ['package_name'] }],
   allOf: [ratingRule],
+  // Without the other, an average would count as one rating.
+  dependencies: { average_rating: ['rating_count'], rating_count: ['average_rating'] },
   properties: {
     package_name: schemas.NewPackageName,
     ...pick(lineSchema.properties, 'slug', 'total_downloads', 'average_rating', 'rating_count'),

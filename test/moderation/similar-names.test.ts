@@ -3,6 +3,8 @@ import { accountStore } from '../../src/accounts/store.ts'
 import { appStore } from '../../src/catalogue/store.ts'
 import { findSimilarApps } from '../../src/moderation/similar-names.ts'
 import { moderationStore } from '../../src/moderation/store.ts'
+import { countSimilarWords } from '../../src/search/typos.ts'
+import { importLines } from '../support/catalogue-file.ts'
 import { type Service, startService } from '../support/service.ts'
 
 const past = '2020-01-01T00:00:00.000Z'
@@ -112,4 +114,14 @@ test('the similar apps are listed ones of other developers, the most downloaded 
   expect(await similarTo('Star', 1)).toEqual([])
   expect(await similarTo('x'.repeat(100), 1)).toEqual([])
   expect(await similarTo('🐾', 1)).toEqual([])
+})
+
+test('a long name in many parts of Unicode is not compared letter by letter, and costs no more than others', async () => {
+  // Each letter is in another block of 128 code points.
+  const name = Array.from({ length: 60 }, (_, index) => String.fromCodePoint(0x4e00 + 128 * index)).join('')
+  expect(countSimilarWords(name)).toBeGreaterThan(900_000)
+  const { database } = await startService()
+  await importLines(database, [{ name, description: 'D', category: 'tools', developer_name: 'Cy' }])
+  const queue = await database.snapshot((connection) => moderationStore(connection).queue('pending', {}, 10, 0))
+  expect(queue.apps.find((app) => app.name === name)?.similar).toEqual([])
 })

@@ -60,7 +60,7 @@ test('a later line of the same app wins, and an export has what has changed', as
     await set(service, [
       { slug: 'bird-song', total_downloads: 8 },
       { slug: 'bird-song', total_downloads: 9 },
-      { slug: 'bird-song', average_rating: 5 },
+      { slug: 'bird-song', average_rating: 5, rating_count: 1 },
     ]),
   ).toMatchObject({ updated: 3 })
   const changed = (await exportLines(service.database, since)).map((line) => JSON.parse(line))
@@ -80,15 +80,20 @@ test('refuses lines that are not valid or name no app, and sets the others', asy
     { slug: 'bird-song', total_downloads: -1 },
     { slug: 'bird-song', name: 'Whale Song' },
     { slug: 'bird-song', average_rating: 0, rating_count: 3 },
+    { slug: 'bird-song', average_rating: 4 },
+    { slug: 'bird-song', rating_count: 4 },
     { slug: 'bird-song', total_downloads: 3 },
   ])
-  expect(summary).toEqual({ lines: 9, updated: 1, unchanged: 0, rejected: 8 })
+  expect(summary).toEqual({ lines: 11, updated: 1, unchanged: 0, rejected: 10 })
   expect(problems.toSorted()).toEqual([
     ' is not valid JSON',
+    '/average_rating is required',
     '/name is not a field that can be set',
     '/package_name belongs to no app',
     '/package_name belongs to no app',
     '/package_name is required',
+    '/rating_count is required',
+    '/rating_count must be at most 0',
     '/rating_count must be at most 0',
     '/slug belongs to no app',
     '/slug is required',
