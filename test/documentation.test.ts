@@ -42,7 +42,6 @@ test('README lists exactly the environment variables', () => {
 test.for<[page: string, writes: RegExp, refusedKeys: RegExp]>([
   ['README.md', /^\| `WRITE_LIMIT` +\| `(.+?)`/m, /^\| `REFUSED_KEY_LIMIT` +\| `(.+?)`/m],
   ['docs/operating.md', /^\| `WRITE_LIMIT` +\| (\d+)/m, /^\| `REFUSED_KEY_LIMIT` +\| (\d+)/m],
-  ['docs/clients.md', /may write ([\d,]+) times a minute/, /may send ([\d,]+) requests with a refused key/],
   [
     'openapi/introduction.md',
     /^\| Writes by one developer +\| ([\d,]+) a minute/m,

@@ -10,11 +10,11 @@ const codeOf = (file: string) =>
   readFileSync(join(src, file), 'utf8').replace(/\/\*[\s\S]*?\*\/|(?<![:'"])\/\/.*$/gm, '')
 const importsOf = (file: string) =>
   [...codeOf(file).matchAll(/(?:from|import\(|^import) ?'([^']+)'/gm)].map(([, name = '']) => name)
-const room = (file: string) => (file.includes('/') ? (file.split('/', 1)[0] ?? '') : 'src')
-const outsideDb = files.filter((file) => room(file) !== 'db')
+const directoryOf = (file: string) => (file.includes('/') ? (file.split('/', 1)[0] ?? '') : 'src')
+const outsideDb = files.filter((file) => directoryOf(file) !== 'db')
 
-/** Directories can import those on the same line or below. */
-const floors = [
+/** A directory can import those on the same line or below. */
+const layers = [
   ['cli'],
   ['http'],
   ['transfer', 'moderation', 'accounts', 'catalogue', 'audit'],
@@ -23,17 +23,21 @@ const floors = [
   ['contract'],
   ['util'],
 ]
-const floorOf = (name: string) => floors.findIndex((rooms) => rooms.includes(name))
+const layerOf = (name: string) => layers.findIndex((directories) => directories.includes(name))
 
-test.for(files.filter((file) => room(file) !== 'src'))('%s imports downwards', (file) => {
+test.for(files.filter((file) => directoryOf(file) !== 'src'))('%s imports downwards', (file) => {
   const imported = importsOf(file)
     .filter((name) => name.startsWith('.'))
     .map((name) => normalize(join(dirname(file), name)))
     .filter((name) => !name.startsWith('..'))
   const upwards = imported.filter(
-    (name) => name === 'main.ts' || (room(name) !== 'src' && floorOf(room(name)) < floorOf(room(file))),
+    (name) =>
+      name === 'main.ts' || (directoryOf(name) !== 'src' && layerOf(directoryOf(name)) < layerOf(directoryOf(file))),
   )
-  expect(floorOf(room(file)), `${room(file)}/ is not among the floors of this test`).toBeGreaterThanOrEqual(0)
+  expect(
+    layerOf(directoryOf(file)),
+    `${directoryOf(file)}/ is missing from the layers in this test`,
+  ).toBeGreaterThanOrEqual(0)
   expect(upwards).toEqual([])
 })
 
@@ -52,6 +56,8 @@ test('no SQL outside db/ is specific to an engine', () => {
 })
 
 test('only http/ imports Express', () => {
-  const naming = files.filter((file) => room(file) !== 'http' && importsOf(file).some((name) => name === 'express'))
+  const naming = files.filter(
+    (file) => directoryOf(file) !== 'http' && importsOf(file).some((name) => name === 'express'),
+  )
   expect(naming).toEqual([])
 })

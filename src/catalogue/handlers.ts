@@ -18,7 +18,10 @@ import {
   type NewAppRow,
 } from './store.ts'
 
-/** The operations of the document. `baseUrl` is the public URL, with which `Location` and `Link` start. */
+/**
+ * The handlers of the OpenAPI document's operations, by `operationId`. cli/serve.ts passes them to http/. `Location` and `Link`
+ * begin with `baseUrl`.
+ */
 export function appHandlers(database: Database, baseUrl: string): Handlers {
   const assertCategoryExists = categoryCheck()
   return {
@@ -49,10 +52,10 @@ export function appHandlers(database: Database, baseUrl: string): Handlers {
     },
 
     async createApp({ caller, header, body, signal }) {
-      const sent = { caller, key: header['Idempotency-Key'], body }
+      const request = { caller, idempotencyKey: header['Idempotency-Key'], body }
       const created = await database.write(
         (connection) =>
-          createOnce(connection, sent, async () => {
+          createOnce(connection, request, async () => {
             await assertCategoryExists(connection, body.category_id)
             return appStore(connection).insert(newApp(caller, body), caller)
           }),
@@ -98,7 +101,7 @@ export function appHandlers(database: Database, baseUrl: string): Handlers {
   }
 }
 
-/** The fields of T. The optional ones may be null, but not left out. */
+/** T with each optional field required and nullable, as in a database row. */
 type Nullable<T> = {
   [Field in keyof T]-?: Record<never, never> extends Pick<T, Field> ? Exclude<T[Field], undefined> | null : T[Field]
 }
@@ -141,7 +144,7 @@ function rowChanges(app: AppWithReviews, body: AppChanges): AppRowChanges {
     status: statusAfterUpdate(app.status),
     rejection_reason: null,
   }
-  // Changes after a decision wait for another review; an app without a decision waits for one anyway.
+  // Changes to a decided app wait for a review. An app without a decision is in the queue already.
   const isNew = app.status === 'pending' && app.unreviewed_since === null
   if (isNew || !hasChanges(app, changes)) return changes
   return {
@@ -151,7 +154,7 @@ function rowChanges(app: AppWithReviews, body: AppChanges): AppRowChanges {
   }
 }
 
-/** Returns a function that throws `unknown_category`. Categories are never deleted, so each is looked up once. */
+/** Returns a function that throws `unknown_category` if a category does not exist. Caches ids: categories are never deleted. */
 function categoryCheck() {
   const known = new Set<number>()
   return async (connection: Connection, id: number) => {

@@ -13,44 +13,44 @@ const cleanupBatchSize = 100
 
 type CreatedApp = Pick<AppRow, 'id' | 'slug'>
 
-/** A create request after validation. `key` is its `Idempotency-Key`. */
-type Sent = { caller: Caller; key: string | undefined; body: NewApp }
+/** A create request after validation. */
+type CreateRequest = { caller: Caller; idempotencyKey: string | undefined; body: NewApp }
 
 /**
  * Creates an app, or returns the one that this developer's key and body created within the last 24 hours. Runs in the create's
- * transaction. Concurrent creates with the same key wait for the first; after the lock timeout they throw `unavailable`.
- * Throws `idempotency_key_reused`, and what `create` throws.
+ * transaction. Concurrent creates with the same key wait for the first; after the lock timeout they throw `unavailable`. Also
+ * throws `idempotency_key_reused`, and what `create` throws.
  */
 export async function createOnce(
   { sql }: Connection,
-  { caller, key: header, body }: Sent,
+  { caller, idempotencyKey, body }: CreateRequest,
   create: () => Promise<CreatedApp>,
 ): Promise<CreatedApp> {
-  if (header === undefined) return create()
-  const keys = () => sql('idempotency_keys')
-  const key = { developer_id: caller.developerId, key: parseKey(header) }
+  if (idempotencyKey === undefined) return create()
+  const table = () => sql('idempotency_keys')
+  const developerKey = { developer_id: caller.developerId, key: parseKey(idempotencyKey) }
   const body_hash = hashOf(body)
   const now = Date.now()
   const expired = new Date(now - lifetime).toISOString()
   // Overwrites an expired row. An unexpired row stays and is locked, so nobody can delete it before it is read.
-  const inserted = await keys()
-    .insert({ ...key, body_hash, app_id: null, created_at: new Date(now).toISOString() })
+  const inserted = await table()
+    .insert({ ...developerKey, body_hash, app_id: null, created_at: new Date(now).toISOString() })
     .onConflict(['developer_id', 'key'])
     .merge()
     .where('idempotency_keys.created_at', '<=', expired)
     .returning('id')
   if (inserted.length === 0) {
-    const stored = required(await keys().where(key).first(), 'the stored key')
+    const stored = required(await table().where(developerKey).first(), 'the stored key')
     assertSameBody(stored.body_hash, body_hash)
     // The app may be deleted or transferred by now; its slug never changes.
     const id = required(stored.app_id, "the stored key's app")
     return required(await sql('apps').where({ id }).first('id', 'slug'), `app ${id}`)
   }
   const app = await create()
-  await keys().where(key).update({ app_id: app.id })
-  const stale = keys().where('created_at', '<=', expired).orderBy('created_at').limit(cleanupBatchSize).select('id')
+  await table().where(developerKey).update({ app_id: app.id })
+  const stale = table().where('created_at', '<=', expired).orderBy('created_at').limit(cleanupBatchSize).select('id')
   // Concurrent creates may delete the same rows; skip those.
-  await keys().whereIn('id', stale.forUpdate().skipLocked()).delete()
+  await table().whereIn('id', stale.forUpdate().skipLocked()).delete()
   return app
 }
 
@@ -64,7 +64,7 @@ function assertSameBody(stored: string, sent: string) {
   )
 }
 
-/** Removes the quotes and escapes of a quoted string (RFC 9651, section 3.3.3). The OpenAPI document has validated the header. */
+/** Removes the quotes and escapes of a quoted string (RFC 9651, section 3.3.3). The header has been validated. */
 const parseKey = (header: string) => (header.startsWith('"') ? header.slice(1, -1).replaceAll(/\\(.)/g, '$1') : header)
 
 /** Version of the hash. Increase it when `hashOf` or the default of a field changes. */

@@ -23,9 +23,9 @@ const list = () =>
     command: withFilterOptions(new Command('list'))
       .description('list apps in any state, newest first')
       .addOption(new Option('--status <status>', 'only apps in this state').choices(states)),
-    about: `With --search and without --developer, approved apps are found and ordered as
-in the catalogue's search, best match first; apps in other states come before
-them. A deleted app is in no other state.`,
+    about: `With --search and without --developer, approved apps come in the order of the
+catalogue's search, best match first, after the matches in other states. A
+deleted app counts only as deleted.`,
     examples: [
       'app list --search "tide clock"',
       'app list --status rejected --developer "Harbour Software"',
@@ -33,8 +33,8 @@ them. A deleted app is in no other state.`,
     ],
     rows: 'apps',
     json: `An app: {id, name, slug, package_name, developer_name, category_slug, status,
-deleted_at, created_at, updated_at}. If deleted_at is not null, status is the
-one before the deletion.`,
+deleted_at, created_at, updated_at}. If deleted_at is not null, status
+is the one before the deletion; otherwise the current one.`,
     find: (connection, options: AppFilter & { status?: AppState }, limit, offset) =>
       moderationStore(connection).list(options.status, options, limit, offset),
     print: ({ apps }) =>
@@ -59,7 +59,7 @@ const restore = () =>
       database.write((connection) => moderationStore(connection).restore(id, currentOperator()), {
         changesPublicData: ({ status }) => status === 'approved',
       }),
-    print: ({ id, slug, status }) => print(`App ${id} (${slug}) is back; it is ${status}.`),
+    print: ({ id, slug, status }) => print(`Restored app ${id} (${slug}); its status is ${status}.`),
   })
 
 const transfer = () =>

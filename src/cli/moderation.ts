@@ -54,8 +54,8 @@ created_at, updated_at, waiting_since, changes, similar, waiting_seconds}. A
 change: {field, before, after}, before being the value at the last decision.
 A similar app: {id, name, developer_name, total_downloads}, listed, of another
 developer, with a name that this one could be taken for. Texts are not
-shortened. There is also {as_of}, for --as-of of approve and reject; null
-without apps. Without --limit, JSON has the first 10,000 apps.`,
+shortened. There is also {as_of}, for --as-of of approve, reject and decide;
+null without apps. Without --limit, JSON has the first 10,000 apps.`,
     async find(connection, options: AppFilter & { changed?: true }, limit, offset) {
       const name = options.changed ? 'changed' : 'pending'
       const { apps, ...page } = await moderationStore(connection).queue(name, options, limit, offset)
@@ -83,7 +83,7 @@ without apps. Without --limit, JSON has the first 10,000 apps.`,
           ]),
         },
       )
-      printInfo(`As of ${as_of}, which approve and reject take as --as-of.`)
+      printInfo(`As of ${as_of}, which approve, reject and decide take as --as-of.`)
     },
   })
 

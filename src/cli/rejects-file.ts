@@ -5,7 +5,7 @@ import type { Problem } from '../contract/contract.ts'
 import { OperatorError } from '../contract/errors.ts'
 import { ReasonCounts, toReject } from '../transfer/rejects.ts'
 
-/** Counts refused lines by reason, and writes them into a file, which the first of them creates or empties. */
+/** Writes an import's refused lines to a file, and counts their reasons. The first one creates or overwrites the file. */
 export function rejectsWriter(path: string) {
   const reasons = new ReasonCounts()
   let file: FileHandle | undefined
@@ -29,7 +29,10 @@ export function rejectsWriter(path: string) {
 const cannotWrite = (path: string, reason: string) =>
   new OperatorError(`cannot write rejects to ${path}: ${reason}; use --rejects FILE`)
 
-/** Whether the path has the rejects of an earlier import. Throws if rejects cannot be written there without losing another file. */
+/**
+ * Whether the path is the rejects file of an earlier import. Throws an OperatorError if rejects cannot be written there, or would
+ * overwrite another file.
+ */
 export async function hasEarlierRejects(path: string, source: Stats): Promise<boolean> {
   const existing = await stat(path).catch(() => undefined)
   if (existing?.isDirectory()) throw cannotWrite(path, 'it is a directory')
@@ -43,7 +46,7 @@ export async function hasEarlierRejects(path: string, source: Stats): Promise<bo
   return true
 }
 
-/** Tells by the beginning, which stays the same when the lines are corrected. */
+/** Checks the first bytes, which stay the same when somebody corrects the lines. */
 async function isRejectsFile(path: string): Promise<boolean> {
   await using file = await open(path)
   const { buffer, bytesRead } = await file.read(Buffer.alloc(64), 0, 64, 0)

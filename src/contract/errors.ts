@@ -17,8 +17,8 @@ export type ErrorDetails = {
 }
 
 /**
- * The error that code below http/ throws at a client. The client sees its message, so it must not reveal internals; `cause` is
- * only logged.
+ * An error for the client: http/error-response.ts sends its code, message and details. They must not reveal internals; `cause`
+ * is only logged.
  */
 export class ServiceError extends Error {
   readonly code: ErrorCode
@@ -33,8 +33,8 @@ export class ServiceError extends Error {
 }
 
 /**
- * An operation that the current state does not allow an operator, with the reason in one line. The command line prints it. Over
- * HTTP nothing throws it; it would be an internal error.
+ * An error for the operator, in one line, which the command line prints. Code that handles HTTP requests does not throw it: the
+ * response would be a 500.
  */
 export class OperatorError extends Error {
   override readonly name = 'OperatorError'

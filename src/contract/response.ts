@@ -23,8 +23,8 @@ export const encodedEtag = (etag: string, coding: Coding) =>
 
 const splitTags = (header: string) => header.split(',').map((tag) => tag.trim())
 
-/** The coding whose tag is among some; the preferred one if several are. */
-const findNamedCoding = (tags: string[], etag: string, preferred: Coding = 'identity'): Coding | undefined =>
+/** The content coding whose ETag is in `tags`; if several are, `preferred` first. */
+const findCodingByTag = (tags: string[], etag: string, preferred: Coding = 'identity'): Coding | undefined =>
   [preferred, ...codings].find((coding) => tags.includes(encodedEtag(etag, coding)))
 
 /**
@@ -34,7 +34,7 @@ const findNamedCoding = (tags: string[], etag: string, preferred: Coding = 'iden
 export const findUnchangedCoding = (ifNoneMatch: string, etag: string, preferred: Coding): Coding | undefined =>
   ifNoneMatch === '*'
     ? preferred
-    : findNamedCoding(
+    : findCodingByTag(
         splitTags(ifNoneMatch).map((tag) => tag.replace(/^W\//, '')),
         etag,
         preferred,
@@ -45,7 +45,7 @@ export const findUnchangedCoding = (ifNoneMatch: string, etag: string, preferred
  * coding. Tags are compared strongly.
  */
 export const satisfiesIfMatch = (ifMatch: string, etag: string): boolean =>
-  ifMatch === '*' || findNamedCoding(splitTags(ifMatch), etag) !== undefined
+  ifMatch === '*' || findCodingByTag(splitTags(ifMatch), etag) !== undefined
 
-/** Whether an If-Match header has a strong tag, in quotes: no other can match. */
+/** Whether an If-Match header has a quoted strong tag. Other tags never match. */
 export const hasStrongEtag = (ifMatch: string): boolean => splitTags(ifMatch).some((tag) => /^"[^"]*"$/.test(tag))

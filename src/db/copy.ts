@@ -7,7 +7,10 @@ import type { Connection, NewRow } from './dialect.ts'
 import { readSchemaAge } from './migrations.ts'
 import { listed } from './tables.ts'
 
-/** The primary key of each table. A table follows those that it refers to. */
+/**
+ * The tables to copy, with their primary keys, in the order of their foreign keys. `catalogue_version` is not copied: the
+ * target has its own.
+ */
 const keyColumns = {
   developers: 'id',
   api_keys: 'id',
@@ -22,7 +25,7 @@ const keyColumns = {
 type Table = keyof typeof keyColumns
 const tableNames = Object.keys(keyColumns) as Table[]
 
-/** Tables whose ids are numbers that the engine gives. */
+/** Tables whose ids the engine generates: `insertRows` keeps later ids unique. */
 const tablesWithIds: readonly Table[] = ['developers', 'categories', 'apps', 'reviews', 'audit', 'idempotency_keys']
 
 /** The number of rows in each table. */
@@ -30,7 +33,7 @@ export type RowCounts = Record<Table, number>
 
 type Row = Record<string, string | number | null>
 
-/** Rows that are read and written at a time: some megabytes. */
+/** Rows per batch, which take some megabytes. */
 const batchSize = 500
 
 /**
@@ -42,10 +45,11 @@ export async function copyDatabase(
   to: string,
   onProgress: (done: number, total: number) => void,
 ): Promise<{ name: string; counts: RowCounts }> {
-  const [source, other] = [openEngine(from), openEngine(to)]
-  const { name } = other
-  if (source.name === name) throw new OperatorError(`${name} is the database itself; --to has to name another`)
-  const target = await openMigrated(other)
+  const source = openEngine(from)
+  const targetEngine = openEngine(to)
+  const { name } = targetEngine
+  if (source.name === name) throw new OperatorError(`${name} is the source; use another database for --to`)
+  const target = await openMigrated(targetEngine)
   try {
     await assertHealthy(source)
     const counts = await source.withExclusiveLock(async (sql) => {
@@ -63,7 +67,7 @@ async function copyRows(source: Connection, target: Connection, onProgress: (don
   const counts = await countRows(source.sql)
   const existing = await countRows(target.sql)
   const nonEmpty = tableNames.filter((table) => existing[table] > 0)
-  if (nonEmpty.length > 0) throw new OperatorError(`what it is copied to is not empty: it has ${nonEmpty.join(', ')}`)
+  if (nonEmpty.length > 0) throw new OperatorError(`the target is not empty: it has rows in ${nonEmpty.join(', ')}`)
   const total = Object.values(counts).reduce((sum, count) => sum + count, 0)
   let done = 0
   for (const table of tableNames) {
@@ -76,7 +80,7 @@ async function copyRows(source: Connection, target: Connection, onProgress: (don
   }
   const copied = await countRows(target.sql)
   const incomplete = tableNames.filter((table) => copied[table] !== counts[table])
-  if (incomplete.length > 0) throw new Error(`not all rows have arrived of ${incomplete.join(', ')}`)
+  if (incomplete.length > 0) throw new Error(`rows are missing in the copy of ${incomplete.join(', ')}`)
   return counts
 }
 

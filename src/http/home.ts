@@ -2,15 +2,15 @@ import { readFile } from 'node:fs/promises'
 import type { Document } from 'openapi-backend'
 import { required } from '../util/helpers.ts'
 
-/** The page at the base address, made from the document: what the service is, links, and a call of each operation. */
+/** The home page, at BASE_URL, made from the OpenAPI document: an introduction, links, and a curl example of each operation. */
 
 type Operation = { summary: string; 'x-codeSamples': { label: string; source: string }[] }
-/** Paths have only operations, each with samples: `make lint` requires them. */
+/** `make lint` checks that a path has only operations, and each has samples. */
 export type SampledDocument = Pick<Document, 'info' | 'servers'> & { paths: Record<string, Record<string, Operation>> }
 
 type HomeLink = { rel: string; href: string; title: string }
 
-/** Link relations of RFC 8631. The health check is outside the path of `baseUrl`. */
+/** With the link relations of RFC 8631. The health check is served at the root, without the path of `baseUrl`. */
 export const homeLinks = (baseUrl: string, hasReference: boolean): HomeLink[] => [
   ...(hasReference ? [{ rel: 'service-doc', href: `${baseUrl}/docs`, title: 'API reference' }] : []),
   { rel: 'service-desc', href: `${baseUrl}/openapi.json`, title: 'OpenAPI document' },
@@ -29,15 +29,15 @@ export async function homePage({ info, paths }: SampledDocument, links: HomeLink
       'links',
       links.map(({ rel, href, title }) => `<a rel="${rel}" href="${escapeHtml(href)}">${title}</a>`).join('\n'),
     ],
-    ['calls', operations.map(callOf).join('\n')],
+    ['operations', operations.map(renderOperation).join('\n')],
   ])
   const template = await readFile(`${import.meta.dirname}/home.html`, 'utf8')
   return template.replaceAll(/\{\{(\w+)\}\}/g, (_, name) => required(parts.get(name), `{{${name}}} of the home page`))
 }
 
-function callOf({ summary, 'x-codeSamples': samples }: Operation): string {
+function renderOperation({ summary, 'x-codeSamples': samples }: Operation): string {
   const sample = samples.find(({ label }) => label === 'curl')
-  const { source } = required(sample, `a sample for curl of "${summary}"`)
+  const { source } = required(sample, `the curl sample of "${summary}"`)
   return `<section>\n<h2>${escapeHtml(summary)}</h2>\n<pre>${escapeHtml(source.trim())}</pre>\n</section>`
 }
 

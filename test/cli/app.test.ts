@@ -101,7 +101,7 @@ test('a restored app shows in a running server at once', async () => {
   expect([await found('bird'), await listed()]).toEqual([[], 0])
   expect(await cli.run('app', 'restore', String(apps.bobs))).toEqual({
     code: 0,
-    stdout: `App ${apps.bobs} (bird-song) is back; it is approved.\n`,
+    stdout: `Restored app ${apps.bobs} (bird-song); its status is approved.\n`,
     stderr: '',
   })
   expect([await found('bird'), await listed()]).toEqual([[apps.bobs], 1])

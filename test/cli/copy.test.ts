@@ -120,10 +120,10 @@ test('copying is refused to a database that is not empty, not migrated, the same
   const { run } = commandLine(address)
   expectRefusal(
     await run('copy', '--to', await copyWorld()),
-    /is not empty: it has developers, api_keys, categories, apps/,
+    /is not empty: it has rows in developers, api_keys, categories, apps/,
   )
   expectRefusal(await run('copy', '--to', await emptyDatabaseUrl()), /; (run )?\.\/apps-service migrate/)
-  expectRefusal(await run('copy', '--to', address), /is the database itself; --to has to name another/)
+  expectRefusal(await run('copy', '--to', address), /is the source; use another database for --to/)
   expectRefusal(await run('copy', '--to', 'mysql://x'), /--to must be sqlite:PATH/)
 })
 

@@ -56,7 +56,9 @@ describe('the queue', () => {
     expect(first.stdout).toMatch(
       /^ID {2}NAME +DEVELOPER +CATEGORY +WAITED +UPDATED\n2 {3}Cloud Atlas +Ada +tools +\d+d +\d+d\n$/,
     )
-    expect(first.stderr).toBe(`As of ${past}, which approve and reject take as --as-of.\nPage 1 of 2, 2 in all.\n`)
+    expect(first.stderr).toBe(
+      `As of ${past}, which approve, reject and decide take as --as-of.\nPage 1 of 2, 2 in all.\n`,
+    )
     expect(await cli.run('moderation', 'queue', '--page', '9')).toMatchObject({
       stdout: '',
       stderr: 'Page 9 of 1, 2 in all.\n',

@@ -1344,7 +1344,6 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
 
   'paths and methods': ({ apps, keys }) => [
     { name: 'answers 404 for an unknown path', request: ['GET', '/nowhere'], answers: 404, code: 'not_found' },
-    { name: 'answers 404 for two slashes', request: ['GET', '//'], answers: 404 },
     { name: 'answers 404 for an unknown path that cannot be decoded', request: ['GET', '/%'], answers: 404 },
     { name: 'answers 404 for a slash at the end', request: ['GET', '/apps/'], answers: 404 },
     { name: 'answers 404 for a path in capitals', request: ['GET', '/APPS'], answers: 404 },

@@ -5,6 +5,8 @@ import { freezeMonotonicClock } from '../support/clock.ts'
 import { concurrency, countQueuedWrites, saturate } from '../support/saturate.ts'
 import { type Service, startService } from '../support/service.ts'
 
+/** What happens when a bulkhead of db/database.ts is full: its own work queues or gets a 503, other work goes on. */
+
 const expensive = { isExpensive: true }
 const search = (database: Database) => (work: () => Promise<void>) => database.snapshot(work, expensive)
 const read = (database: Database) => (work: () => Promise<void>) => database.read(work)
@@ -13,7 +15,7 @@ const write = (database: Database) => (work: () => Promise<void>) => database.wr
 const status = async (service: Service, path: string) => (await service.get(path)).status
 
 describe('while searches use their whole bulkhead', () => {
-  test('other requests are answered, and a queued search in its turn', async () => {
+  test('other requests get responses at once, and a queued search when a slot is free', async () => {
     // The queue timeout does not apply.
     freezeMonotonicClock()
     const service = await startService()
@@ -33,12 +35,12 @@ describe('while searches use their whole bulkhead', () => {
     const service = await startService()
     const release = await saturate(search(service.database), concurrency.expensive)
     const waiting = Array.from({ length: 500 }, () => service.database.snapshot(async () => {}, expensive))
-    const refused = waiting.map((one) => one.catch(() => undefined))
+    const finished = waiting.map((search) => search.catch(() => undefined))
     const reply = await service.get('/apps?search=tide')
     expect([reply.status, reply.body.data.code, reply.headers['retry-after']]).toEqual([503, 'unavailable', '5'])
     expect(await status(service, '/apps?sort=popular')).toBe(200)
     await release()
-    await Promise.all(refused)
+    await Promise.all(finished)
     expect(await status(service, '/apps?search=tide')).toBe(200)
   })
 
@@ -98,20 +100,26 @@ test('while reads use their whole bulkhead, searches, writes and cached response
 })
 
 test.for<
-  [what: string, hold: typeof search, width: number, length: number, one: (database: Database) => Promise<unknown>]
+  [
+    kind: string,
+    runIn: typeof search,
+    slots: number,
+    queueLimit: number,
+    runOne: (database: Database) => Promise<unknown>,
+  ]
 >([
   ['reads', read, concurrency.cheap, 2000, (database) => database.read(async () => {})],
   ['writes', write, concurrency.write, 500, (database) => database.write(async () => {})],
-])('%s over the queue limit are refused', async ([, kind, width, length, one]) => {
+])('%s over the queue limit are refused', async ([, runIn, slots, queueLimit, runOne]) => {
   // Queued requests do not time out here.
   freezeMonotonicClock()
   const { database } = await startService()
-  const release = await saturate(kind(database), width)
-  const waiting = Array.from({ length }, () => one(database))
-  await expect(one(database)).rejects.toThrow('The service is overloaded')
+  const release = await saturate(runIn(database), slots)
+  const waiting = Array.from({ length: queueLimit }, () => runOne(database))
+  await expect(runOne(database)).rejects.toThrow('The service is overloaded')
   await release()
   await Promise.all(waiting)
-  await one(database)
+  await runOne(database)
 })
 
 test('a queued write whose client disconnects is not made', async () => {

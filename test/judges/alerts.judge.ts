@@ -16,6 +16,38 @@ test('promtool accepts the rules', () => {
   expect([status, stdout], stderr).toEqual([0, expect.stringMatching(/SUCCESS: \d+ rules found/)])
 })
 
+test('the alert about overload fires only after work has waited for five minutes', () => {
+  const folder = temporaryFolder()
+  copyFileSync(rules, join(folder, 'alerts.yml'))
+  const labels = { instance: 'one', db_client_connection_pool_name: 'reader' }
+  const alert = {
+    exp_labels: labels,
+    exp_annotations: { summary: 'Work on one has been waiting for a reader connection for 5 minutes.' },
+  }
+  const series = 'db_client_connection_pending_requests{instance="one",db_client_connection_pool_name="reader"}'
+  const alertname = 'AppsDatabaseOverloaded'
+  const cases = {
+    rule_files: ['alerts.yml'],
+    evaluation_interval: '1m',
+    tests: [
+      {
+        interval: '1m',
+        input_series: [{ series, values: '1x10' }],
+        alert_rule_test: [
+          { eval_time: '4m', alertname, exp_alerts: [] },
+          { eval_time: '5m', alertname, exp_alerts: [alert] },
+        ],
+      },
+    ],
+  }
+  // YAML includes JSON.
+  writeFileSync(join(folder, 'cases.yml'), JSON.stringify(cases))
+  const { status, stdout, stderr } = spawnSync('promtool', ['test', 'rules', join(folder, 'cases.yml')], {
+    encoding: 'utf8',
+  })
+  expect(status, stdout + stderr).toBe(0)
+})
+
 test('an alert fires while an app waits for days, and clears when it is decided', async () => {
   const address = await copyWorld()
   const metricsPort = await freePort()

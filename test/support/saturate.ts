@@ -6,16 +6,16 @@ import type { Service } from './service.ts'
 export const { concurrency } = openEngine(inject('engine') === 'sqlite' ? 'sqlite:none' : 'postgres://none/none')
 
 /** Occupies the whole bulkhead of a kind of work until released. */
-export async function saturate(begin: (work: () => Promise<void>) => Promise<unknown>, width: number) {
+export async function saturate(begin: (work: () => Promise<void>) => Promise<unknown>, slots: number) {
   const { promise: released, resolve: release } = Promise.withResolvers<void>()
   let begun = 0
-  const running = Array.from({ length: width }, () =>
+  const running = Array.from({ length: slots }, () =>
     begin(() => {
       begun++
       return released
     }),
   )
-  await expect.poll(() => begun).toBe(width)
+  await expect.poll(() => begun).toBe(slots)
   return async () => {
     release()
     await Promise.all(running)

@@ -2,6 +2,7 @@ import { isAxiosError } from 'axios'
 import { OpenAPIClientAxios } from 'openapi-client-axios'
 import { authorization, type Connect, functionOf } from '../calls.ts'
 
+/** Sends the judges' calls through openapi-client-axios. test/judges/clients.judge.ts imports it. */
 export const connect: Connect = async (baseUrl, key) => {
   const client = await new OpenAPIClientAxios({
     definition: `${baseUrl}/openapi.json`,
@@ -15,6 +16,7 @@ export const connect: Connect = async (baseUrl, key) => {
   }
 }
 
+/** axios throws on error statuses; the judges compare those responses too. */
 function responseOf(error: unknown) {
   if (isAxiosError(error) && error.response) return error.response
   throw error

@@ -9,6 +9,7 @@ globalThis.fetch = async (...request) => {
   return seen
 }
 
+/** Sends the judges' calls through openapi-typescript-codegen. test/judges/clients.judge.ts imports it. */
 export const connect: Connect = (baseUrl, key) => {
   const api = new AppsApi({ BASE: baseUrl, ...(key !== undefined && { TOKEN: key }) })
   return async ({ operationId }, { path, query, header, body }) => {
@@ -18,6 +19,7 @@ export const connect: Connect = (baseUrl, key) => {
   }
 }
 
+/** The client throws on error statuses; the judges compare those bodies too. */
 function bodyOf(error: unknown) {
   if (error instanceof ApiError) return error.body
   throw error

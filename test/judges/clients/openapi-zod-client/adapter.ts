@@ -3,7 +3,10 @@ import { isAxiosError } from 'axios'
 import { authorization, type Connect, functionOf } from '../calls.ts'
 import { createApiClient } from './apps-api.ts'
 
-/** zod checks each answer against the document, errors too. Those that it refuses are thrown. */
+/**
+ * Sends the judges' calls through openapi-zod-client. test/judges/clients.judge.ts imports it. zod validates each response against
+ * the document, errors too; responses that it refuses are thrown.
+ */
 export const connect: Connect = (baseUrl, key) => {
   const api = createApiClient(baseUrl, {
     // Otherwise zod refuses a bad request, and the service never sees it.
