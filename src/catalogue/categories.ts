@@ -3,6 +3,7 @@ import type { Category } from '../contract/contract.ts'
 import { OperatorError } from '../contract/errors.ts'
 import { assertSlug, maxCategories, parseCategoryName } from '../contract/field-rules.ts'
 import type { Connection } from '../db/dialect.ts'
+import type { CategoryRow } from '../db/tables.ts'
 import { required } from '../util/helpers.ts'
 
 type Names = Pick<Category, 'slug' | 'name'>
@@ -18,6 +19,24 @@ export const categoryStore = (connection: Connection) => {
     if (others.length === 0) return
     const taken = others.some((other) => other.slug === slug) ? `the slug ${slug}` : `the name ${name}`
     throw new OperatorError(`there is already a category with ${taken}`)
+  }
+
+  /** Renames several categories, which may exchange their slugs and names. */
+  async function renameAll(renames: { before: Category; after: Names }[], actor: Actor) {
+    const at = new Date().toISOString()
+    const update = (id: number, columns: Partial<CategoryRow>) => sql('categories').where({ id }).update(columns)
+    // Temporary values that no valid slug or name equals.
+    for (const { before } of renames) await update(before.id, { slug: `~${before.id}`, name: `\n${before.id}` })
+    for (const { before, after } of renames) await update(before.id, { ...after, changed_at: at })
+    await audit.record(
+      renames.map(({ before, after }) => ({
+        action: 'category rename',
+        at,
+        subject: { category_id: before.id },
+        ...changedNames(before, after),
+      })),
+      actor,
+    )
   }
 
   return {
@@ -67,6 +86,13 @@ export const categoryStore = (connection: Connection) => {
       return category
     },
 
+    /** Locks all categories until the transaction ends. */
+    lockAll(): Promise<Pick<CategoryRow, 'id' | 'slug' | 'name' | 'created_at'>[]> {
+      return sql('categories').orderBy('id').forUpdate().select('id', 'slug', 'name', 'created_at')
+    },
+
+    renameAll,
+
     /** Throws an OperatorError as `add` does, and if nothing would change. */
     async rename(slug: string, changes: { name: string; slug?: string | undefined }, actor: Actor): Promise<Category> {
       const before = await sql('categories').where({ slug }).forUpdate().first('id', 'slug', 'name')
@@ -76,12 +102,7 @@ export const categoryStore = (connection: Connection) => {
       if (after.slug === slug && after.name === before.name)
         throw new OperatorError(`the category ${slug} is named so already`)
       await assertFree(after, before.id)
-      const at = new Date().toISOString()
-      await sql('categories')
-        .where({ id: before.id })
-        .update({ ...after, changed_at: at })
-      const subject = { category_id: before.id }
-      await audit.record([{ action: 'category rename', at, subject, ...changedNames(before, after) }], actor)
+      await renameAll([{ before, after }], actor)
       return { id: before.id, ...after }
     },
   }

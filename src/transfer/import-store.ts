@@ -4,6 +4,7 @@ import { appStore, hasChanges, timestampAfter } from '../catalogue/store.ts'
 import type { Problem } from '../contract/contract.ts'
 import { OperatorError } from '../contract/errors.ts'
 import type { Connection } from '../db/dialect.ts'
+import type { CategoryRow } from '../db/tables.ts'
 import { required } from '../util/helpers.ts'
 import { type Given, hasSameReviews, missingCategories, toColumns, toNewRow } from './columns.ts'
 import { type ImportLine, type Line, type LineCategory, type LineReview, problem } from './line.ts'
@@ -39,22 +40,28 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
   }
 
   async function writeCategories(lines: { line: ImportLine; category: LineCategory }[]) {
-    const existing = await sql('categories').select('id', 'slug', 'name', 'created_at')
-    const added: typeof lines = []
+    const current = await categories.lockAll()
+    const renames: CategoryRename[] = []
+    const others: typeof lines = []
     for (const { line, category } of lines) {
       const { id, slug, name, created_at } = category
-      const before = existing.find((one) => one.id === id && one.created_at === created_at)
+      const before = current.find((existing) => existing.id === id && existing.created_at === created_at)
       line.outcome = 'unchanged'
-      if (!before) added.push({ line, category })
+      if (!before) others.push({ line, category })
       else if (!onlyNew && (before.slug !== slug || before.name !== name)) {
-        const rename = async () => Object.assign(before, await categories.rename(before.slug, { slug, name }, actor))
-        const problems = await findProblems(rename)
-        line.outcome = problems.length > 0 ? problems : 'updated'
+        renames.push({ line, before, after: { slug, name } })
       }
+    }
+    const possible = new Set(possibleRenames(current, renames))
+    await categories.renameAll([...possible], actor)
+    for (const rename of renames) {
+      const names = `${rename.after.slug}, ${rename.after.name}`
+      const refusal = problem('/category', `has a slug or name that another category has: ${names}`)
+      rename.line.outcome = possible.has(rename) ? 'updated' : [refusal]
     }
     // Afterwards, because a new category may have a name that another gave up.
     const ids = await findCategoryIds()
-    for (const { line, category } of added) {
+    for (const { line, category } of others) {
       if (ids.has(category.slug)) continue
       const problems = await addCategory(category, ids)
       line.outcome = problems.length > 0 ? problems : 'created'
@@ -67,13 +74,8 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
   /** Adds a category, and its id to `ids`. Returns why it could not. */
   async function addCategory(category: LineCategory, ids: Map<string, number>): Promise<Problem[]> {
     const [{ slug, name, ...given } = category] = await withUnusedIds('categories', [category])
-    return findProblems(async () => ids.set(slug, (await categories.add(slug, name, actor, given)).id))
-  }
-
-  /** Why a change of a category is refused. */
-  async function findProblems(change: () => Promise<unknown>): Promise<Problem[]> {
     try {
-      await change()
+      ids.set(slug, (await categories.add(slug, name, actor, given)).id)
       return []
     } catch (error) {
       if (error instanceof OperatorError) return [problem('/category', error.message)]
@@ -228,3 +230,23 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
 }
 
 const withAppId = (reviews: LineReview[], app_id: number) => reviews.map((review) => ({ ...review, app_id }))
+
+type Names = Pick<CategoryRow, 'slug' | 'name'>
+type CategoryRename = { line: ImportLine; before: Pick<CategoryRow, 'id' | 'slug' | 'name'>; after: Names }
+
+/** All renames, because categories may exchange their names; or else those that are possible one after the other. */
+function possibleRenames(current: (Names & { id: number })[], renames: CategoryRename[]): CategoryRename[] {
+  const names = new Map<number, Names>(current.map((category) => [category.id, category]))
+  const arePossible = (some: CategoryRename[]) => {
+    const renamed = new Map([...names, ...some.map(({ before, after }) => [before.id, after] as const)])
+    const isUnique = (field: keyof Names) =>
+      new Set([...renamed.values()].map((one) => one[field])).size === renamed.size
+    return isUnique('slug') && isUnique('name')
+  }
+  if (arePossible(renames)) return renames
+  return renames.filter((rename) => {
+    const isPossible = arePossible([rename])
+    if (isPossible) names.set(rename.before.id, rename.after)
+    return isPossible
+  })
+}

@@ -98,8 +98,9 @@ async function* batches(lines: AsyncIterable<ImportLine>): AsyncGenerator<Import
   let claimed = new Set<string>()
   for await (const line of lines) {
     const keys = line.app ? claimedKeys(line.app) : []
-    const isFull = batch.length >= maxBatchLines || length >= maxBatchLength
-    if (isFull || keys.some((key) => claimed.has(key))) {
+    // Categories that exchange their names stand next to each other, and have to be in one batch.
+    const isFull = batch.length >= maxBatchLines && !line.category
+    if (isFull || length >= maxBatchLength || keys.some((key) => claimed.has(key))) {
       yield batch
       batch = []
       length = 0

@@ -111,7 +111,7 @@ const partsOf = (json: string) => json.match(/"(?:\\.|[^"\\])*"?|[{}[\]:,]/gs)?.
 /** Repeated headers form one list (RFC 9110, section 5.3). */
 function headerOf({ headers }: Request, name: string): string | undefined {
   const values = headers.filter(([own]) => own.toLowerCase() === name.toLowerCase()).map(([, value]) => value)
-  return values.length === 0 ? undefined : readHeader(values.join(', '))
+  return values.length === 0 ? undefined : values.map(readHeader).join(', ')
 }
 
 /** The most specific range that matches JSON applies (RFC 9110, section 12.5.1). */
