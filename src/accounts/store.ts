@@ -107,7 +107,7 @@ export const accountStore = (connection: Connection) => {
       await sql('developers').where({ id }).update({ name, changed_at: at })
       const change = { before: { name: before.name }, after: { name } }
       await audit.record([{ action: 'developer rename', at, subject: { developer_id: id }, ...change }], actor)
-      return { id, name, listed_apps: await appStore(connection).reindexAppsOf(id, name, onProgress) }
+      return { id, name, listed_apps: await appStore(connection).reindexAppsOf(id, onProgress) }
     },
 
     /** The key is only in the result; the database has its hash. */

@@ -2,6 +2,7 @@ import { type Action, type Actor, auditStore } from '../audit/store.ts'
 import type { Caller } from '../contract/contract.ts'
 import { ServiceError } from '../contract/errors.ts'
 import type { Connection } from '../db/dialect.ts'
+import { indexListedApps } from '../db/index-apps.ts'
 import {
   type AppRow,
   type AppStatus,
@@ -200,16 +201,11 @@ export const appStore = (connection: Connection) => {
     },
 
     /** Indexes a developer's listed apps again, after the developer was renamed. Returns their number. */
-    async reindexAppsOf(developerId: number, developerName: string, onProgress: (done: number, total: number) => void) {
+    async reindexAppsOf(developerId: number, onProgress: (done: number, total: number) => void) {
       const ids: number[] = await sql('apps').where({ developer_id: developerId }).whereRaw(listed).pluck('id')
       let done = 0
       for (const batch of chunk(ids, reindexBatchSize)) {
-        const apps = await sql('apps')
-          .whereIn('id', batch)
-          .select('id', ...searchedColumns)
-        await search.index(
-          apps.map((app) => ({ id: app.id, categoryId: app.category_id, ...toSearchDocument(app, developerName) })),
-        )
+        await indexListedApps(connection, batch)
         done += batch.length
         onProgress(done, ids.length)
       }
@@ -265,10 +261,10 @@ export type AppStore = ReturnType<typeof appStore>
 export const hasChanges = (row: AppRow, changes: AppRowChanges) =>
   Object.entries(changes).some(([column, value]) => row[column as keyof AppRow] !== value)
 
-/** The audited columns in which two states of an app differ. */
-function auditedDifference(before: AppRow | undefined, after: AppRow) {
+/** The audited columns in which two states of an app differ. Columns that neither has do not. */
+export function auditedDifference(before: Partial<AppRow> | undefined, after: Partial<AppRow>) {
   const columns = auditedColumns.filter((column) => before?.[column] !== after[column])
-  const pick = (row: AppRow) => Object.fromEntries(columns.map((column) => [column, row[column]]))
+  const pick = (row: Partial<AppRow>) => Object.fromEntries(columns.map((column) => [column, row[column]]))
   return { ...(before && { before: pick(before) }), after: pick(after) }
 }
 

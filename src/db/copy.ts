@@ -1,11 +1,10 @@
 import type { Knex } from 'knex'
 import { OperatorError } from '../contract/errors.ts'
-import { toSearchDocument } from '../search/terms.ts'
 import { required } from '../util/helpers.ts'
 import { assertHealthy, assertSchemaCurrent, openEngine, openMigrated } from './database.ts'
 import type { Connection, NewRow } from './dialect.ts'
+import { indexListedApps } from './index-apps.ts'
 import { readSchemaAge } from './migrations.ts'
-import { listed } from './tables.ts'
 
 /**
  * The tables to copy, with their primary keys, in the order of their foreign keys. `catalogue_version` is not copied: the
@@ -73,7 +72,11 @@ async function copyRows(source: Connection, target: Connection, onProgress: (don
   for (const table of tableNames) {
     for await (const rows of readBatches(source.sql, table)) {
       await insertAll(target, table, rows)
-      if (table === 'apps') await indexApps(target, rows)
+      if (table === 'apps')
+        await indexListedApps(
+          target,
+          rows.map(({ id }) => Number(id)),
+        )
       done += rows.length
       onProgress(done, total)
     }
@@ -107,20 +110,4 @@ async function* readBatches(sql: Knex, table: Table): AsyncGenerator<Row[]> {
 async function insertAll({ sql, insertRows }: Connection, table: Table, rows: Row[]) {
   if (tablesWithIds.includes(table)) await insertRows(table, rows as NewRow[])
   else for (const row of rows) await sql<Row>(table).insert(row)
-}
-
-async function indexApps({ sql, search }: Connection, copied: Row[]) {
-  const ids = copied.map(({ id }) => Number(id))
-  const apps = await sql('apps')
-    .join('developers', 'developers.id', 'apps.developer_id')
-    .whereIn('apps.id', ids)
-    .whereRaw(listed)
-    .select('apps.*', 'developers.name as developer_name')
-  await search.index(
-    apps.map(({ developer_name, ...app }) => ({
-      id: app.id,
-      categoryId: app.category_id,
-      ...toSearchDocument(app, developer_name),
-    })),
-  )
 }

@@ -1,7 +1,22 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Database } from './database.ts'
+
 /**
- * Long writes run as several transactions, so that others write between them. Milliseconds: how long each lasts, and the pause
- * after it, which exceeds the 100 ms that a waiting SQLite writer may sleep
- * (https://sqlite.org/src/file/src/main.c, sqliteDefaultBusyCallback). Shorter transactions would write more pages in all.
+ * Milliseconds. Each pause exceeds the 100 ms that a waiting SQLite writer may sleep
+ * (https://sqlite.org/src/file/src/main.c, sqliteDefaultBusyCallback). More of them would write more pages in all.
  */
-export const maxTransactionTime = 1000
-export const pauseBetweenTransactions = 110
+const maxBusyTime = 1000
+const pauseLength = 110
+
+/**
+ * For long writes that run as several transactions: returns a function to call between two of them, which waits about once a
+ * second, so that others write. Otherwise the lock is free too briefly for writers that wait for it.
+ */
+export function pauseForOthers(database: Pick<Database, 'optimize'>): () => Promise<void> {
+  let busySince = performance.now()
+  return async () => {
+    if (performance.now() - busySince < maxBusyTime) return
+    await Promise.all([delay(pauseLength), database.optimize({ isLast: false })])
+    busySince = performance.now()
+  }
+}

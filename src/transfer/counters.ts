@@ -1,12 +1,12 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { type Actor, auditStore, type NewAuditEntry } from '../audit/store.ts'
+import { auditedDifference } from '../catalogue/store.ts'
 import type { Problem } from '../contract/contract.ts'
 import type { Database } from '../db/database.ts'
 import type { Connection } from '../db/dialect.ts'
-import { type AppRow, listed } from '../db/tables.ts'
-import { maxTransactionTime, pauseBetweenTransactions } from '../db/write-pacing.ts'
-import { popularity, toSearchDocument } from '../search/terms.ts'
-import { pick } from '../util/helpers.ts'
+import { indexListedApps } from '../db/index-apps.ts'
+import type { AppRow } from '../db/tables.ts'
+import { pauseForOthers } from '../db/write-pacing.ts'
+import { popularity } from '../search/terms.ts'
 import { ratingsAfter } from './columns.ts'
 import { type CounterLine, problem, readCounterLine } from './line.ts'
 import { readLines } from './read-lines.ts'
@@ -26,8 +26,6 @@ const numbers = [
 ] as const
 type Counters = Pick<AppRow, (typeof numbers)[number]>
 
-const audited = ['total_downloads', 'average_rating', 'other_rating_count'] as const
-
 /** Sets the downloads and ratings of apps from a file of counter lines. Does not change `updated_at`. Refused lines do not stop it. */
 export async function setCounters(
   database: Database,
@@ -37,7 +35,7 @@ export async function setCounters(
 ) {
   const summary = { lines: 0, updated: 0, unchanged: 0, rejected: 0 }
   let batch: CounterLine[] = []
-  let busySince = performance.now()
+  const pause = pauseForOthers(database)
   for await (const read of readLines(source)) {
     summary.lines++
     const line = 'problem' in read ? [problem('', read.problem)] : readCounterLine(read.text)
@@ -59,10 +57,7 @@ export async function setCounters(
       if (Array.isArray(outcome)) reject(outcome)
       else summary[outcome]++
     }
-    // Between two batches the lock is free too briefly for writers that wait for it.
-    if (performance.now() - busySince < maxTransactionTime) return
-    await Promise.all([delay(pauseBetweenTransactions), database.optimize({ isLast: false })])
-    busySince = performance.now()
+    await pause()
   }
 
   function reject(problems: Problem[]) {
@@ -82,15 +77,17 @@ async function writeLines(connection: Connection, lines: CounterLine[], actor: A
     .orderBy('id')
     .forUpdate()
     .select('slug', 'package_key', 'review_count', 'developer_id', ...numbers)
-  const byName = new Map(apps.flatMap((app) => [[app.slug, app] as const, [app.package_key, app] as const]))
+  const bySlug = new Map(apps.map((app) => [app.slug, app]))
+  const byPackageKey = new Map(apps.map((app) => [app.package_key, app]))
   const changed = new Set<Counters>()
   const entries: NewAuditEntry[] = []
   const movedIds: number[] = []
   const outcomes: ('updated' | 'unchanged' | Problem[])[] = []
   for (const line of lines) {
-    const app = byName.get(line.slug ?? line.package_name?.toLowerCase() ?? null)
+    const { slug, package_name = '' } = line
+    const app = slug === undefined ? byPackageKey.get(package_name.toLowerCase()) : bySlug.get(slug)
     if (!app) {
-      outcomes.push([problem(line.slug === undefined ? '/package_name' : '/slug', 'belongs to no app')])
+      outcomes.push([problem(slug === undefined ? '/package_name' : '/slug', 'belongs to no app')])
       continue
     }
     const { total_downloads = app.total_downloads } = line
@@ -100,15 +97,15 @@ async function writeLines(connection: Connection, lines: CounterLine[], actor: A
     if (!isChanged) continue
     changed.add(app)
     const subject = { app_id: app.id, developer_id: app.developer_id }
-    const [before, after] = [pick(app, ...audited), pick({ ...app, ...changes }, ...audited)]
-    entries.push({ action: 'app counters', at, subject, before, after })
+    entries.push({ action: 'app counters', at, subject, ...auditedDifference(app, { ...app, ...changes }) })
     if (popularity(app.total_downloads) !== popularity(total_downloads)) movedIds.push(app.id)
     // A later line of the batch may be about the same app.
     Object.assign(app, changes)
   }
   if (changed.size > 0) await update(connection, [...changed], at)
   await auditStore(connection).record(entries, actor)
-  await reindex(connection, movedIds)
+  // The search index stores the popularity.
+  await indexListedApps(connection, movedIds)
   return outcomes
 }
 
@@ -120,21 +117,5 @@ async function update({ sql }: Connection, apps: Counters[], at: string) {
   await sql.raw(
     `update apps set ${assignments}, changed_at = ? from (values ${rows}) as given where apps.id = given.column1`,
     [at],
-  )
-}
-
-/** The search index stores the popularity, so apps whose popularity changed must be indexed again. */
-async function reindex({ sql, search }: Connection, ids: number[]) {
-  const apps = await sql('apps')
-    .join('developers', 'developers.id', 'apps.developer_id')
-    .whereIn('apps.id', ids)
-    .whereRaw(listed)
-    .select('apps.*', 'developers.name as developer_name')
-  await search.index(
-    apps.map(({ developer_name, ...app }) => ({
-      id: app.id,
-      categoryId: app.category_id,
-      ...toSearchDocument(app, developer_name),
-    })),
   )
 }

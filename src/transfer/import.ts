@@ -1,8 +1,8 @@
-import { setTimeout as delay, setImmediate } from 'node:timers/promises'
+import { setImmediate } from 'node:timers/promises'
 import type { Actor } from '../audit/store.ts'
 import type { Problem } from '../contract/contract.ts'
 import type { Database } from '../db/database.ts'
-import { maxTransactionTime, pauseBetweenTransactions } from '../db/write-pacing.ts'
+import { pauseForOthers } from '../db/write-pacing.ts'
 import { toSearchDocument } from '../search/terms.ts'
 import { required } from '../util/helpers.ts'
 import { importStore } from './import-store.ts'
@@ -43,15 +43,12 @@ export async function importCatalogue(
   const summary: ImportSummary = { lines: 0, created: 0, updated: 0, unchanged: 0, rejected: 0 }
   const now = new Date().toISOString()
 
-  let busySince = performance.now()
+  const pause = pauseForOthers(database)
   for await (const batch of prefetch(batches(read()))) {
     await write(batch)
     for (const line of batch) await count(line)
     onProgress(summary)
-    // Between two batches the lock is free too briefly for writers that wait for it.
-    if (performance.now() - busySince < maxTransactionTime) continue
-    await Promise.all([delay(pauseBetweenTransactions), database.optimize({ isLast: false })])
-    busySince = performance.now()
+    await pause()
   }
   await database.optimize({ isLast: true })
   return summary

@@ -242,7 +242,7 @@ export function readCounterLine(text: string): CounterLine | Problem[] {
   return readValid(text, validateCounters)
 }
 
-/** Milliseconds by which the clock of whoever wrote the file may be ahead. */
+/** Milliseconds by which the clock of the exporting machine may be ahead. */
 const maxClockSkew = 5 * 60_000
 
 function timeProblems({ created_at, updated_at }: Line): Problem[] {

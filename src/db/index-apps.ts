@@ -1,0 +1,19 @@
+import { toSearchDocument } from '../search/terms.ts'
+import type { Connection } from './dialect.ts'
+import { listed } from './tables.ts'
+
+/** Indexes those of the apps that are listed, as their rows are now. */
+export async function indexListedApps({ sql, search }: Connection, ids: number[]) {
+  const apps = await sql('apps')
+    .join('developers', 'developers.id', 'apps.developer_id')
+    .whereIn('apps.id', ids)
+    .whereRaw(listed)
+    .select('apps.*', 'developers.name as developer_name')
+  await search.index(
+    apps.map(({ developer_name, ...app }) => ({
+      id: app.id,
+      categoryId: app.category_id,
+      ...toSearchDocument(app, developer_name),
+    })),
+  )
+}
