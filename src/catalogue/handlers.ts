@@ -19,7 +19,7 @@ import {
 } from './store.ts'
 
 /**
- * The handlers of the OpenAPI document's operations, by `operationId`. cli/serve.ts passes them to http/. `Location` and `Link`
+ * The handlers of the OpenAPI document's operations, by `operationId`. cli/run-server.ts passes them to http/. `Location` and `Link`
  * begin with `baseUrl`.
  */
 export function appHandlers(database: Database, baseUrl: string): Handlers {

@@ -14,7 +14,6 @@ import { printError, printInfo } from './command.ts'
 const loaders = new Map(
   Object.entries({
     serve: async () => (await import('./serve.ts')).serveCommand(),
-    mock: async () => (await import('./serve.ts')).mockCommand(),
     migrate: async () => (await import('./database.ts')).migrateCommand(),
     status: async () => (await import('./status.ts')).statusCommand(),
     seed: async () => (await import('./database.ts')).seedCommand(),

@@ -1,40 +1,41 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
+import { authenticator } from '../accounts/keys.ts'
+import { appHandlers } from '../catalogue/handlers.ts'
 import type { Config } from '../config.ts'
 import { ServiceError } from '../contract/errors.ts'
+import type { Database } from '../db/database.ts'
 import { newestMigration } from '../db/migrations.ts'
 import type { ServiceBackend } from '../http/api.ts'
 import { createListener } from '../http/app.ts'
 import { readDocument, readPage } from '../http/docs.ts'
 import { createLogger } from '../http/log.ts'
 import type { Metrics } from '../http/metrics.ts'
+import { dispatchTo } from '../http/request.ts'
 import { listen } from '../http/server.ts'
 import { standardOutput } from '../http/standard-output.ts'
+import { statusStore } from '../moderation/status.ts'
+import { coalesce } from '../util/helpers.ts'
 import { readableLog } from './readable-log.ts'
+import { secondsSince } from './time.ts'
 
-/**
- * Listens as configured and logs the announcement. Returns after SIGTERM or SIGINT, when the requests in flight are finished.
- * `addMetrics` adds metrics of what the backend serves.
- */
-export async function serveUntilSignal(
-  config: Config,
-  backend: ServiceBackend,
-  announcement: string,
-  addMetrics: (metrics: Metrics) => void = () => {},
-) {
+/** Listens as configured. Returns after SIGTERM or SIGINT, when the requests in flight are finished. */
+export async function serveUntilSignal(config: Config, database: Database) {
   const { host, metricsPort, baseUrl } = config
   const logger = createLogger(config.logLevel, process.stdout.isTTY ? readableLog(standardOutput()) : undefined)
   const document = await readDocument()
   const docsPage = await readPage()
   const metrics = metricsPort === 0 ? undefined : await createMetrics(document.info.version)
-  if (metrics) addMetrics(metrics)
+  if (metrics) addCatalogueGauges(metrics, database)
   let draining = false
   const isDraining = () => draining
+  const backend = catalogueBackend(database, baseUrl)
   const listener = await createListener({ config, backend, document, docsPage, logger, metrics, isDraining })
   const stopMetrics = await metrics?.listen(config).catch(rethrowListenError('METRICS_PORT'))
   const { port, drain } = await listen(listener, config, logger).catch(rethrowListenError('PORT'))
   if (docsPage === undefined)
     logger.warn('generated/docs.html is missing, so there is no /docs; run: make generated/docs.html')
-  logger.info({ host, port, baseUrl }, announcement)
+  logger.info({ host, port, baseUrl }, `serving ${baseUrl}/apps`)
   // Loading the modules has grown V8's young generation to 32 MB. It would double twice under load, for 4 % more throughput.
   setFlagsFromString('--semi-space-growth-factor=1')
 
@@ -66,4 +67,58 @@ function waitForSignal(): Promise<string> {
   return new Promise((resolve) => {
     for (const name of ['SIGTERM', 'SIGINT']) process.on(name, resolve)
   })
+}
+
+/** Handles requests with the database. */
+export const catalogueBackend = (database: Database, baseUrl: string): ServiceBackend => ({
+  authenticate: authenticator(database),
+  handle: dispatchTo(appHandlers(database, baseUrl)),
+  dataVersion: database.dataVersion,
+  usage: database.usage,
+  assertReady: readinessCheck(database),
+})
+
+/** What waits for operators. While the database cannot be read, only these gauges are missing from the metrics. */
+export function addCatalogueGauges(metrics: Metrics, database: Database) {
+  // Both gauges of a scrape share one read.
+  const read = coalesce(() =>
+    database
+      .snapshot(
+        async (connection) => {
+          const status = statusStore(connection)
+          return { counts: await status.countApps(), oldest: await status.oldestWaiting('pending') }
+        },
+        { isExpensive: true },
+      )
+      .catch(() => undefined),
+  )
+  metrics.addGauge('apps_by_status', 'Apps in each state; changed ones are approved, too.', ['status'], async () => {
+    const status = await read()
+    return Object.entries(status?.counts ?? {}).map(([status, count]) => [{ status }, count])
+  })
+  const help = 'How long the oldest pending app has waited; 0 if none waits.'
+  metrics.addGauge('apps_oldest_pending_seconds', help, [], async () => {
+    const status = await read()
+    return status ? [[{}, status.oldest ? secondsSince(status.oldest.waiting_since) : 0]] : []
+  })
+}
+
+/** All callers share one check. It fails after 5 s, and the next one starts only when it has ended. */
+function readinessCheck(database: Database): () => Promise<void> {
+  let running: Promise<void> | undefined
+
+  async function check() {
+    const healthError = await database.checkHealth()
+    if (healthError !== undefined) throw new ServiceError('unavailable', `The database ${healthError}.`)
+    const age = await database.schemaAge().catch(() => undefined)
+    if (age !== 'current') throw new ServiceError('unavailable', 'The database does not answer or is not migrated.')
+  }
+  async function timeOut() {
+    await delay(5000, undefined, { ref: false })
+    throw new ServiceError('unavailable', 'The database does not answer.')
+  }
+  return async () => {
+    running ??= Promise.race([check().finally(() => (running = undefined)), timeOut()])
+    await running
+  }
 }

@@ -13,7 +13,7 @@ import type { RateLimits } from './rate-limits.ts'
 import { acceptsJson, isPublic, parseHead, type Router, validateRequest } from './request.ts'
 import { Representation, sendRepresentation } from './response.ts'
 
-/** Handles valid requests: the catalogue, or a mock of it. */
+/** What http/ serves. */
 export type ServiceBackend = {
   /** The caller whose key it is; throws `unauthorized`. */
   authenticate: (key: string) => Promise<Caller>
@@ -24,10 +24,10 @@ export type ServiceBackend = {
   ) => Promise<{ status: number; headers: Record<string, string>; body?: ResponseBody | undefined }>
   /** Throws `unavailable` while it cannot handle requests. */
   assertReady: () => Promise<void>
-  /** The version that the data has now. Without it, no response is cached. */
-  dataVersion?: () => Promise<string>
+  /** The version that the data has now. */
+  dataVersion: () => Promise<string>
   /** How busy the database is. */
-  usage?: () => Usage
+  usage: () => Usage
 }
 
 /** Compiles the document's validators. */

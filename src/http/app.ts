@@ -41,7 +41,7 @@ export async function createListener(options: ListenerOptions): Promise<RequestL
   const queryParameters = new Set(parameters.flatMap((parameter) => (parameter.in === 'query' ? [parameter.name] : [])))
   const app = createExpressApp(options, createApi(api, findOperation, backend, limits), commonHeaders)
   const cache =
-    dataVersion && maxSize > 0
+    maxSize > 0
       ? createResponseCache({ api, findOperation, prefix, maxSize, commonHeaders, dataVersion, limits })
       : undefined
   if (metrics) exposeMetrics(metrics, backend, limits, cache)
@@ -92,7 +92,6 @@ function exposeMetrics(
   metrics.addCounter('apps_limited_requests_total', 'Requests that a limit has refused.', ['limit'], () =>
     Object.entries(limits).map(([name, limit]) => [{ limit: name }, limit?.refused ?? 0]),
   )
-  if (!usage) return
   const [pool, state] = ['db_client_connection_pool_name', 'db_client_connection_state']
   const connections = 'Connections to the database, by what they do.'
   metrics.addGauge('db_client_connection_count', connections, [pool, state], () =>

@@ -11,8 +11,7 @@ export const corsHeaders = {
 export const preflightHeaders = {
   'Access-Control-Allow-Methods': 'GET,HEAD',
   // Without Content-Type: browsers let any page POST ("CORS-safelisted method"), but then not as JSON.
-  // Prefer is for the mock; the catalogue ignores it.
-  'Access-Control-Allow-Headers': 'Authorization,If-None-Match,Prefer,X-Request-Id',
+  'Access-Control-Allow-Headers': 'Authorization,If-None-Match,X-Request-Id',
   'Access-Control-Max-Age': '86400',
 }
 

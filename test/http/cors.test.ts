@@ -21,7 +21,7 @@ test('pages can read each response header that the document declares for reads',
   expect(String(headers['access-control-expose-headers']).split(',').toSorted()).toEqual([...declared].toSorted())
 })
 
-test('pages can send each header that the document declares for reads, a key, and Prefer', async () => {
+test('pages can send each header that the document declares for reads, and a key', async () => {
   const service = await startService()
   const { headers } = await service.request('OPTIONS', '/apps', { headers: { Origin: 'https://shop.example' } })
   const parameters: Record<string, { in: string; name: string }> = document.components.parameters
@@ -29,7 +29,7 @@ test('pages can send each header that the document declares for reads, a key, an
     .flatMap(({ get }) => get.parameters)
     .map(({ $ref }) => parameters[$ref.split('/').at(-1) ?? ''])
     .flatMap((parameter) => (parameter?.in === 'header' ? [parameter.name] : []))
-  const wanted = new Set([...declared, 'Authorization', 'Prefer', 'X-Request-Id'])
+  const wanted = new Set([...declared, 'Authorization', 'X-Request-Id'])
   expect(headers['access-control-allow-methods']).toBe('GET,HEAD')
   // For a day, in seconds.
   expect(headers['access-control-max-age']).toBe('86400')

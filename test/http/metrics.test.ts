@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { expect, onTestFinished, test } from 'vitest'
 import document from '../../generated/openapi.json' with { type: 'json' }
 import { generateKey } from '../../src/accounts/keys.ts'
-import { addCatalogueGauges } from '../../src/cli/serve.ts'
+import { addCatalogueGauges } from '../../src/cli/run-server.ts'
 import { Metrics } from '../../src/http/metrics.ts'
 import { type Call, newApp, validRequests } from '../contract/valid-requests.ts'
 import { closed, connected } from '../faults/sockets.ts'

@@ -300,6 +300,7 @@ test('a public read that is added to the document is cached, one that needs a ke
     authenticate: async () => ({ developerId: 1, keyId: 'x' }),
     assertReady: async () => {},
     dataVersion: async () => '1',
+    usage: () => ({ pools: [], writes: 0, shed: {} }),
     handle: async ({ operation }) => {
       handled.push(String(operation.operationId))
       const body = success('Found.', {})

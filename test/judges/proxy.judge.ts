@@ -198,7 +198,7 @@ function startPrism(flags: string[]) {
       request: Scenario['request'],
       patience: number,
     ): Promise<{ answer: HttpResponse; reached: boolean }> => {
-      running ??= start(addressOf(relay).port)
+      running ??= startCommand('proxy', document, `http://127.0.0.1:${addressOf(relay).port}`, ...flags)
       const { url, stop } = await running
       port = to
       reached = false
@@ -210,25 +210,40 @@ function startPrism(flags: string[]) {
       throw new Error('Prism does not answer')
     },
   }
-
-  async function start(upstream: number) {
-    const child = spawn(
-      `${judges}/node_modules/.bin/prism`,
-      ['proxy', document, `http://127.0.0.1:${upstream}`, '--port', '0', '--cors', 'false', ...flags],
-      { stdio: ['ignore', 'pipe', 'ignore'] },
-    )
-    const exited = once(child, 'exit')
-    const url = await new Promise<string>((resolve, reject) => {
-      createInterface({ input: child.stdout }).on('line', (line) => {
-        const address = line.match(/listening on (?<url>\S+)/)?.groups?.url
-        if (address !== undefined) resolve(address)
-      })
-      exited.then(([code]) => reject(new Error(`Prism exited with ${code} before it listened`)))
-    })
-    const stop = async () => {
-      child.kill('SIGKILL')
-      await exited
-    }
-    return { url, stop }
-  }
 }
+
+/** Starts the command `prism`. */
+async function startCommand(...args: string[]) {
+  const child = spawn(`${judges}/node_modules/.bin/prism`, [...args, '--port', '0', '--cors', 'false'], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+  const exited = once(child, 'exit')
+  const url = await new Promise<string>((resolve, reject) => {
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      const address = line.match(/listening on (?<url>\S+)/)?.groups?.url
+      if (address !== undefined) resolve(address)
+    })
+    exited.then(([code]) => reject(new Error(`Prism exited with ${code} before it listened`)))
+  })
+  const stop = async () => {
+    child.kill('SIGKILL')
+    await exited
+  }
+  return { url, stop }
+}
+
+let mock: ReturnType<typeof startCommand> | undefined
+
+test.for([
+  ['GET', '/apps/42', {}, 200],
+  ['GET', '/apps/42', { Prefer: 'code=404' }, 404],
+  ['GET', '/apps/42', { Prefer: 'example=rejected' }, 200],
+  ['DELETE', '/apps/42', { Authorization: 'Bearer any' }, 200],
+  ['DELETE', '/apps/42', {}, 401],
+  ['GET', '/apps?limit=0', {}, 400],
+] as const)('as a mock server, Prism answers %s %s %o with %s', async ([method, path, headers, status]) => {
+  mock ??= startCommand('mock', document)
+  const { url } = await mock
+  expect((await fetch(url + path, { method, headers })).status).toBe(status)
+})
+afterAll(async () => (await mock)?.stop())
