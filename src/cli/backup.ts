@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { Command } from 'commander'
+import { OperatorError } from '../contract/errors.ts'
 import { buildDatabaseCommand, print } from './command.ts'
 import { formatCount } from './terminal-text.ts'
 import { elapsedSeconds } from './time.ts'
@@ -27,13 +28,15 @@ To inspect it first, serve a copy of it:
   DATABASE_URL=sqlite:COPY PORT=3001 ./apps-service serve`,
     examples: ['backup /var/backups/apps-2026-11-20.sqlite'],
     json: '{file, bytes, apps, seconds}.',
-    async run(database, file: string) {
+    async run({ copyTo }, file: string) {
+      if (!copyTo)
+        throw new OperatorError('a database server makes its own backups; docs/operating.md has the commands (Backup)')
       const begin = performance.now()
       const target = resolve(file)
       // SQLite would apply a log or journal of an older database to the backup when it is opened.
       for (const suffix of ['-wal', '-shm', '-journal']) await assertMissing(target + suffix)
       const written = await writeNewFile(file, 'backup', async (copy) => {
-        const { apps } = await database.copyTo(copy)
+        const { apps } = await copyTo(copy)
         return { bytes: (await stat(copy)).size, apps }
       })
       return { file: target, ...written, seconds: elapsedSeconds(begin) }

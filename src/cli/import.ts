@@ -4,6 +4,7 @@ import type { Readable } from 'node:stream'
 import { setFlagsFromString } from 'node:v8'
 import { Command, CommanderError } from 'commander'
 import { OperatorError } from '../contract/errors.ts'
+import { withTemporaryCopy } from '../db/copy.ts'
 import type { Database } from '../db/database.ts'
 import { type ImportSummary, importCatalogue } from '../transfer/import.ts'
 import { lineSchema } from '../transfer/line.ts'
@@ -75,7 +76,7 @@ async function runImport(file: string, { dryRun, onlyNew = false, rejects: path 
   const importInto = (database: Database) =>
     importCatalogue(database, source, { actor: currentOperator(), onlyNew, onReject: rejects.add, onProgress })
   const summary = await withDatabase((database) =>
-    dryRun ? database.dryRun(importInto) : importInto(database),
+    dryRun ? withTemporaryCopy(database, importInto) : importInto(database),
   ).finally(async () => {
     stop()
     await rejects.close()

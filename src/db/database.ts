@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { randomUUID } from 'node:crypto'
 import type { Knex } from 'knex'
 import { OperatorError, ServiceError } from '../contract/errors.ts'
-import { measure, required } from '../util/helpers.ts'
+import { coalesce, measure, required } from '../util/helpers.ts'
 import type { Connection, Dialect, Engine, SchemaHelpers, ServerOptions } from './dialect.ts'
 import { migrate, readSchemaAge, runSeeds, type SchemaAge, schemaErrors } from './migrations.ts'
 import { postgres } from './postgres/dialect.ts'
@@ -28,7 +28,7 @@ export type WriteOptions<T> = Pick<WorkOptions, 'signal'> & {
 }
 
 /** Methods throw `unavailable` if the database cannot be reached or is overloaded. */
-export type Database = Pick<Engine, 'checkHealth' | 'committedBefore' | 'copyTo' | 'optimize' | 'close'> &
+export type Database = Pick<Engine, 'checkHealth' | 'committedBefore' | 'optimize' | 'close'> &
   Readonly<{
     /** Runs work of one statement, which sees one moment. Cannot write. */
     read: <T>(work: (connection: Connection) => Promise<T>, options?: WorkOptions) => Promise<T>
@@ -47,8 +47,8 @@ export type Database = Pick<Engine, 'checkHealth' | 'committedBefore' | 'copyTo'
     seed: (directory: string) => Promise<void>
     /** A text that changes with every commit that may have changed public data, by any process, and never comes again. */
     dataVersion: () => Promise<string>
-    /** Runs work on a copy of the database that nobody else sees and that is discarded. */
-    dryRun: <T>(work: (database: Database) => Promise<T>) => Promise<T>
+    /** As of an engine. */
+    copyTo: Engine['copyTo']
     usage: () => Usage
   }>
 
@@ -89,12 +89,11 @@ const maxAttempts = 10
 const snapshotMode: Knex.TransactionConfig = { isolationLevel: 'repeatable read', readOnly: true }
 
 export function databaseFor(engine: Engine): Database {
-  const { name, reader, writer, monitor, connectionOf } = engine
+  const { name, reader, writer, monitor, connectionOf, copyTo } = engine
   const cheap = new Bulkhead({ ...queueLimits.cheap, concurrency: engine.concurrency.cheap })
   const expensive = new Bulkhead({ ...queueLimits.expensive, concurrency: engine.concurrency.expensive })
-  const { groupCommitSize: groupSize } = engine
-  const runTransaction: GroupCommit = groupSize > 1 ? groupCommit(writer) : (work) => writer.transaction(work)
-  const writing = new Bulkhead({ ...queueLimits.write, concurrency: engine.concurrency.write, groupSize })
+  const writing = new Bulkhead({ ...queueLimits.write, concurrency: engine.concurrency.write })
+  const runTransaction: RunTransaction = engine.sharesCommits ? groupCommit(writer) : (work) => writer.transaction(work)
   const readConnection = connectionOf(reader)
   const monitorConnection = connectionOf(monitor)
   let writes = 0
@@ -153,8 +152,7 @@ export function databaseFor(engine: Engine): Database {
     seed: (directory) => runSeeds(write, directory),
     committedBefore: () => engine.committedBefore().catch(rethrowUnavailable),
     dataVersion: () => readVersion(monitorConnection).catch(rethrowUnavailable),
-    copyTo: (file) => engine.copyTo(file).catch(rethrowCopyError),
-    dryRun: (work) => engine.dryRun((copy) => work(databaseFor(copy))).catch(rethrowCopyError),
+    copyTo: copyTo && ((file) => copyTo(file).catch(rethrowCopyError)),
     usage: () => ({
       pools: [poolUsage('reader', reader, [cheap, expensive]), poolUsage('writer', writer, [writing])],
       writes,
@@ -183,7 +181,7 @@ async function migrateAndRenew(sql: Knex, schema: SchemaHelpers): Promise<string
   return names
 }
 
-type GroupCommit = <T>(work: (sql: Knex) => Promise<T>) => Promise<T>
+type RunTransaction = <T>(work: (sql: Knex) => Promise<T>) => Promise<T>
 
 type Write = {
   /** Returns the function that acknowledges the result. */
@@ -192,22 +190,23 @@ type Write = {
 }
 
 /**
- * Returns a function that runs a write in a transaction, which writes that begin together share. Each has a savepoint, so a
- * write that fails is rolled back alone. None is acknowledged before the commit.
+ * Returns a function that runs a write in a transaction, which it shares with the writes that arrive while the one before runs.
+ * Each has a savepoint, so a write that fails is rolled back alone. None is acknowledged before the commit.
  */
-function groupCommit(writer: Knex): GroupCommit {
-  let group: Write[] = []
+function groupCommit(writer: Knex): RunTransaction {
+  let waiting: Write[] = []
 
   async function commitGroup() {
-    const writes = group
-    group = []
+    const group = waiting
+    waiting = []
     try {
-      const acknowledgements = await writer.transaction((sql) => runGroup(sql, writes))
+      const acknowledgements = await writer.transaction((sql) => runGroup(sql, group))
       for (const acknowledge of acknowledgements) acknowledge()
     } catch (error) {
-      for (const { reject } of writes) reject(error)
+      for (const { reject } of group) reject(error)
     }
   }
+  const commitNextGroup = coalesce(commitGroup)
 
   return <T>(work: (sql: Knex) => Promise<T>) => {
     const { promise, resolve, reject } = Promise.withResolvers<T>()
@@ -217,8 +216,8 @@ function groupCommit(writer: Knex): GroupCommit {
       const result = await inContext(work, sql)
       return () => resolve(result)
     }
-    group.push({ run, reject })
-    if (group.length === 1) setImmediate(commitGroup)
+    waiting.push({ run, reject })
+    void commitNextGroup()
     return promise
   }
 }
@@ -245,11 +244,12 @@ async function runGroup(sql: Knex, group: Write[]): Promise<(() => void)[]> {
   return acknowledgements
 }
 
-/** knex's pool is tarn's. Most work queues in the bulkheads before it. */
+/** knex's pool is tarn's. Tasks without a connection wait for one, or for their turn in a transaction that they share. */
 function poolUsage(name: string, { client }: Knex, bulkheads: Bulkhead[]) {
-  const pool: { numUsed: () => number; numFree: () => number; numPendingAcquires: () => number } = client.pool
-  const waiting = bulkheads.reduce((sum, bulkhead) => sum + bulkhead.queued, pool.numPendingAcquires())
-  return { name, used: pool.numUsed(), idle: pool.numFree(), waiting }
+  const pool: { numUsed: () => number; numFree: () => number } = client.pool
+  const used = pool.numUsed()
+  const tasks = bulkheads.reduce((sum, { running, queued }) => sum + running + queued, 0)
+  return { name, used, idle: pool.numFree(), waiting: Math.max(0, tasks - used) }
 }
 
 /** Opens a database that must exist and be migrated. Throws `unavailable` with what to do. */
@@ -284,20 +284,13 @@ function throwIfUnusable({ name }: Engine, reason: string | undefined) {
 }
 
 type BulkheadLimits = Readonly<{
-  /** Tasks, or groups of queued tasks, that run at once. */
+  /** Tasks that run at once. */
   concurrency: number
-  /** Queued tasks that start together; 1 by default. */
-  groupSize?: number
   /** Tasks that may wait. */
   queueLimit: number
-  /** Milliseconds that a task may wait. */
+  /** Milliseconds that a task may wait, give or take a tenth. */
   queueTimeout: number
 }>
-
-/** One unit of concurrency, which a group holds until its last task ends. */
-type Slot = { tasks: number }
-
-type QueuedTask = { deadline: number; start: (slot: Slot) => void; fail: (error: Error) => void }
 
 /**
  * Limits how many tasks of one kind run at once, so that they cannot starve other kinds. Others wait in a queue; a task throws
@@ -305,10 +298,9 @@ type QueuedTask = { deadline: number; start: (slot: Slot) => void; fail: (error:
  */
 class Bulkhead {
   readonly #limits: BulkheadLimits
-  #running = 0
-  /** Oldest first. */
-  readonly #queue = new Set<QueuedTask>()
-  #timer: NodeJS.Timeout | undefined
+  running = 0
+  /** Functions that start the waiting tasks, oldest first. */
+  readonly #queue = new Set<() => void>()
   /** Tasks rejected so far. */
   rejected = 0
 
@@ -322,65 +314,42 @@ class Bulkhead {
 
   async run<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     if (signal?.aborted) throw abandoned()
-    const isFree = this.#running < this.#limits.concurrency
-    if (isFree) this.#running++
-    const slot = isFree ? { tasks: 1 } : await measure('waiting', () => this.#waitForSlot(signal))
+    if (this.running < this.#limits.concurrency) this.running++
+    else await measure('waiting', () => this.#waitInQueue(signal))
     try {
       return await work()
     } finally {
-      slot.tasks--
-      if (slot.tasks === 0) this.#passOn(slot)
+      const [start] = this.#queue
+      if (start) start()
+      else this.running--
     }
   }
 
-  /** Starts the next group in the slot, or frees it. */
-  #passOn(slot: Slot) {
-    const group = [...this.#queue.values().take(this.#limits.groupSize ?? 1)]
-    slot.tasks = group.length
-    if (group.length === 0) this.#running--
-    for (const task of group) task.start(slot)
-  }
-
-  /** Resolves when a finished group passes its slot on to the group of this task. */
-  async #waitForSlot(signal: AbortSignal | undefined): Promise<Slot> {
-    if (this.#queue.size >= this.#limits.queueLimit) throw this.#overloaded()
-    const { promise, resolve, reject } = Promise.withResolvers<Slot>()
+  /** Resolves when a finished task lets this one start. */
+  async #waitInQueue(signal: AbortSignal | undefined): Promise<void> {
+    const { queueLimit, queueTimeout } = this.#limits
+    if (this.#queue.size >= queueLimit) throw this.#overloaded()
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
     const leaveQueue = () => {
-      this.#queue.delete(task)
+      this.#queue.delete(start)
+      clearTimeout(timer)
       signal?.removeEventListener('abort', onAbort)
     }
-    const onAbort = () => task.fail(abandoned())
-    const task: QueuedTask = {
-      // Monotonic, since the system's clock may be set back.
-      deadline: performance.now() + this.#limits.queueTimeout,
-      start(slot) {
-        leaveQueue()
-        resolve(slot)
-      },
-      fail(error) {
-        leaveQueue()
-        reject(error)
-      },
+    const start = () => {
+      leaveQueue()
+      resolve()
     }
+    const fail = (error: Error) => {
+      leaveQueue()
+      reject(error)
+    }
+    const onAbort = () => fail(abandoned())
+    // Spread, because callers that are refused at once also retry at once.
+    const timeout = queueTimeout * (0.9 + 0.2 * Math.random())
+    const timer = setTimeout(() => fail(this.#overloaded()), timeout).unref()
     signal?.addEventListener('abort', onAbort)
-    this.#queue.add(task)
-    this.#timer ??= this.#startTimer(task)
+    this.#queue.add(start)
     return promise
-  }
-
-  /** One timer for all, since the oldest task expires first. */
-  #startTimer({ deadline }: QueuedTask): NodeJS.Timeout {
-    return setTimeout(() => this.#rejectExpired(), Math.max(1, deadline - performance.now())).unref()
-  }
-
-  #rejectExpired() {
-    // A timer may come a fraction of a millisecond early.
-    const now = performance.now() + 1
-    for (const task of [...this.#queue.values().take(maxRejectionsPerTick)]) {
-      if (task.deadline <= now) task.fail(this.#overloaded())
-    }
-    const [next] = this.#queue
-    this.#timer = next && this.#startTimer(next)
   }
 
   #overloaded(): ServiceError {
@@ -389,9 +358,6 @@ class Bulkhead {
     return new ServiceError('unavailable', message, { isExpected: true })
   }
 }
-
-/** Spreads rejections over time; otherwise callers that came at once would all retry at once. */
-const maxRejectionsPerTick = 10
 
 /** The client has disconnected; nobody reads this. */
 const abandoned = () => new ServiceError('unavailable', 'The client has disconnected.', { isExpected: true })

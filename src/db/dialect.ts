@@ -38,8 +38,8 @@ export type Engine = Readonly<{
   reader: Knex
   /** A committed transaction survives a crash. */
   writer: Knex
-  /** How many waiting writes share a transaction. */
-  groupCommitSize: number
+  /** Whether writes that wait for each other share a transaction, because a commit costs as much as several of them. */
+  sharesCommits: boolean
   /** Like the reader, for health checks and the data's version, which must not wait behind other statements. */
   monitor: Knex
   /** How many operations of each kind run at once. */
@@ -58,10 +58,8 @@ export type Engine = Readonly<{
   adviceOf: (error: unknown) => string | undefined
   /** A time before which all writes are visible to every reader. Other machines' clocks may differ. */
   committedBefore: () => Promise<Date>
-  /** Writes a snapshot into a new file and verifies it. Throws OperatorErrors; then the caller removes the file. */
-  copyTo: (file: string) => Promise<{ apps: number }>
-  /** Runs the work on a copy of the database that nobody else sees and that is discarded. Throws OperatorErrors. */
-  dryRun: <T>(work: (engine: Engine) => Promise<T>) => Promise<T>
+  /** Writes a snapshot into a new file and verifies it. Throws OperatorErrors; then the caller removes the file. Undefined for servers. */
+  copyTo?: (file: string) => Promise<{ apps: number }>
   /** Runs the work while no process can write. Throws an OperatorError if another process has the database open. */
   withExclusiveLock: <T>(work: (sql: Knex) => Promise<T>) => Promise<T>
   /** To be called after each large transaction, so that later commits and queries do not pay for it. `isLast` after the last. */

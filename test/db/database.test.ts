@@ -1,6 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { withTemporaryCopy } from '../../src/db/copy.ts'
 import { type Database, openDatabase, openMigratedDatabase } from '../../src/db/database.ts'
 import type { Connection } from '../../src/db/dialect.ts'
 import { copyWorld, emptyDatabaseUrl } from '../support/database.ts'
@@ -182,7 +183,7 @@ test('a dry run is invisible and leaves nothing, and others can write meanwhile'
     const add = (to: Database, name: string) =>
       to.write(({ sql }) => sql('developers').insert({ name, created_at: '', changed_at: '' }))
     const namesIn = (of: Database) => of.read(({ sql }) => sql('developers').orderBy('id').pluck('name'))
-    const seen = await database.dryRun(async (rehearsed) => {
+    const seen = await withTemporaryCopy(database, async (rehearsed) => {
       await add(rehearsed, 'Eve')
       await add(database, 'Mallory')
       return [await namesIn(rehearsed), await namesIn(database)]

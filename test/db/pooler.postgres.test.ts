@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { describe, expect, inject, onTestFinished, test, vi } from 'vitest'
+import { withTemporaryCopy } from '../../src/db/copy.ts'
 import { type Database, openDatabase, openEngine } from '../../src/db/database.ts'
 import { newApp } from '../contract/valid-requests.ts'
 import { freezeMonotonicClock } from '../support/clock.ts'
@@ -73,7 +74,7 @@ describe.skipIf(!hasPgbouncer || configuredServer !== undefined)(`through PgBoun
   test('a dry run writes nothing, and others can write meanwhile', async () => {
     const { pooler } = await startPooled()
     const database = open(pooler.address)
-    await database.dryRun(async (rehearsed) => {
+    await withTemporaryCopy(database, async (rehearsed) => {
       await add(rehearsed, 'Mallory')
       await add(database, 'Eve')
     })

@@ -1,5 +1,6 @@
 import { Readable, Writable } from 'node:stream'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { withTemporaryCopy } from '../../src/db/copy.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
 import { moderationStore } from '../../src/moderation/store.ts'
 import { exportCatalogue } from '../../src/transfer/export.ts'
@@ -883,7 +884,7 @@ test('a dry run counts what would happen and writes nothing', async () => {
   const { database } = await startService()
   const before = await exportLines(database)
   const lines = [app, { name: 'x' }, { ...app, developer_name: 'Bob' }]
-  const result = await database.dryRun((copy) => importLines(copy, lines))
+  const result = await withTemporaryCopy(database, (copy) => importLines(copy, lines))
   expect(countsOf(result)).toEqual([2, 0, 0, 1])
   expect(await exportLines(database)).toEqual(before)
 })

@@ -4,7 +4,6 @@ import { type Dialect, defaultPoolSize, type Engine, notMigrated, type ServerOpt
 import { applicationName, isPooled, openReader, openWriter } from './client.ts'
 import { committedBefore } from './committed-before.ts'
 import { connectionOf } from './connection.ts'
-import { withTemporaryCopy } from './dry-run.ts'
 import { adviceOf, isConflict, isStarting, isUnavailable, reasonOf } from './errors.ts'
 import { schema } from './schema.ts'
 import { parseServerUrl, type ServerUrl } from './url.ts'
@@ -92,7 +91,7 @@ function openServer(url: ServerUrl, { pool = defaultPoolSize, writeTimeout = lon
 
     reader,
     writer,
-    groupCommitSize: 1,
+    sharesCommits: false,
     monitor,
     concurrency,
     connectionOf,
@@ -111,23 +110,6 @@ function openServer(url: ServerUrl, { pool = defaultPoolSize, writeTimeout = lon
     adviceOf,
 
     committedBefore: () => committedBefore(reader),
-    async copyTo() {
-      throw new OperatorError(
-        'PostgreSQL has its own: pg_dump --format=custom --no-owner --no-privileges --file=FILE, and into an empty database ' +
-          'pg_restore --no-owner --no-privileges --exit-on-error --single-transaction --dbname=ADDRESS FILE',
-      )
-    },
-    async dryRun(work) {
-      const pool = openReader(url, 1, longTimeout)
-      const nothing = async () => {}
-      try {
-        return await withTemporaryCopy(pool, (sql) =>
-          work({ ...engine, reader: sql, writer: sql, monitor: sql, optimize: nothing, close: nothing }),
-        )
-      } finally {
-        await pool.destroy()
-      }
-    },
     withExclusiveLock: (work) =>
       writer.transaction(async (sql) => {
         // A pooler hides which program a session belongs to.

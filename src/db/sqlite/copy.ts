@@ -1,11 +1,8 @@
 import { stat, statfs, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { dirname } from 'node:path'
 import type { Knex } from 'knex'
 import { OperatorError } from '../../contract/errors.ts'
 import { idLimit } from '../../search/terms.ts'
-import { withPrivateDirectory } from '../../util/private-directory.ts'
-import type { Engine } from '../dialect.ts'
 import { readSchemaAge } from '../migrations.ts'
 import { listed } from '../tables.ts'
 import { openCopy, openExclusive } from './client.ts'
@@ -30,13 +27,12 @@ export async function copyTo(openSource: () => Knex, filename: string, file: str
   }
 }
 
-/** `advice` ends the error for a full disk. */
-async function writeCopy(openSource: () => Knex, filename: string, file: string, advice = '') {
+async function writeCopy(openSource: () => Knex, filename: string, file: string) {
   // Not a reader, since query_only forbids VACUUM.
   const source = openSource()
   try {
     const { mode } = await stat(filename)
-    await assertDiskSpace(file, await estimateCopySize(source), advice)
+    await assertDiskSpace(file, await estimateCopySize(source))
     // Created with the permissions of the database; SQLite would make it readable by everyone.
     await writeFile(file, '', { flag: 'wx', mode })
     await source.raw('vacuum into ?', [file])
@@ -44,29 +40,6 @@ async function writeCopy(openSource: () => Knex, filename: string, file: string,
     await source.destroy()
   }
 }
-
-/** Runs the work on a temporary copy, which is not verified and is deleted afterwards. */
-export const dryRun = <T>(
-  openSource: () => Knex,
-  filename: string,
-  open: (copy: string) => Engine,
-  work: (engine: Engine) => Promise<T>,
-): Promise<T> =>
-  withPrivateDirectory(
-    tmpdir(),
-    'apps-rehearsal',
-    () => {},
-    async (folder) => {
-      const file = join(folder, 'copy.sqlite')
-      await writeCopy(openSource, filename, file, `, in ${tmpdir()}; TMPDIR names another folder`)
-      const engine = open(file)
-      try {
-        return await work(engine)
-      } finally {
-        await engine.close()
-      }
-    },
-  )
 
 /**
  * Throws an OperatorError if another process has the file open. Closing the connection releases the lock
@@ -87,13 +60,13 @@ export async function withExclusiveLock<T>(filename: string, work: (sql: Knex) =
 }
 
 /** Checked first, so that a copy does not fill a disk that the service writes to. */
-async function assertDiskSpace(file: string, bytes: number, advice: string) {
+async function assertDiskSpace(file: string, bytes: number) {
   const { bavail, bsize } = await statfs(dirname(file))
   const free = bavail * bsize
   if (free >= bytes) return
   const megabytes = (count: number) => `${(count / 1e6).toLocaleString('en', { maximumSignificantDigits: 2 })} MB`
   throw new OperatorError(
-    `a copy takes ${megabytes(bytes)}, ${megabytes(bytes - free)} more than there is room for${advice}`,
+    `a copy takes ${megabytes(bytes)}, ${megabytes(bytes - free)} more than there is room for in ${dirname(file)}`,
   )
 }
 

@@ -5,7 +5,7 @@ import { OperatorError } from '../../contract/errors.ts'
 import type { Dialect, Engine } from '../dialect.ts'
 import { openReader, openWriter } from './client.ts'
 import { connectionOf } from './connection.ts'
-import { copyTo, dryRun, withExclusiveLock } from './copy.ts'
+import { copyTo, withExclusiveLock } from './copy.ts'
 import { databaseFile } from './database-file.ts'
 import { adviceOf, healthErrorOf, isBusy, isUnavailable, reasonOf, UnusableDatabase } from './errors.ts'
 import { findOpenError, foreignDatabase, inspectFile } from './inspect-file.ts'
@@ -25,11 +25,11 @@ function pathFromUrl(url: string): string | undefined {
   return path === ':memory:' ? undefined : path
 }
 
-/** Each operation occupies one of the threads that main.ts requests. Expensive ones leave a processor to the others. */
-export const concurrency = { cheap: 4, expensive: Math.max(1, Math.min(3, availableParallelism() - 1)), write: 1 }
-
-/** A commit costs as much as several writes. */
-const groupCommitSize = 32
+/**
+ * Each operation but a write occupies one of the threads that main.ts requests. Expensive ones leave a processor to the others.
+ * Writes share one connection: these are in a transaction together, or wait for the next one.
+ */
+export const concurrency = { cheap: 4, expensive: Math.max(1, Math.min(3, availableParallelism() - 1)), write: 32 }
 
 function openFile(filename: string): Engine {
   const file = databaseFile(filename)
@@ -65,7 +65,7 @@ function openFile(filename: string): Engine {
 
     reader,
     writer,
-    groupCommitSize,
+    sharesCommits: true,
     monitor,
     concurrency,
     connectionOf,
@@ -89,7 +89,6 @@ function openFile(filename: string): Engine {
     // There is one writer at a time, so all earlier ones have ended.
     committedBefore: () => writer.transaction(async () => new Date()),
     copyTo: (target) => copyTo(openSource, filename, target),
-    dryRun: (work) => dryRun(openSource, filename, openFile, work),
     withExclusiveLock: (work) => withExclusiveLock(filename, work),
     async optimize() {
       // Not TRUNCATE: writers would wait until the last reader has ended (https://sqlite.org/pragma.html).
