@@ -31,4 +31,4 @@ class ByteBudget {
 }
 
 /** Of the process: bodies that are arriving, and responses that clients have not read. */
-export const slowClientBytes = new ByteBudget(64 * 2 ** 20)
+export const slowClientBytes = new ByteBudget(48 * 2 ** 20)
