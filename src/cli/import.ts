@@ -84,8 +84,9 @@ async function runImport(file: string, { dryRun, onlyNew = false, rejects: path 
   const reasons = rejects.reasons.all()
   if (rejected > 0) printRejections(rejected, rejectsPath, reasons)
   if (readError) {
-    const where = `${isStdin ? 'standard input' : file} beyond line ${lines}`
-    printError(`cannot read ${where}: ${readError.message}; the lines before were imported`)
+    const name = isStdin ? 'standard input' : file
+    if (lines === 0) printError(`cannot read ${name}: ${readError.message}`)
+    else printError(`cannot read ${name} beyond line ${lines}: ${readError.message}; the lines before were imported`)
   } else if (isReplacing && rejected === 0 && !isStdin && path === undefined && !dryRun) await rm(rejectsPath)
   return { summary, seconds: elapsedSeconds(begin), rejects: rejected > 0 ? { rejects: rejectsPath, reasons } : {} }
 }

@@ -171,9 +171,25 @@ describe('import', () => {
     const taken = Number(/^(\d+) lines .* \1 created/.exec(reply.stdout)?.[1])
     expect(taken).toBeGreaterThan(100)
     expect(reply.stderr).toBe(
-      `apps-service: cannot read ${file} beyond line ${taken}: unexpected end of file; the lines before were imported\n`,
+      `apps-service: cannot read ${file} beyond line ${taken}: its gzip data is damaged: unexpected end of file; the lines before were imported\n`,
     )
     expect((await run(['export', `${file}.out`], env)).stderr).toContain(`${6 + taken} apps and 3 categories exported`)
+  })
+
+  test.for<[format: string, bytes: Buffer]>([
+    ['the file is in UTF-16; it must be UTF-8, compressed with gzip or not', Buffer.from('\uFEFF{"name"', 'utf16le')],
+    ['its gzip data is damaged: unexpected end of file', gzipSync('{}').subarray(0, 12)],
+  ])('says that %s', async ([problem, bytes]) => {
+    const env = { DATABASE_URL: await copyWorld() }
+    const file = join(temporaryFolder(), 'apps')
+    writeFileSync(file, bytes)
+    for (const [name, given, input] of [
+      [file, file, ''],
+      ['standard input', '-', bytes],
+    ] as const) {
+      const reply = await run(['import', given], env, input)
+      expect([reply.code, reply.stderr]).toEqual([1, `apps-service: cannot read ${name}: ${problem}\n`])
+    }
   })
 
   test('reads standard input, and writes nothing in a dry run', async () => {
