@@ -39,7 +39,8 @@ A line describes the existing app that has
      package_name nor slug,
   4. its developer_name and exact name, if that app has no package name.
 Any other line is a new app. A line with the slug of another developer's app is
-refused; without the slug, the app gets a free one.
+refused; without the slug, the app gets a free one. A line of a public export
+that has the field removed hides an app.
 
 Invalid lines are refused and the others imported; the exit code is then 1. The
 rejects file has the refused lines with their problems: correct them there, and

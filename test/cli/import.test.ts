@@ -425,6 +425,22 @@ test('an export with the printed --since has all later changes', async () => {
   expect((await run(['export'], mirror)).stdout).toBe((await run(['export'], env)).stdout)
 })
 
+test('a public export has listed apps, and with --since those that are no longer listed', async () => {
+  const env = { DATABASE_URL: await copyWorld() }
+  const mirror = { DATABASE_URL: await emptyDatabaseUrl() }
+  await run(['migrate'], mirror)
+  const whole = await run(['export', '--public'], env)
+  expect(whole.stderr).toMatch(/^2 apps and 3 categories exported\./)
+  expect((await run(['import', '-'], mirror, whole.stdout)).stdout).toMatch(/5 created/)
+  await run(['moderation', 'reject', '1', '--reason', 'A secret.'], env)
+  const changed = await run(['export', '--public', '--since', '1h'], env)
+  expect(changed.stderr).toMatch(/^2 removals, 1 app and 3 categories exported\./)
+  expect(changed.stdout).toContain('{"removed":{"id":1,"created_at":"2020-01-01T00:00:00.000Z"}}\n')
+  expect((await run(['import', '-'], mirror, changed.stdout)).stdout).toMatch(/0 created, 1 updated/)
+  const { apps } = JSON.parse((await run(['app', 'list', '--status', 'approved', '--json'], mirror)).stdout)
+  expect(apps.map(({ id }: { id: number }) => id)).toEqual([5])
+})
+
 test('kill -9 during an import leaves nothing half written, and the next run finishes it', async () => {
   const address = await copyWorld()
   const file = manyApps(8000)
