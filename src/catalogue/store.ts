@@ -25,7 +25,7 @@ export type AppWithReviews = NamedAppRow & { reviews: AppReview[] }
 export type AppReview = Omit<ReviewRow, 'app_id'>
 
 export const reviewColumns = ['id', 'reviewer_name', 'rating', 'comment', 'created_at'] as const
-const newestFirst = 'created_at desc, id desc'
+export const newestFirst = 'created_at desc, id desc'
 const newestReviews = `(select * from reviews where app_id = apps.id order by ${newestFirst} limit 100) as newest`
 
 /** How many apps there are in each state. A deleted app counts only as deleted. */

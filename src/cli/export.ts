@@ -1,9 +1,10 @@
 import { createWriteStream } from 'node:fs'
-import { finished, pipeline } from 'node:stream/promises'
+import { PassThrough } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
 import { Command } from 'commander'
 import type { Database } from '../db/database.ts'
-import { exportCatalogue } from '../transfer/export.ts'
+import { type ExportOptions, exportCatalogue } from '../transfer/export.ts'
 import { printInfo, withDatabase } from './command.ts'
 import { parsePastTime } from './time.ts'
 import { writeNewFile } from './write-new-file.ts'
@@ -17,6 +18,7 @@ export const exportCommand = () =>
       'only changes since: the time that the previous export printed, or one such as 2027-01-31 or 12h',
       parsePastTime,
     )
+    .option('--public', 'only what everyone can see: approved apps, without anything of owners and operators')
     .addHelpText(
       'after',
       `
@@ -30,8 +32,13 @@ developers and categories, and deleted apps as lines with deleted_at. The last
 line on standard error has the --since for the next export. That time is some
 time ago, so that nothing is missed; importing a line twice changes nothing.
 
+With --public it has all categories, and the apps that GET /apps lists, as
+everyone sees them. With --since it also names, by id and creation time only,
+apps that were approved once and are hidden now; import hides them, too.
+
 Examples:
   ./apps-service export catalogue.ndjson.gz
+  ./apps-service export --public public.ndjson.gz
   ./apps-service export | grep '"status":"pending"'
 
 The file gets its name when it is complete.
@@ -43,22 +50,24 @@ then, from cron:
     )
     .action(runExport)
 
-async function runExport(file: string, { since }: { since?: string }) {
-  const { apps, categories, next } = await withDatabase((database) =>
+async function runExport(file: string, { since, public: isPublic }: { since?: string; public?: boolean }) {
+  const options = { since, isPublic }
+  const { apps, removed, categories, next } = await withDatabase((database) =>
     file === '-'
-      ? exportCatalogue(database, process.stdout, since)
-      : writeNewFile(file, 'export', (path) => exportTo(path, database, since)),
+      ? exportCatalogue(database, process.stdout, options)
+      : writeNewFile(file, 'export', (path) => exportTo(path, database, options)),
   )
-  const written = `${apps} ${apps === 1 ? 'app' : 'apps'} and ${categories} ${categories === 1 ? 'category' : 'categories'}`
+  const removals = removed === 0 ? '' : `${count(removed, 'removal')}, `
+  const written = `${removals}${count(apps, 'app')} and ${count(categories, 'category', 'categories')}`
   printInfo(`${written} exported. Export later changes with --since ${next}`)
 }
 
-async function exportTo(path: string, database: Database, since: string | undefined) {
-  const target = createWriteStream(path)
-  const gzip = path.endsWith('.gz') ? createGzip() : undefined
-  const output = gzip ?? target
-  const written = gzip ? pipeline(gzip, target) : finished(target)
-  const exporting = exportCatalogue(database, output, since).finally(() => output.end())
+const count = (number: number, one: string, many = `${one}s`) => `${number} ${number === 1 ? one : many}`
+
+async function exportTo(path: string, database: Database, options: ExportOptions) {
+  const output = path.endsWith('.gz') ? createGzip() : new PassThrough()
+  const written = pipeline(output, createWriteStream(path))
+  const exporting = exportCatalogue(database, output, options).finally(() => output.end())
   // Waits for both, because neither may go on when the database is closed.
   const [exported, end] = await Promise.allSettled([exporting, written])
   if (end.status === 'rejected') throw end.reason

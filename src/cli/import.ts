@@ -40,7 +40,8 @@ A line describes the existing app that has
      package_name nor slug,
   4. its developer_name and exact name, if that app has no package name.
 Any other line is a new app. A line with the slug of another developer's app is
-refused; without the slug, the app gets a free one.
+refused; without the slug, the app gets a free one. A line of a public export
+that has the field removed hides an app.
 
 Invalid lines are refused and the others imported; the exit code is then 1. The
 rejects file has the refused lines with their problems: correct them there, and
@@ -85,8 +86,9 @@ async function runImport(file: string, { dryRun, onlyNew = false, rejects: path 
   const reasons = rejects.reasons.all()
   if (rejected > 0) printRejections(rejected, rejectsPath, reasons)
   if (readError) {
-    const where = `${isStdin ? 'standard input' : file} beyond line ${lines}`
-    printError(`cannot read ${where}: ${readError.message}; the lines before were imported`)
+    const name = isStdin ? 'standard input' : file
+    if (lines === 0) printError(`cannot read ${name}: ${readError.message}`)
+    else printError(`cannot read ${name} beyond line ${lines}: ${readError.message}; the lines before were imported`)
   } else if (isReplacing && rejected === 0 && !isStdin && path === undefined && !dryRun) await rm(rejectsPath)
   return { summary, seconds: elapsedSeconds(begin), rejects: rejected > 0 ? { rejects: rejectsPath, reasons } : {} }
 }

@@ -1,15 +1,43 @@
 import { Command } from 'commander'
-import { removeReview } from '../catalogue/reviews.ts'
+import { listReviews, removeReview } from '../catalogue/reviews.ts'
 import { parseReason } from '../contract/field-rules.ts'
-import { buildDatabaseCommand, commandGroup, currentOperator, parsePositiveInteger, print } from './command.ts'
+import {
+  buildDatabaseCommand,
+  buildListCommand,
+  commandGroup,
+  currentOperator,
+  parsePositiveInteger,
+  print,
+  printTable,
+} from './command.ts'
+import { formatMinute } from './time.ts'
 
-export const reviewCommand = () => commandGroup('review', 'remove reviews of apps', [remove()])
+export const reviewCommand = () => commandGroup('review', 'list and remove reviews of apps', [list(), remove()])
+
+const list = () =>
+  buildListCommand({
+    command: new Command('list')
+      .description('list the reviews of an app in any state, newest first')
+      .requiredOption('--app <id>', 'id of the app', parsePositiveInteger),
+    examples: ['review list --app 42'],
+    rows: 'reviews',
+    json: 'A review: {id, reviewer_name, rating, comment, created_at}.',
+    find: (connection, { app }: { app: number }, limit, offset) => listReviews(connection, app, limit, offset),
+    print: ({ reviews }) =>
+      printTable(
+        ['ID', 'RATING', 'REVIEWER', 'WHEN (UTC)', 'COMMENT'],
+        reviews.map(({ id, rating, reviewer_name, created_at, comment }) => {
+          return [id, rating, reviewer_name, formatMinute(created_at), comment]
+        }),
+        { shrinkable: ['REVIEWER'], optionalColumn: 'COMMENT' },
+      ),
+  })
 
 const remove = () =>
   buildDatabaseCommand({
     command: new Command('remove')
       .description('remove a review and its rating; the audit log keeps it, with the reason')
-      .argument('<id>', 'id of the review, as GET /apps/{id} returns it', parsePositiveInteger)
+      .argument('<id>', 'id of the review, as review list prints it', parsePositiveInteger)
       .requiredOption('--reason <text>', 'why, for the audit log'),
     examples: ['review remove 1234 --reason "It names a private person."'],
     json: '{id, app_id, rating, created_at, reviewer_name, comment}.',

@@ -4,15 +4,22 @@ import { parseUnreviewed } from '../catalogue/policy.ts'
 import { type AppReview, reviewColumns } from '../catalogue/store.ts'
 import type { Database } from '../db/database.ts'
 import type { Connection } from '../db/dialect.ts'
-import type { AppRow } from '../db/tables.ts'
+import { type AppRow, listed, publicColumns } from '../db/tables.ts'
 import { chunk, pick, required } from '../util/helpers.ts'
-import type { CategoryLine, Line, LineCategory } from './line.ts'
+import type { AnyLine, Line, LineCategory, RemovedApp } from './line.ts'
 
 type ExportedApp = AppRow & { developer_name: string; reviews: AppReview[] }
 type Categories = Map<number, LineCategory>
 
+export type ExportOptions = {
+  /** Exports what has changed since that time, and possibly more. */
+  since?: string | undefined
+  /** Exports listed apps, as everyone sees them. With `since`, also which apps are no longer listed. */
+  isPublic?: boolean | undefined
+}
+
 /** `next`: the `since` of an export that continues this one. */
-export type ExportResult = { apps: number; categories: number; next: string }
+export type ExportResult = { apps: number; removed: number; categories: number; next: string }
 
 /** Apps read at a time. */
 const pageSize = 200
@@ -22,13 +29,14 @@ const idBatchSize = 20_000
 /** Milliseconds by which the clocks of writers may differ. */
 const maxClockSkew = 60_000
 
-/**
- * Writes the catalogue of one moment: its categories, then its apps by id, including deleted ones. With `since`, writes what
- * has changed since that time, and possibly more.
- */
-export async function exportCatalogue(database: Database, output: Writable, since = ''): Promise<ExportResult> {
+/** Writes the catalogue of one moment: its categories, then its apps by id, including deleted ones. */
+export async function exportCatalogue(
+  database: Database,
+  output: Writable,
+  { since = '', isPublic = false }: ExportOptions = {},
+): Promise<ExportResult> {
   const next = new Date((await database.committedBefore()).getTime() - maxClockSkew).toISOString()
-  const write = async (line: Line | CategoryLine) => {
+  const write = async (line: AnyLine) => {
     // A destroyed stream never drains.
     if (output.destroyed) throw output.errored ?? new Error('the output of the export was closed')
     if (!output.write(`${JSON.stringify(line)}\n`)) await once(output, 'drain')
@@ -41,12 +49,22 @@ export async function exportCatalogue(database: Database, output: Writable, sinc
     const categories = new Map(all.map((category) => [category.id, pick(category, 'id', 'slug', 'name')]))
     const changed = all.filter(({ changed_at }) => changed_at >= since)
     for (const category of changed) await write({ category: pick(category, 'id', 'slug', 'name', 'created_at') })
+    let removed = 0
+    // Before the apps, which may have got the package names of removed ones.
+    if (isPublic && since !== '') {
+      for await (const ids of changedAppIds(connection, since)) {
+        const unlisted = await findUnlistedApps(connection, ids)
+        for (const app of unlisted) await write({ removed: app })
+        removed += unlisted.length
+      }
+    }
     let apps = 0
     for await (const ids of changedAppIds(connection, since)) {
-      for (const app of await readApps(connection, ids)) await write(toLine(app, categories))
-      apps += ids.length
+      const found = await readApps(connection, ids, isPublic)
+      for (const app of found) await write(isPublic ? toPublicLine(app, categories) : toLine(app, categories))
+      apps += found.length
     }
-    return { apps, categories: changed.length, next }
+    return { apps, removed, categories: changed.length, next }
   })
 }
 
@@ -72,11 +90,21 @@ async function* changedAppIds({ sql }: Connection, since: string): AsyncGenerato
   }
 }
 
-async function readApps({ sql, jsonRows }: Connection, ids: number[]): Promise<ExportedApp[]> {
+/** Unlisted apps that may have been listed before. Even the ids of apps that were never approved are not public. */
+const findUnlistedApps = ({ sql }: Connection, ids: number[]): Promise<RemovedApp[]> =>
+  sql('apps')
+    .whereIn('id', ids)
+    .whereNotNull('approved_at')
+    .whereRaw(`not (${listed})`)
+    .orderBy('id')
+    .select('id', 'created_at')
+
+async function readApps({ sql, jsonRows }: Connection, ids: number[], isPublic: boolean): Promise<ExportedApp[]> {
   const reviews = jsonRows('(select * from reviews where app_id = apps.id) as own', reviewColumns, 'id')
   const rows: (AppRow & { developer_name: string; reviews: string })[] = await sql('apps')
     .join('developers', 'developers.id', 'apps.developer_id')
     .whereIn('apps.id', ids)
+    .whereRaw(isPublic ? listed : 'true')
     .orderBy('apps.id')
     .select('apps.*', 'developers.name as developer_name', sql.raw(`${reviews} as reviews`))
   return rows.map((row) => ({ ...row, reviews: JSON.parse(row.reviews) }))
@@ -93,6 +121,15 @@ const toLine = (app: ExportedApp, categories: Categories): Required<Line> => ({
   unreviewed_changes: app.unreviewed_since === null ? null : toLineChanges(app, categories),
   reviews: app.reviews,
 })
+
+/** The fields of a public line: public columns, and what is in other tables. */
+const publicFields = new Set<string>([...publicColumns, 'category', 'developer_name', 'reviews'])
+
+function toPublicLine(app: ExportedApp, categories: Categories): Line {
+  const line = toLine(app, categories)
+  const isPublic = (field: string) => publicFields.has(field)
+  return pick(line, ...(Object.keys(line) as (keyof Line)[]).filter(isPublic))
+}
 
 function toLineChanges(app: ExportedApp, categories: Categories) {
   const { category_id, ...texts } = parseUnreviewed(app)

@@ -1,5 +1,6 @@
 import type { Actor } from '../audit/store.ts'
 import { categoryStore } from '../catalogue/categories.ts'
+import { isListed } from '../catalogue/policy.ts'
 import { appStore, hasChanges, timestampAfter } from '../catalogue/store.ts'
 import type { Problem } from '../contract/contract.ts'
 import { OperatorError } from '../contract/errors.ts'
@@ -7,7 +8,7 @@ import type { Connection } from '../db/dialect.ts'
 import type { CategoryRow } from '../db/tables.ts'
 import { required } from '../util/helpers.ts'
 import { type Given, hasSameReviews, missingCategories, toColumns, toNewRow } from './columns.ts'
-import { type ImportLine, type Line, type LineCategory, type LineReview, problem } from './line.ts'
+import { type ImportLine, type Line, type LineCategory, type LineReview, problem, type RemovedApp } from './line.ts'
 import {
   type ExistingApp,
   isAccepted,
@@ -35,6 +36,7 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
     // Categories first: in an export they stand before the apps that are in them.
     const categoryLines = lines.flatMap((line) => (line.category ? [{ line, category: line.category }] : []))
     if (categoryLines.length > 0) await writeCategories(categoryLines)
+    for (const line of lines) if (line.removed) line.outcome = await hideApp(line.removed)
     const appLines = lines.filter(({ app }) => app)
     if (appLines.length > 0) await writeApps(appLines)
   }
@@ -81,6 +83,16 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
       if (error instanceof OperatorError) return [problem('/category', error.message)]
       throw error
     }
+  }
+
+  /** Hides an app that the source has hidden. There, another app may get its package name. */
+  async function hideApp({ id, created_at }: RemovedApp) {
+    const app = onlyNew ? undefined : await apps.find(id, { forUpdate: true })
+    if (app?.created_at !== created_at || !isListed(app)) return 'unchanged'
+    // With the time of the source, so that a line brings the app back if it is newer there.
+    const { updated_at } = app
+    await apps.save('app import', app, { deleted_at: now, package_name: null, updated_at }, actor)
+    return 'updated'
   }
 
   async function writeApps(lines: ImportLine[]) {

@@ -6,7 +6,7 @@ import { pauseForOthers } from '../db/write-pacing.ts'
 import { toSearchDocument } from '../search/terms.ts'
 import { required } from '../util/helpers.ts'
 import { importStore } from './import-store.ts'
-import { type ImportLine, isCategoryLine, isSet, problem, readLine } from './line.ts'
+import { type ImportLine, isSet, problem, readLine } from './line.ts'
 import { claimedKeys } from './match.ts'
 import { readLines, type TextLine } from './read-lines.ts'
 
@@ -83,7 +83,8 @@ function parseLine(read: TextLine): ImportLine {
   if ('problem' in read) return { number: read.number, outcome: [problem('', read.problem)] }
   const line = readLine(read.text)
   if (Array.isArray(line)) return { ...read, outcome: line }
-  if (isCategoryLine(line)) return { ...read, category: line.category }
+  if ('removed' in line) return { ...read, removed: line.removed }
+  if (!('name' in line)) return { ...read, category: line.category }
   const willBeListed = line.status === 'approved' && !isSet(line.deleted_at)
   return { ...read, app: line, ...(willBeListed && { document: toSearchDocument(line, line.developer_name) }) }
 }
@@ -97,7 +98,9 @@ async function* batches(lines: AsyncIterable<ImportLine>): AsyncGenerator<Import
     const keys = line.app ? claimedKeys(line.app) : []
     // Categories that exchange their names stand next to each other, and have to be in one batch.
     const isFull = batch.length >= maxBatchLines && !line.category
-    if (isFull || length >= maxBatchLength || keys.some((key) => claimed.has(key))) {
+    // A batch hides apps before it writes others, which may have been listed again.
+    const isLate = line.removed && batch.some(({ app }) => app)
+    if (isFull || isLate || length >= maxBatchLength || keys.some((key) => claimed.has(key))) {
       yield batch
       batch = []
       length = 0

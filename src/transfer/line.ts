@@ -39,17 +39,23 @@ export type LineCategory = Pick<CategoryRow, 'slug' | 'name'> & Partial<Pick<Cat
 export type LineReview = Omit<NewReviewRow, 'app_id'>
 
 /** A category as a line. Without it an export would have no categories without apps, and no renamed ones. */
-export type CategoryLine = { category: LineCategory }
-export const isCategoryLine = (line: Line | CategoryLine): line is CategoryLine => !('name' in line)
+type CategoryLine = { category: LineCategory }
+
+/** An app that is no longer public. Its id and creation time identify it, because its texts may not be published again. */
+export type RemovedApp = Pick<AppRow, 'id' | 'created_at'>
+type RemovalLine = { removed: RemovedApp }
+
+export type AnyLine = Line | CategoryLine | RemovalLine
 
 /** A line on its way into the database. */
 export type ImportLine = {
   number: number
   /** As it was read; undefined if it is not UTF-8. */
   text?: string
-  /** One of the two, unless the line is not valid. */
+  /** One of the three, unless the line is not valid. */
   app?: Line
   category?: LineCategory
+  removed?: RemovedApp
   /** Prepared while the previous lines are written, for an app that will be listed. */
   document?: SearchDocument
   outcome?: 'created' | 'updated' | 'unchanged' | Problem[]
@@ -59,6 +65,7 @@ export type ImportLine = {
 export const defaultVersion = document.components.schemas.NewApp.properties.version.default
 
 const { Review, ...schemas } = document.components.schemas
+const AppId = { ...schemas.AppId, maximum: idLimit - 1 }
 const Timestamp = {
   ...schemas.Timestamp,
   maxLength: 40,
@@ -83,10 +90,14 @@ export const lineSchema = {
   $schema: 'http://json-schema.org/draft-07/schema#',
   title: 'A line of a catalogue file',
   description:
-    'Newline-delimited JSON in UTF-8. A line is an app, or a category if it has only the field category, as an object. In an existing app a field that the line leaves out stays as it is; null removes it.',
+    'Newline-delimited JSON in UTF-8. A line is an app; or a category if it has only the field category, as an object; or an app to hide, if it has the field removed. In an existing app a field that the line leaves out stays as it is; null removes it.',
   type: 'object',
   additionalProperties: false,
-  if: { maxProperties: 1, required: ['category'], properties: { category: { type: 'object' } } },
+  dependencies: { removed: { maxProperties: 1 } },
+  if: {
+    maxProperties: 1,
+    anyOf: [{ required: ['category'], properties: { category: { type: 'object' } } }, { required: ['removed'] }],
+  },
   else: { required: ['name', 'description', 'category', 'developer_name'] },
   allOf: [
     when(
@@ -105,9 +116,15 @@ export const lineSchema = {
     ratingRule,
   ],
   properties: {
+    removed: {
+      description: 'An app that is no longer public at the source: it is hidden, and gives up its package name.',
+      type: 'object',
+      additionalProperties: false,
+      required: ['id', 'created_at'],
+      properties: { id: AppId, created_at: Timestamp },
+    },
     id: {
-      ...schemas.AppId,
-      maximum: idLimit - 1,
+      ...AppId,
       description: 'Used if no app of the database has it; otherwise the app gets a new one.',
     },
     name: schemas.NewAppName,
@@ -204,7 +221,7 @@ export const lineSchema = {
         },
       },
     },
-  } satisfies Record<keyof Line, object>,
+  } satisfies Record<keyof Line | keyof RemovalLine, object>,
 }
 
 /** A line of a file of counters: the app that has the slug or package name gets the downloads and ratings. */
@@ -226,14 +243,14 @@ const counterSchema = {
 }
 
 /** Compiled for the first line, because that takes longer than most commands. */
-let validateLine: ValidateFunction<Line | CategoryLine> | undefined
+let validateLine: ValidateFunction<AnyLine> | undefined
 let validateCounters: ValidateFunction<CounterLine> | undefined
 
 /** Parses a line, trims its texts and converts its times to UTC. Returns all its problems if it is not valid. */
-export function readLine(text: string): Line | CategoryLine | Problem[] {
-  validateLine ??= compile<Line | CategoryLine>(lineSchema)
+export function readLine(text: string): AnyLine | Problem[] {
+  validateLine ??= compile<AnyLine>(lineSchema)
   const line = readValid(text, validateLine)
-  const problems = Array.isArray(line) || isCategoryLine(line) ? [] : timeProblems(line)
+  const problems = 'name' in line ? timeProblems(line) : []
   return problems.length > 0 ? problems : line
 }
 

@@ -74,9 +74,17 @@ async function gunzipIfNeeded(source: AsyncIterable<Buffer>): Promise<AsyncItera
       throw new OperatorError(`the file is ${format}; it must be UTF-8, compressed with gzip or not`)
   }
   const whole = prepend(head, iterator)
-  if (!begin.startsWith('1f8b')) return whole
-  // An error of either stream destroys the last one, whose reader gets it.
-  return pipeline(Readable.from(whole), createGunzip(), () => {})
+  return begin.startsWith('1f8b') ? gunzip(whole) : whole
+}
+
+async function* gunzip(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  try {
+    // An error of either stream destroys the last one, whose reader gets it.
+    yield* pipeline(Readable.from(source), createGunzip(), () => {})
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    throw code?.startsWith('Z_') ? new OperatorError(`its gzip data is damaged: ${message}`) : error
+  }
 }
 
 async function* prepend(head: Buffer, rest: AsyncIterator<Buffer>): AsyncGenerator<Buffer> {

@@ -171,9 +171,25 @@ describe('import', () => {
     const taken = Number(/^(\d+) lines .* \1 created/.exec(reply.stdout)?.[1])
     expect(taken).toBeGreaterThan(100)
     expect(reply.stderr).toBe(
-      `apps-service: cannot read ${file} beyond line ${taken}: unexpected end of file; the lines before were imported\n`,
+      `apps-service: cannot read ${file} beyond line ${taken}: its gzip data is damaged: unexpected end of file; the lines before were imported\n`,
     )
     expect((await run(['export', `${file}.out`], env)).stderr).toContain(`${6 + taken} apps and 3 categories exported`)
+  })
+
+  test.for<[format: string, bytes: Buffer]>([
+    ['the file is in UTF-16; it must be UTF-8, compressed with gzip or not', Buffer.from('\uFEFF{"name"', 'utf16le')],
+    ['its gzip data is damaged: unexpected end of file', gzipSync('{}').subarray(0, 12)],
+  ])('says that %s', async ([problem, bytes]) => {
+    const env = { DATABASE_URL: await copyWorld() }
+    const file = join(temporaryFolder(), 'apps')
+    writeFileSync(file, bytes)
+    for (const [name, given, input] of [
+      [file, file, ''],
+      ['standard input', '-', bytes],
+    ] as const) {
+      const reply = await run(['import', given], env, input)
+      expect([reply.code, reply.stderr]).toEqual([1, `apps-service: cannot read ${name}: ${problem}\n`])
+    }
   })
 
   test('reads standard input, and writes nothing in a dry run', async () => {
@@ -407,6 +423,22 @@ test('an export with the printed --since has all later changes', async () => {
   expect(renamed.stderr).toMatch(/^5 apps and 2 categories exported\./)
   await run(['import', '-'], mirror, renamed.stdout)
   expect((await run(['export'], mirror)).stdout).toBe((await run(['export'], env)).stdout)
+})
+
+test('a public export has listed apps, and with --since those that are no longer listed', async () => {
+  const env = { DATABASE_URL: await copyWorld() }
+  const mirror = { DATABASE_URL: await emptyDatabaseUrl() }
+  await run(['migrate'], mirror)
+  const whole = await run(['export', '--public'], env)
+  expect(whole.stderr).toMatch(/^2 apps and 3 categories exported\./)
+  expect((await run(['import', '-'], mirror, whole.stdout)).stdout).toMatch(/5 created/)
+  await run(['moderation', 'reject', '1', '--reason', 'A secret.'], env)
+  const changed = await run(['export', '--public', '--since', '1h'], env)
+  expect(changed.stderr).toMatch(/^2 removals, 1 app and 3 categories exported\./)
+  expect(changed.stdout).toContain('{"removed":{"id":1,"created_at":"2020-01-01T00:00:00.000Z"}}\n')
+  expect((await run(['import', '-'], mirror, changed.stdout)).stdout).toMatch(/0 created, 1 updated/)
+  const { apps } = JSON.parse((await run(['app', 'list', '--status', 'approved', '--json'], mirror)).stdout)
+  expect(apps.map(({ id }: { id: number }) => id)).toEqual([5])
 })
 
 test('kill -9 during an import leaves nothing half written, and the next run finishes it', async () => {

@@ -65,6 +65,7 @@ const rows: Row[] = [
   ['app transfer', () => [String(apps.approved), '--to', 'Bob']],
   ['developer list', () => []],
   ['developer rename', () => ['Ada', '--to', 'Lovelace']],
+  ['review list', () => ['--app', String(apps.approved)]],
   ['review remove', () => ['1', '--reason', 'Spam']],
   ['counters', () => [catalogueFile()]],
   ['audit', () => []],

@@ -31,3 +31,29 @@ test('a removed review and its rating are gone at once, and in the audit log', a
     stderr: `apps-service: there is no review ${first.id}\n`,
   })
 })
+
+test('reviews are listed with their ids, newest first', async () => {
+  const service = await startService()
+  const { approved, bobs } = service.world.apps
+  const cli = commandLine(service.databaseUrl)
+  const { body } = await service.get(`/apps/${approved}`)
+  const [first, second, third] = body.data.app.reviews
+  const listed = await cli.run('review', 'list', '--app', String(approved))
+  expect(listed).toEqual({
+    code: 0,
+    stdout: `ID  RATING  REVIEWER  WHEN (UTC)        COMMENT
+${first.id}   5       Di        2026-02-01 00:00
+${second.id}   5       Ed        2026-01-15 00:00  Right.
+${third.id}   4       Cy        2026-01-01 00:00  Fine.
+`,
+    stderr: 'Page 1 of 1, 3 in all.\n',
+  })
+  const { reviews } = await cli.json('review', 'list', '--app', String(approved), '--limit', '2', '--page', '2')
+  expect(reviews).toEqual([third])
+  expect((await cli.run('review', 'list', '--app', String(bobs))).stderr).toBe('No reviews.\n')
+  expect(await cli.run('review', 'list', '--app', '99')).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: 'apps-service: there is no app 99\n',
+  })
+})

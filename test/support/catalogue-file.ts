@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import type { Database } from '../../src/db/database.ts'
-import { exportCatalogue } from '../../src/transfer/export.ts'
+import { type ExportOptions, exportCatalogue } from '../../src/transfer/export.ts'
 import { type ImportOptions, type ImportSummary, importCatalogue } from '../../src/transfer/import.ts'
 
 export type Imported = ImportSummary & { rejects: { line: number; fields: string[] }[] }
@@ -36,10 +36,10 @@ export async function importLines(database: Database, lines: (object | string)[]
 }
 
 /** The lines of an export. */
-export async function exportLines(database: Database, since?: string): Promise<string[]> {
+export async function exportLines(database: Database, options?: ExportOptions): Promise<string[]> {
   const output = new PassThrough()
   const written = text(output)
-  await exportCatalogue(database, output, since)
+  await exportCatalogue(database, output, options)
   output.end()
   return (await written).split('\n').filter((line) => line !== '')
 }

@@ -27,7 +27,7 @@ let lastCommand: Promise<unknown> = Promise.resolve()
  * Runs the command line: in this process, which saves loading its modules, unless it has input or variables besides the
  * database. Commands run one after the other here, because they share the environment and the standard output.
  */
-export function run(args: string[], env: Record<string, string> = {}, input = ''): Promise<Run> {
+export function run(args: string[], env: Record<string, string> = {}, input: string | Buffer = ''): Promise<Run> {
   const needsProcess = input !== '' || Object.keys(env).some((name) => name !== 'DATABASE_URL')
   if (needsProcess) return runProcess(args, env, input)
   const running = lastCommand.then(() => runHere(args, env))
@@ -71,7 +71,11 @@ async function runHere(args: string[], env: Record<string, string>): Promise<Run
 }
 
 /** Runs the command line as a process, with `input` on standard input. */
-export function runProcess(args: string[], env: Record<string, string> = {}, input = ''): Promise<Run> {
+export function runProcess(
+  args: string[],
+  env: Record<string, string> = {},
+  input: string | Buffer = '',
+): Promise<Run> {
   return new Promise((resolve) => {
     const child = execFile(executable, args, { env: { ...inherited, ...env }, cwd }, (error, stdout, stderr) => {
       resolve({ code: typeof error?.code === 'number' ? error.code : 0, stdout, stderr })

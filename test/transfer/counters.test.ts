@@ -63,7 +63,7 @@ test('a later line of the same app wins, and an export has what has changed', as
       { slug: 'bird-song', average_rating: 5, rating_count: 1 },
     ]),
   ).toMatchObject({ updated: 3 })
-  const changed = (await exportLines(service.database, since)).map((line) => JSON.parse(line))
+  const changed = (await exportLines(service.database, { since })).map((line) => JSON.parse(line))
   expect(changed.filter(({ name }) => name)).toMatchObject([
     { slug: 'bird-song', total_downloads: 9, average_rating: 5, rating_count: 1 },
   ])

@@ -608,7 +608,7 @@ test('the next export starts a minute before this one, because clocks of writers
   const output = () => new Writable({ write: (_chunk, _encoding, done) => done() })
   const before = await database.committedBefore()
   const { next, ...counts } = await exportCatalogue(database, output())
-  expect(counts).toEqual({ apps: 6, categories: 3 })
+  expect(counts).toEqual({ apps: 6, removed: 0, categories: 3 })
   const committedBefore = Date.parse(next) + 60_000
   expect(committedBefore).toBeGreaterThanOrEqual(before.getTime())
   expect(committedBefore).toBeLessThanOrEqual((await database.committedBefore()).getTime())
@@ -635,6 +635,56 @@ test('only a later line with deleted_at null restores a deleted app', async () =
   expect((await importLines(database, [{ ...line, deleted_at: null }])).rejects).toEqual(rejects)
   const restored = { ...line, deleted_at: null, updated_at: '2026-01-03T00:00:00Z' }
   expect(countsOf(await importLines(database, [restored]))).toEqual([0, 1, 0, 0])
+})
+
+describe('a removal', () => {
+  const created_at = '2026-01-01T00:00:00.000Z'
+  const public1 = { ...app, id: 50, slug: 'stars', package_name: 'org.example.stars', status: 'approved', created_at }
+  const old = { ...public1, updated_at: '2026-01-02T00:00:00.000Z', deleted_at: null }
+  const newer = { ...old, updated_at: '2026-01-03T00:00:00.000Z' }
+  const removed = { removed: { id: 50, created_at } }
+  const another = { ...app, name: 'Another', package_name: 'org.example.stars', slug: 'another', status: 'approved' }
+
+  test.for<[what: string, lines: object[], counts: number[], status: number]>([
+    ['hides the app', [removed], [0, 1, 0, 0], 404],
+    ['again changes nothing', [removed, removed], [0, 1, 1, 0], 404],
+    ['of an unknown app changes nothing', [{ removed: { id: 60, created_at } }], [0, 0, 1, 0], 200],
+    [
+      'of an app with another creation time changes nothing',
+      [{ removed: { id: 50, created_at: '2026-01-01T00:00:00.001Z' } }],
+      [0, 0, 1, 0],
+      200,
+    ],
+    ['is undone by a newer line', [removed, newer], [0, 2, 0, 0], 200],
+    ['is not undone by the line before it', [removed, old], [0, 1, 0, 1], 404],
+    ['counts after a newer line that is before it', [newer, removed], [0, 2, 0, 0], 404],
+    ['frees the package name', [removed, another], [1, 1, 0, 0], 404],
+    ['of an app with another package name', [removed, another, { ...newer, package_name: null }], [1, 2, 0, 0], 200],
+  ])('%s', async ([, lines, counts, status]) => {
+    const service = await startService()
+    await importLines(service.database, [old])
+    expect((await service.get('/apps/50')).status).toBe(200)
+    expect(countsOf(await importLines(service.database, lines))).toEqual(counts)
+    expect((await service.get('/apps/50')).status).toBe(status)
+    await expectConsistent(service.database)
+  })
+
+  test('changes nothing with --only-new', async () => {
+    const { database } = await startService()
+    await importLines(database, [old])
+    expect(countsOf(await importLines(database, [removed], true))).toEqual([0, 0, 1, 0])
+  })
+
+  test('changes nothing at the source, which has rejected the app', async () => {
+    const { database, world, decide } = await startService()
+    const since = '2020-01-01T00:00:00.000Z'
+    await decide('reject', world.apps.approved)
+    const before = await exportLines(database)
+    const lines = await exportLines(database, { since, isPublic: true })
+    expect(lines.filter((line) => line.includes('removed'))).toHaveLength(2)
+    expect(countsOf(await importLines(database, lines))).toEqual([0, 0, lines.length, 0])
+    expect(await exportLines(database)).toEqual(before)
+  })
 })
 
 describe('lines of categories', () => {

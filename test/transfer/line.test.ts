@@ -1,7 +1,7 @@
 import { Ajv } from 'ajv'
 import addFormats from 'ajv-formats'
 import { expect, test } from 'vitest'
-import { isCategoryLine, lineSchema, readLine } from '../../src/transfer/line.ts'
+import { lineSchema, readLine } from '../../src/transfer/line.ts'
 
 const app = { name: 'Star Map', description: 'The sky.', category: 'tools', developer_name: 'Ada' }
 const review = { reviewer_name: 'Cy', rating: 4, comment: '', created_at: '2026-01-01T00:00:00.000Z' }
@@ -269,9 +269,20 @@ test.for<[what: string, line: object, problems: string[]]>([
   for (const { message } of Array.isArray(read) ? read : []) expect(message).toMatch(/\w+ \w+/)
 })
 
-test('a category line is distinguished from an app line', () => {
-  const lines = [app, { category: { slug: 'sky', name: 'Sky' } }].map((line) => readLine(JSON.stringify(line)))
-  expect(lines.map((line) => (Array.isArray(line) ? line : isCategoryLine(line)))).toEqual([false, true])
+test.for<[what: string, line: object, problems: string[]]>([
+  ['a category', { category: { slug: 'sky', name: 'Sky' } }, []],
+  ['a removal', { removed: { id: 7, created_at: '2026-01-01T00:00:00.000Z' } }, []],
+  ['a removal by id alone', { removed: { id: 7 } }, ['/removed/created_at']],
+  [
+    'a removal with a name',
+    { removed: { id: 7, created_at: '2026-01-01T00:00:00Z', name: 'Star Map' } },
+    ['/removed/name'],
+  ],
+  ['a removal in an app', { ...app, removed: { id: 7, created_at: '2026-01-01T00:00:00.000Z' } }, ['']],
+])('a line may be %s', ([, line, problems]) => {
+  const read = readLine(JSON.stringify(line))
+  expect(Array.isArray(read) ? read.map(({ field }) => field) : []).toEqual(problems)
+  if (problems.length === 0) expect(read).toEqual(line)
 })
 
 test.for(['', '{', 'null', '[]', '"app"', '1'])('%j is not a line', (text) => {

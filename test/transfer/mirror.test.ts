@@ -1,11 +1,16 @@
+import { Readable } from 'node:stream'
 import { expect, test } from 'vitest'
 import { accountStore } from '../../src/accounts/store.ts'
 import { categoryStore } from '../../src/catalogue/categories.ts'
+import type { Decision } from '../../src/catalogue/policy.ts'
+import { removeReview } from '../../src/catalogue/reviews.ts'
+import { appStore } from '../../src/catalogue/store.ts'
 import { OperatorError } from '../../src/contract/errors.ts'
 import type { Database } from '../../src/db/database.ts'
 import type { Connection } from '../../src/db/dialect.ts'
 import { moderationStore } from '../../src/moderation/store.ts'
-import { exportLines, importLines } from '../support/catalogue-file.ts'
+import { setCounters } from '../../src/transfer/counters.ts'
+import { exportLines, importLines, textOf } from '../support/catalogue-file.ts'
 import { expectConsistent } from '../support/consistency.ts'
 import { type Service, startEmptyService, startService } from '../support/service.ts'
 
@@ -14,63 +19,105 @@ const changes = Number(process.env.MIRROR_CHANGES ?? 150)
 const seed = Number(process.env.MIRROR_SEED ?? Date.now() % 1_000_000)
 const changesATime = 50
 
-const operator = { operator: 'test' }
-
 test(`a mirror that imports all changes equals its source, byte for byte (MIRROR_SEED=${seed})`, async () => {
   const source = await startService()
   const mirror = await startEmptyService()
+  const publicMirror = await startEmptyService()
   // Many developers, so that a change of one affects few apps.
   const apps = Array.from({ length: 60 }, (_, index) => ({
     name: `Map ${index}`,
-    description: 'Here.',
+    description: `Here ${markerOf(100_000 + index)}.`,
     category: index % 2 ? 'games' : 'empty',
-    developer_name: `Developer ${index % 12}`,
+    developer_name: index % 4 ? `Developer ${index % 12}` : 'Ada',
     status: index % 5 ? 'approved' : 'pending',
     average_rating: 1 + (index % 400) / 100,
     rating_count: index * index,
   }))
   await importLines(source.database, apps.slice(1))
   const change = changer(source, seed)
+  let hidden = 0
   let since: string | undefined
   for (let made = 0; made <= changes; made += changesATime) {
     // Without the minute for clock skew, which would hide a change that was not recorded.
     const next = (await source.database.committedBefore()).toISOString()
-    const lines = await exportLines(source.database, since)
-    expect(await importLines(mirror.database, lines), `after ${made} changes`).toMatchObject({ rejects: [] })
-    await expectSame(source, mirror)
-    expect(await importLines(mirror.database, lines)).toMatchObject({ created: 0, updated: 0, rejected: 0 })
+    const paths = await publicPaths(source.database)
+    const answers = await answersOf(source, paths)
+    for (const isPublic of [false, true]) {
+      const target = isPublic ? publicMirror : mirror
+      const lines = await exportLines(source.database, { since, isPublic })
+      if (isPublic) await expectNothingHidden(lines, answers, source)
+      else hidden += hiddenMarkers(lines, answers).length
+      expect(await importLines(target.database, lines), `after ${made} changes`).toMatchObject({ rejects: [] })
+      if (!isPublic) await expectSameState(source, target)
+      expect(await answersOf(target, paths)).toEqual(answers)
+      await expectConsistent(target.database)
+      expect(await importLines(target.database, lines)).toMatchObject({ created: 0, updated: 0, rejected: 0 })
+    }
     since = next
     for (let index = 0; index < changesATime; index++) await change()
   }
+  expect(hidden, 'texts of full exports that are not public').toBeGreaterThan(changes / 10)
 }, 300_000)
 
-async function expectSame(source: Service, mirror: Service) {
-  const whole = await exportLines(source.database)
-  expect(await exportLines(mirror.database)).toEqual(whole)
-  const all = ({ read }: Database) => read((connection) => categoryStore(connection).all())
-  const categories = await all(source.database)
-  expect(await all(mirror.database)).toEqual(categories)
-  await expectConsistent(mirror.database)
+/** A word that is in no other text. */
+const markerOf = (number: number) => `m${number}m`
+
+/** The markers in lines that are in no answer. */
+function hiddenMarkers(lines: string[], answers: string[]): string[] {
+  const markersIn = (texts: string[]) => texts.flatMap((text) => text.match(/(?<![a-z0-9])m\d+m(?![a-z0-9])/g) ?? [])
+  const shown = new Set(markersIn(answers))
+  return markersIn(lines).filter((marker) => !shown.has(marker))
+}
+
+/** Lists, searches, each app, and an app that does not exist. */
+async function publicPaths({ read }: Database): Promise<string[]> {
+  const categories = await read((connection) => categoryStore(connection).all())
+  const ids = await read(({ sql }) => sql('apps').orderBy('id').pluck('id'))
+  const lists = ['sort=latest', 'sort=popular', 'sort=rating'].flatMap((sort) =>
+    [1, 2, 3, 4].map((page) => `${sort}&limit=20&page=${page}`),
+  )
+  const ofCategories = categories.map(({ slug }) => `sort=rating&category=${slug}`)
+  const searches = ['search=map', 'search=ada', 'search=m1', 'search=mapp', 'search=star&sort=rating', 'search=地図']
+  return [
+    ...[...lists, ...ofCategories, ...searches].map((query) => `/apps?${query}`),
+    ...[...ids, ids.length + 1].map((id) => `/apps/${id}`),
+  ]
+}
+
+/** The answers to anonymous requests. */
+async function answersOf({ get }: Service, paths: string[]): Promise<string[]> {
+  const answers = []
+  for (const path of paths) {
+    const { status, headers, text } = await get(path)
+    answers.push(`${path} ${status} ${headers.etag} ${headers.link} ${text}`)
+  }
+  return answers
+}
+
+/** A public export has no text that is not in a public answer, and no app that was never approved. */
+async function expectNothingHidden(lines: string[], answers: string[], { database }: Service) {
+  expect(hiddenMarkers(lines, answers)).toEqual([])
+  const objects = lines.map((line) => JSON.parse(line))
+  const removals = objects.flatMap(({ removed }) => removed ?? [])
+  const approved = await database.read(({ sql }) =>
+    sql('audit').where('after', 'like', '%"approved_at":"%').pluck('app_id'),
+  )
+  expect(approved).toEqual(expect.arrayContaining(removals.map(({ id }) => id)))
+  const hidden = ['rejection_reason', 'unreviewed_since', 'unreviewed_changes', 'changed_at']
+  for (const line of objects) for (const field of hidden) expect(line).not.toHaveProperty(field)
+}
+
+/** What operators see is the same, too. */
+async function expectSameState(source: Service, mirror: Service) {
+  expect(await exportLines(mirror.database)).toEqual(await exportLines(source.database))
   const waiting = ({ snapshot }: Database, queue: 'pending' | 'changed') =>
     snapshot((connection) => moderationStore(connection).queue(queue, {}, 1000, 0))
   for (const queue of ['pending', 'changed'] as const)
     expect(await waiting(mirror.database, queue)).toEqual(await waiting(source.database, queue))
-
-  const queries = ['sort=latest', 'sort=popular', 'sort=rating', 'search=map', 'search=ada', 'limit=5&page=3']
-  const paths = [
-    ...queries.map((query) => `/apps?${query}`),
-    ...categories.map(({ slug }) => `/apps?sort=rating&category=${slug}`),
-    ...Array.from({ length: whole.length + 1 }, (_, index) => `/apps/${index + 1}`),
-  ]
-  for (const path of paths) {
-    const [one, other] = [await source.get(path), await mirror.get(path)]
-    const seen = ({ status, text, headers }: typeof one) => [status, text, headers.etag, headers.link]
-    expect(seen(other), path).toEqual(seen(one))
-  }
 }
 
-/** Returns a function that makes one random valid change. */
-function changer({ database, request, decide, addReviews, world }: Service, start: number): () => Promise<void> {
+/** Returns a function that makes one random valid change. Each text that it writes has a marker, wherever it is stored. */
+function changer({ database, request, world }: Service, start: number): () => Promise<void> {
   let state = start
   const random = () => {
     state = (state + 0x6d2b79f5) | 0
@@ -82,6 +129,11 @@ function changer({ database, request, decide, addReviews, world }: Service, star
   const oneOf = <T>(list: readonly T[]): T => list[below(list.length)] as T
   const isRare = () => random() < 0.2
   const maybe = <T>(value: T) => (random() < 0.3 ? value : undefined)
+
+  let markers = 0
+  const marker = () => markerOf(++markers)
+  const marked = (text: string) => `${text} ${marker()}`
+  const operator = () => ({ operator: marker() })
 
   // Few, so that names and package names go from one to another.
   const names = ['Star Map', 'Moon', 'Sun Dial', 'Map of Maps', '地図', 'Ada’s Atlas']
@@ -101,40 +153,60 @@ function changer({ database, request, decide, addReviews, world }: Service, star
   const write = <T>(work: (connection: Connection) => Promise<T>) => isAccepted(database.write(work))
   const isDone = ({ status }: { status: number }) => status < 300
   const fields = async () => ({
-    name: maybe(oneOf(names)),
-    description: maybe(`Of ${oneOf(words)}.`),
-    short_description: maybe(oneOf(['', 'In short.'])),
-    version: maybe(oneOf(['1.0', '2.0'])),
-    package_name: maybe(oneOf(packages)),
+    name: maybe(oneOf([...names, marked('Map')])),
+    description: maybe(marked(`Of ${oneOf(words)}.`)),
+    short_description: maybe(oneOf(['', marked('In short.')])),
+    version: maybe(oneOf(['1.0', marked('2.0')])),
+    package_name: maybe(oneOf([...packages, `org.example.${marker()}`])),
     category_id: maybe(
       oneOf((await database.read((connection) => categoryStore(connection).all())).map(({ id }) => id)),
     ),
   })
 
+  /** Changes or deletes an app by the key of its owner. */
+  async function requestOwn(method: 'PUT' | 'DELETE') {
+    const owner = key()
+    const keyId = String(owner.split('_')[1])
+    const ids: number[] = await database.read(({ sql }) =>
+      sql('apps')
+        .whereIn('developer_id', sql('api_keys').where({ id: keyId }).select('developer_id'))
+        .orderBy('id')
+        .pluck('id'),
+    )
+    const json = method === 'PUT' ? { json: await fields() } : {}
+    return isDone(await request(method, `/apps/${oneOf(ids)}`, { key: owner, ...json }))
+  }
+
+  async function decide(decision: Decision) {
+    const id = await anId()
+    const reason = decision === 'reject' ? marked('Because') : undefined
+    return write((connection) => moderationStore(connection).decide(decision, id, operator(), { reason }))
+  }
+
   const kinds: (() => Promise<boolean>)[] = [
     async () => {
       const json = {
         category_id: 1,
-        description: 'New.',
+        description: marked('New.'),
         ...JSON.parse(JSON.stringify(await fields())),
         name: oneOf(names),
       }
       return isDone(await request('POST', '/apps', { key: key(), json }))
     },
-    async () => isDone(await request('PUT', `/apps/${await anId()}`, { key: key(), json: await fields() })),
-    async () => isDone(await request('PUT', `/apps/${await anId()}`, { key: key(), json: await fields() })),
-    async () => decide('approve', await anId()).then(() => true),
-    async () => decide('approve', await anId()).then(() => true),
-    async () => decide('reject', await anId()).then(() => true),
-    async () => isDone(await request('DELETE', `/apps/${await anId()}`, { key: key() })),
+    () => requestOwn('PUT'),
+    () => requestOwn('PUT'),
+    () => decide('approve'),
+    () => decide('approve'),
+    () => decide('reject'),
+    () => requestOwn('DELETE'),
     async () => {
       const id = await anId()
-      return write((connection) => moderationStore(connection).restore(id, operator))
+      return write((connection) => moderationStore(connection).restore(id, operator()))
     },
     async () => {
       const id = await anId()
       const to = oneOf(await database.read(({ sql }) => sql('developers').orderBy('id').pluck('name')))
-      return write((connection) => moderationStore(connection).transfer(id, to, operator))
+      return write((connection) => moderationStore(connection).transfer(id, to, operator()))
     },
     async () => {
       // A package name goes from one app to another, often to one that an export has before it.
@@ -150,16 +222,46 @@ function changer({ database, request, decide, addReviews, world }: Service, star
       if (maybe(true)) await rename(giver.id, taker.package_name)
       return true
     },
-    async () => addReviews(await anId(), 1 + below(3)).then(() => true),
+    async () => {
+      const review = {
+        app_id: await anId(),
+        reviewer_name: marked('Cy'),
+        rating: 1 + below(5),
+        comment: marked('Seen'),
+      }
+      const created_at = new Date(Date.UTC(2026, 0, 1, 0, 0, below(1e6))).toISOString()
+      return write((connection) => appStore(connection).addReviews([{ ...review, created_at }]))
+    },
+    async () => {
+      const ids: number[] = await database.read(({ sql }) => sql('reviews').orderBy('id').pluck('id'))
+      if (ids.length === 0) return false
+      return write((connection) => removeReview(connection, oneOf(ids), marker(), operator()))
+    },
+    async () => {
+      const slug = oneOf(await database.read(({ sql }) => sql('apps').orderBy('id').pluck('slug')))
+      const line = { slug, total_downloads: below(1e6), average_rating: 1 + below(5), rating_count: below(100) }
+      const { updated } = await setCounters(
+        database,
+        Readable.from([Buffer.from(textOf([line]))]),
+        operator(),
+        () => {},
+      )
+      return updated === 1
+    },
+    () =>
+      write(async (connection) => {
+        const developer = await accountStore(connection).findOrAddDeveloper(oneOf(['Ada', marked('Newcomer')]))
+        await accountStore(connection).issueKey(developer, operator(), { name: marker() })
+      }),
     async () => {
       const from = oneOf(await database.read(({ sql }) => sql('developers').orderBy('id').pluck('name')))
-      const to = oneOf(['Ada', 'Bob', 'Cy', 'Di'])
-      return isRare() && isAccepted(write((connection) => accountStore(connection).rename(from, to, operator)))
+      const to = oneOf(['Ada', 'Bob', 'Cy', 'Di', marked('Ada')])
+      return isRare() && isAccepted(write((connection) => accountStore(connection).rename(from, to, operator())))
     },
     async () => {
       const from = oneOf(await database.read(({ sql }) => sql('categories').orderBy('id').pluck('slug')))
       const to = { slug: maybe(oneOf(words)), name: oneOf(['Tools', 'Games', 'Maps', 'Sky']) }
-      return isRare() && write((connection) => categoryStore(connection).rename(from, to, operator))
+      return isRare() && write((connection) => categoryStore(connection).rename(from, to, operator()))
     },
   ]
   return async () => {

@@ -74,9 +74,22 @@ test('a line that is too long is reported, and the next one read', async () => {
   expect(third && 'text' in third && third.text.length).toBe(longest.length)
 })
 
-test('a truncated gzip file is an error', async () => {
+test.for<[what: string, damage: (whole: Buffer) => Buffer, problem: string]>([
+  ['a truncated gzip file', (whole) => whole.subarray(0, whole.length - 10), 'unexpected end of file'],
+  ['a gzip file without data', (whole) => whole.subarray(0, 2), 'unexpected end of file'],
+  ['a gzip file with a broken header', (whole) => whole.fill(9, 2, 3), 'unknown compression method'],
+  ['a gzip file with another checksum', (whole) => whole.fill(9, whole.length - 8), 'incorrect data check'],
+])('%s is an error', async ([, damage, problem]) => {
   const whole = gzipSync(Buffer.alloc(10_000, 'a\n'))
-  await expect(read(whole.subarray(0, whole.length - 10))).rejects.toThrow(/unexpected end of file/)
+  await expect(read(damage(whole))).rejects.toThrow(`its gzip data is damaged: ${problem}`)
+})
+
+test('an error of the source is not taken for damage', async () => {
+  async function* failing() {
+    yield gzipSync('a\n').subarray(0, 15)
+    throw new Error('EIO')
+  }
+  await expect(Array.fromAsync(readLines(failing()))).rejects.toThrow(/^EIO$/)
 })
 
 test('chunks may end anywhere', async () => {
