@@ -3,15 +3,7 @@ import type { Database } from '../db/database.ts'
 import type { Connection, SortOrder } from '../db/dialect.ts'
 import { nearestSlice, orderBy, orderKeys, type Slice } from '../db/page-slice.ts'
 import { listed } from '../db/tables.ts'
-import {
-  bestMatches,
-  type Correction,
-  cutNote,
-  findOrRelax,
-  maxMatches,
-  type Relaxation,
-  toQuery,
-} from '../search/best-matches.ts'
+import { bestMatches, cutNote, findOrRelax, maxMatches, toQuery } from '../search/best-matches.ts'
 import type { SearchQuery } from '../search/terms.ts'
 
 /** The public list: pages of the listed apps, sorted or searched. */
@@ -127,27 +119,10 @@ async function searchPage(
   const { search: index } = connection
   const find = (query: SearchQuery) =>
     sort === undefined ? bestMatches(index, query) : index.sortedMatches(query, orders[sort], maxMatches + 1)
-  const { ids, relaxation } = await findOrRelax(index, toQuery(search, scope.categoryId), find)
-  const notes = [
-    ...(relaxation ? relaxationNotes(relaxation) : []),
-    ...(ids.length > maxMatches ? [cutNote(sort === undefined ? 'best' : 'first')] : []),
-  ]
+  const { ids, notes } = await findOrRelax(index, toQuery(search, scope.categoryId), find)
+  if (ids.length > maxMatches) notes.push(cutNote(sort === undefined ? 'best' : 'first'))
   const matches = ids.slice(0, maxMatches)
   return { apps: await findSummaries(connection, matches.slice(offset, offset + limit)), total: matches.length, notes }
-}
-
-function relaxationNotes({ terms, corrections, droppedTerms }: Relaxation): string[] {
-  if (droppedTerms === 0) return corrections.map(correctionNote)
-  return [`No app matches all words. Results for "${terms.map(({ text }) => text).join(' ')}".`]
-}
-
-/** How many of the words that replace another are named. */
-const maxNamedWords = 3
-
-function correctionNote({ word, replacements }: Correction): string {
-  const named = replacements.slice(0, maxNamedWords).map((one) => `"${one}"`)
-  const more = replacements.length > maxNamedWords ? ' and others' : ''
-  return `No results for "${word}"; showing ${named.join(', ')}${more}.`
 }
 
 /** The apps with these ids, in this order. */

@@ -24,11 +24,6 @@ const manyDocuments = 20
  */
 const maxAppsPerMatch = 3
 
-/** A statement that returns values, for this condition. A `limit` follows. */
-type Statement = (condition: string) => string
-/** The same of so many of the first apps in order. */
-type FirstApps = (count: number) => Promise<Statement>
-
 /**
  * A row per app in `app_search`, whose tokens are in a GIN index. GIN finds all matches, in no order. If many are expected, they
  * are looked for only among the first apps in order, twice as many as should do.
@@ -36,25 +31,28 @@ type FirstApps = (count: number) => Promise<Statement>
 export const searchIndex = (sql: Knex): SearchIndex => {
   const select = selectWith(sql)
 
-  /** The first `limit` values: of the statement on the first apps if that should be quick and finds as many, else of the other. */
-  async function findFirst(match: Match, limit: number, firstApps: FirstApps, all: Statement): Promise<number[]> {
-    const values = [match.tokens, ...match.sequences]
+  /**
+   * The first `limit` values of a statement on all matches, or of one on those among the first `count` apps if that should be
+   * quick and finds as many.
+   */
+  async function findFirst(
+    match: Match,
+    limit: number,
+    amongAll: (condition: string) => string,
+    amongFirst: (condition: string, count: number) => Promise<string>,
+  ): Promise<number[]> {
+    const values = [match.tokens, ...match.sequences, limit]
     const expected = await estimate(match)
     const count = Math.ceil((2 * limit * expected.all) / expected.matches)
     if (count < maxAppsPerMatch * expected.matches) {
-      const statement = await firstApps(count)
+      const statement = await amongFirst(conditionOf(match, '?::tsquery'), count)
       // Not `select`: a prepared statement would not be planned for these values.
-      const { rows }: { rows: { value: number }[] } = await sql.raw(
-        `${statement(conditionOf(match, '?::tsquery'))} limit ?`,
-        [...values, limit],
-      )
+      const { rows }: { rows: { value: number }[] } = await sql.raw(`${statement} limit ?`, values)
       if (rows.length === limit) return rows.map(({ value }) => value)
     }
     // In a subquery, so that the planner does not read all apps if it expects many matches.
-    const found = await select<{ value: number }>(`${all(conditionOf(match, '(select ?::tsquery)'))} limit ?`, [
-      ...values,
-      limit,
-    ])
+    const statement = amongAll(conditionOf(match, '(select ?::tsquery)'))
+    const found = await select<{ value: number }>(`${statement} limit ?`, values)
     return found.map(({ value }) => value)
   }
 
@@ -98,17 +96,16 @@ export const searchIndex = (sql: Knex): SearchIndex => {
       return findFirst(
         match,
         limit,
-        async (count) => {
+        (condition) =>
+          `select rank as value from (select rank from app_search where ${condition} offset 0) as matches
+           order by rank desc`,
+        async (condition, count) => {
           const [last] = await select<{ rank: number }>(
             'select rank from app_search order by rank desc limit 1 offset ?',
             [count],
           )
-          return (condition) =>
-            `select rank as value from app_search where rank >= ${last?.rank ?? 0} and ${condition} order by rank desc`
+          return `select rank as value from app_search where rank >= ${last?.rank ?? 0} and ${condition} order by rank desc`
         },
-        (condition) =>
-          `select rank as value from (select rank from app_search where ${condition} offset 0) as matches
-           order by rank desc`,
       )
     },
 
@@ -128,12 +125,12 @@ export const searchIndex = (sql: Knex): SearchIndex => {
       return findFirst(
         match,
         limit,
-        async (count) => (condition) =>
-          `select apps.id as value from (select id from apps where ${listed} ${inOrder} limit ${count}) as first
-           join app_search on app_id = first.id join apps on apps.id = first.id where ${condition} ${inOrder}`,
         (condition) =>
           `select apps.id as value from (select app_id from app_search where ${condition} offset 0) as matches
            join apps on apps.id = app_id ${inOrder}`,
+        async (condition, count) =>
+          `select apps.id as value from (select id from apps where ${listed} ${inOrder} limit ${count}) as first
+           join app_search on app_id = first.id join apps on apps.id = first.id where ${condition} ${inOrder}`,
       )
     },
 
@@ -169,8 +166,8 @@ function rowOf(document: SearchDocument & { id: number; categoryId: number }) {
  * that begin with a prefix.
  */
 const shortBeginnings = (token: string) =>
-  [/^[~@]?[^=/]/u, /^[~@]?[^=/]./u].flatMap((beginning) => token.match(beginning)?.[0] ?? [])
-const isShort = (token: string) => /^[~@]?..?$/u.test(token)
+  [/^~?[^=/]/u, /^~?[^=/]./u].flatMap((beginning) => token.match(beginning)?.[0] ?? [])
+const isShort = (token: string) => /^~?..?$/u.test(token)
 
 /**
  * What an app must have. `tokens` is a `tsquery` (https://www.postgresql.org/docs/current/datatype-textsearch.html). `sequences`
@@ -188,7 +185,7 @@ function matchOf(query: SearchQuery, tier: Tier): Match | undefined {
   if (lists.length === 0) return undefined
   return {
     tokens: lists.map((phrases) => `(${phrases.map(tsquery).join(' | ')})`).join(' & '),
-    // A term of several tokens has one form, and no package name has it.
+    // A term of several tokens has one spelling.
     sequences: lists.flatMap(([phrase]) => (phrase && phrase.tokens.length > 1 ? ` ${phrase.tokens.join(' ')} ` : [])),
   }
 }
