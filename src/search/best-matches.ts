@@ -71,9 +71,6 @@ function scoreMatch(terms: readonly Term[], rank: number, nameWords: string): nu
 /** Later terms are dropped. */
 const maxRelaxedTerms = 8
 
-/** Counting stops here: of terms that so many apps have, none counts as the commoner one. */
-const maxCount = 1000
-
 /** A term with the number of apps that have it. */
 type CountedTerm = { term: Term; count: number }
 
@@ -120,9 +117,9 @@ async function knownTerms(index: MatchFinder, query: SearchQuery) {
   return { known, corrections }
 }
 
-/** Apps that have the terms as whole words or, if there are none, as the beginnings of words. */
+/** Up to `maxMatches` apps that have the terms as whole words or, if there are none, as the beginnings of words. */
 async function countMatches(index: MatchFinder, query: SearchQuery): Promise<number> {
-  const count = async (tier: Tier) => (await index.firstMatches(query, tier, maxCount)).length
+  const count = async (tier: Tier) => (await index.firstMatches(query, tier, maxMatches)).length
   return (await count('whole')) || count('prefix')
 }
 

@@ -36,28 +36,29 @@ export const searchIndex = (sql: Knex): SearchIndex => {
    * quick and finds as many.
    */
   async function findFirst(
-    match: Match,
+    { tokens, sequences }: Match,
     limit: number,
     amongAll: (condition: string) => string,
     amongFirst: (condition: string, count: number) => Promise<string>,
   ): Promise<number[]> {
-    const values = [match.tokens, ...match.sequences, limit]
-    const expected = await estimate(match)
+    const conditionOf = (query: string) =>
+      [`tokens @@ ${query}`, ...sequences.map(() => 'position(? in sequence) > 0')].join(' and ')
+    const values = [tokens, ...sequences, limit]
+    const expected = await estimate(tokens)
     const count = Math.ceil((2 * limit * expected.all) / expected.matches)
     if (count < maxAppsPerMatch * expected.matches) {
-      const statement = await amongFirst(conditionOf(match, '?::tsquery'), count)
+      const statement = await amongFirst(conditionOf('?::tsquery'), count)
       // Not `select`: a prepared statement would not be planned for these values.
       const { rows }: { rows: { value: number }[] } = await sql.raw(`${statement} limit ?`, values)
       if (rows.length === limit) return rows.map(({ value }) => value)
     }
     // In a subquery, so that the planner does not read all apps if it expects many matches.
-    const statement = amongAll(conditionOf(match, '(select ?::tsquery)'))
-    const found = await select<{ value: number }>(`${statement} limit ?`, values)
+    const found = await select<{ value: number }>(`${amongAll(conditionOf('(select ?::tsquery)'))} limit ?`, values)
     return found.map(({ value }) => value)
   }
 
   /** How many apps the planner expects to match, and to be there (https://wiki.postgresql.org/wiki/Count_estimate). */
-  async function estimate({ tokens }: Match): Promise<{ matches: number; all: number }> {
+  async function estimate(tokens: string): Promise<{ matches: number; all: number }> {
     type Scan = { 'Plan Rows': number }
     const [explained] = await select<{ 'QUERY PLAN': [{ Plan: { Plans: [Scan, Scan] } }] }>(
       'explain (format json) select from app_search where tokens @@ ?::tsquery union all select from app_search',
@@ -90,11 +91,9 @@ export const searchIndex = (sql: Knex): SearchIndex => {
       if (ids.length > 0) await sql.raw('delete from app_search where app_id = any(?::bigint[])', [ids])
     },
 
-    async firstMatches(query, tier, limit) {
-      const match = matchOf(query, tier)
-      if (!match) return []
-      return findFirst(
-        match,
+    firstMatches: (query, tier, limit) =>
+      findFirst(
+        matchOf(query, tier),
         limit,
         (condition) =>
           `select rank as value from (select rank from app_search where ${condition} offset 0) as matches
@@ -106,8 +105,7 @@ export const searchIndex = (sql: Knex): SearchIndex => {
           )
           return `select rank as value from app_search where rank >= ${last?.rank ?? 0} and ${condition} order by rank desc`
         },
-      )
-    },
+      ),
 
     async nameWords(ranks) {
       const found = await select<{ name_words: string }>(
@@ -119,11 +117,9 @@ export const searchIndex = (sql: Knex): SearchIndex => {
     },
 
     async sortedMatches(query, order, limit) {
-      const match = matchOf(query, 'prefix')
-      if (!match) return []
       const inOrder = orderBy(order, 'desc')
       return findFirst(
-        match,
+        matchOf(query, 'prefix'),
         limit,
         (condition) =>
           `select apps.id as value from (select app_id from app_search where ${condition} offset 0) as matches
@@ -170,19 +166,13 @@ const shortBeginnings = (token: string) =>
 const isShort = (token: string) => /^~?..?$/u.test(token)
 
 /**
- * What an app must have. `tokens` is a `tsquery` (https://www.postgresql.org/docs/current/datatype-textsearch.html). `sequences`
- * are parts of `app_search.sequence`, which apps of ASCII alone do not have.
+ * What an app must have. `tokens` is a `tsquery` (https://www.postgresql.org/docs/current/datatype-textsearch.html); an empty one
+ * matches nothing. `sequences` are parts of `app_search.sequence`, which apps of ASCII alone do not have.
  */
 type Match = Readonly<{ tokens: string; sequences: string[] }>
 
-/** What a row of `app_search` must have. `tokens` is SQL; the placeholders of the sequences follow. */
-const conditionOf = ({ sequences }: Match, tokens: string) =>
-  [`tokens @@ ${tokens}`, ...sequences.map(() => 'position(? in sequence) > 0')].join(' and ')
-
-/** Undefined if nothing can match. */
-function matchOf(query: SearchQuery, tier: Tier): Match | undefined {
+function matchOf(query: SearchQuery, tier: Tier): Match {
   const lists = phrasesOf(query, tier)
-  if (lists.length === 0) return undefined
   return {
     tokens: lists.map((phrases) => `(${phrases.map(tsquery).join(' | ')})`).join(' & '),
     // A term of several tokens has one spelling.

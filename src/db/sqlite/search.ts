@@ -46,16 +46,15 @@ export const searchIndex = (sql: Knex): SearchIndex => {
     ])
   }
 
-  /** What FTS5 is asked for (https://sqlite.org/fts5.html#full_text_query_syntax); undefined if nothing can match. */
-  async function matchExpression(query: SearchQuery, tier: Tier): Promise<string | undefined> {
+  /** What FTS5 is asked for (https://sqlite.org/fts5.html#full_text_query_syntax). An empty phrase matches nothing. */
+  async function matchExpression(query: SearchQuery, tier: Tier): Promise<string> {
     const lists = []
     for (const phrases of phrasesOf(query, tier)) {
       const alternatives = []
       for (const phrase of phrases) alternatives.push(...(await spellOut(phrase, tier)))
-      if (alternatives.length === 0) return undefined
-      lists.push(`(${alternatives.join(' OR ')})`)
+      lists.push(`(${alternatives.join(' OR ') || '""'})`)
     }
-    return lists.length === 0 ? undefined : lists.join(' AND ')
+    return lists.join(' AND ') || '""'
   }
 
   /** The phrase, or the words that begin with it. */
@@ -100,13 +99,11 @@ export const searchIndex = (sql: Knex): SearchIndex => {
     remove,
 
     async firstMatches(query, tier, limit) {
-      const expression = await matchExpression(query, tier)
-      if (expression === undefined) return []
       // As one text: the driver takes longer for a thousand rows than SQLite takes to find them.
       const [found] = await select<{ ranks: string }>(
         `select json_group_array(rowid) as ranks
          from (select rowid from app_search where app_search match ? order by rowid desc limit ?)`,
-        [expression, limit],
+        [await matchExpression(query, tier), limit],
       )
       return JSON.parse(required(found, 'the matches').ranks)
     },
@@ -122,7 +119,6 @@ export const searchIndex = (sql: Knex): SearchIndex => {
 
     async sortedMatches(query, order, limit) {
       const expression = await matchExpression(query, 'prefix')
-      if (expression === undefined) return []
       const matches = 'select rowid as rank from app_search where app_search match ?'
       const [counted] = await select<{ count: number }>(`select count(*) as count from (${matches} limit ?)`, [
         expression,
