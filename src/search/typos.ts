@@ -24,12 +24,15 @@ const looseJamo = /[\u1100-\u11FF]/
 
 function withOneEdit(letters: string[]): string[] {
   const alphabet = alphabetOf(letters)
-  const replace = (at: number, length: number, ...others: string[]) => letters.toSpliced(at, length, ...others).join('')
-  return [...letters.keys(), letters.length].flatMap((at) => [
-    replace(at, 1),
-    replace(at, 2, ...letters.slice(at, at + 2).toReversed()),
-    ...alphabet.flatMap((letter) => [replace(at, 1, letter), replace(at, 0, letter)]),
-  ])
+  return [...letters, ''].flatMap((letter, at) => {
+    const before = letters.slice(0, at).join('')
+    const after = letters.slice(at + 1).join('')
+    return [
+      `${before}${after}`,
+      [before, letters[at + 1], letter, ...letters.slice(at + 2)].join(''),
+      ...alphabet.flatMap((other) => [`${before}${other}${after}`, `${before}${other}${letter}${after}`]),
+    ]
+  })
 }
 
 /** How many code points share a part of Unicode: few parts hold more than one script. */
