@@ -54,7 +54,7 @@ const weights = { exact: 10_000, whole: 24, start: 16, share: 32 }
 function scoreMatch(terms: readonly Term[], rank: number, nameWords: string): number {
   const words = nameWords.split(' ')
   const name = words.join('')
-  const search = terms.map(({ text }) => text).join('')
+  const search = terms.map(({ spellings }) => spellings[0]).join('')
   const whole = new Set([name, ...words, ...words.map((word, index) => `${word}${words[index + 1] ?? ''}`)])
   // Without a prefix to begin with, a term can only be whole.
   const isWhole = terms.every((term) => !term.isPrefix || term.spellings.some((spelling) => whole.has(spelling)))
