@@ -1,4 +1,3 @@
-import { required } from '../util/helpers.ts'
 import { idOfRank, popularityOfRank, queryTerms, type SearchQuery, type Term, type Tier } from './terms.ts'
 import { isCorrectable, similarWords } from './typos.ts'
 
@@ -7,8 +6,8 @@ import { isCorrectable, similarWords } from './typos.ts'
 export type MatchFinder = Readonly<{
   /** The ranks of the first `limit` apps of a tier, the greatest first. An app may be in several tiers. */
   firstMatches: (query: SearchQuery, tier: Tier, limit: number) => Promise<number[]>
-  /** The `nameWords` of the documents with these ranks, in this order. */
-  nameWords: (ranks: number[]) => Promise<string[]>
+  /** The `nameWords` of the documents with these ranks, in any order. */
+  nameWords: (ranks: number[]) => Promise<{ rank: number; nameWords: string }[]>
   /** Those of the words that an app has as a whole word of its texts. */
   knownWords: (words: string[]) => Promise<string[]>
 }>
@@ -28,11 +27,10 @@ export const toQuery = (text: string, categoryId: number | undefined): SearchQue
 export async function bestMatches(index: MatchFinder, query: SearchQuery): Promise<number[]> {
   const limit = maxMatches + 1
   const exact = new Set(await index.firstMatches(query, 'key', limit))
-  const byName = [...exact.union(new Set(await index.firstMatches(query, 'name', limit)))]
-  const names = await index.nameWords(byName)
-  const scored = byName.map((rank, position) => ({
+  const byName = exact.union(new Set(await index.firstMatches(query, 'name', limit)))
+  const scored = (await index.nameWords([...byName])).map(({ rank, nameWords }) => ({
     rank,
-    score: (exact.has(rank) ? weights.exact : 0) + scoreMatch(query.terms, rank, required(names[position], 'a name')),
+    score: (exact.has(rank) ? weights.exact : 0) + scoreMatch(query.terms, rank, nameWords),
   }))
   scored.sort((a, b) => b.score - a.score || b.rank - a.rank)
   const ranks = new Set(scored.map(({ rank }) => rank))

@@ -21,10 +21,8 @@ const pictograph = '[\\p{Emoji}--[\\p{ASCII}\\p{RI}©®]][\\u{E0020}-\\u{E007F}]
 const emoji = `\\p{RI}{2}|[#*]\\u20E3|${pictograph}(?:\\u200D${pictograph})*`
 
 /** Words that a sign joins, and the signs that belong to the last of them, as in C++. */
-const joinedWords = (word: string, letter: string) => `${word}(?:[\\-'&._+]${word})*(?:(?<=${letter})[+#]+)?`
-// Without the flag, since a regular expression that knows of Unicode takes three times as long.
-const asciiRuns = new RegExp(joinedWords('[a-z0-9]+', '[a-z]'), 'g')
-const runs = new RegExp(`${emoji}|(?!\\p{M})${unspaced}+|${joinedWords(word, '[\\p{L}\\p{M}]')}`, 'gv')
+const joinedWords = `${word}(?:[\\-'&._+]${word})*(?:(?<=[\\p{L}\\p{M}])[+#]+)?`
+const runs = new RegExp(`${emoji}|(?!\\p{M})${unspaced}+|${joinedWords}`, 'gv')
 
 /** A sign between two words, not one that belongs to a word. */
 const joiner = /[-'&._+](?![+#]|$)/
@@ -67,10 +65,7 @@ export function fold(text: string): string {
 export const nameKey = (name: string) => fold(name).replace(/\s+/g, ' ').trim()
 
 /** The words of a text, folded, in lists of those that signs join. An emoji, or a run of a script without spaces, is alone. */
-function wordsOf(text: string): string[][] {
-  const folded = fold(text)
-  return (folded.match(isAscii(folded) ? asciiRuns : runs) ?? []).map((run) => run.split(joiner))
-}
+const wordsOf = (text: string): string[][] => (fold(text).match(runs) ?? []).map((run) => run.split(joiner))
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the whole of ASCII
 export const isAscii = (text: string) => /^[\u0000-\u007F]*$/.test(text)

@@ -107,14 +107,10 @@ export const searchIndex = (sql: Knex): SearchIndex => {
         },
       ),
 
-    async nameWords(ranks) {
-      const found = await select<{ name_words: string }>(
-        `select name_words from json_array_elements_text(?) with ordinality as asked (rank, place)
-         join app_search on app_search.rank = cast(asked.rank as bigint) order by place`,
-        [JSON.stringify(ranks)],
-      )
-      return found.map(({ name_words }) => name_words)
-    },
+    nameWords: (ranks) =>
+      select('select rank, name_words as "nameWords" from app_search where rank = any(cast(? as bigint[]))', [
+        `{${ranks}}`,
+      ]),
 
     async sortedMatches(query, order, limit) {
       const inOrder = orderBy(order, 'desc')

@@ -110,8 +110,8 @@ export const searchIndex = (sql: Knex): SearchIndex => {
 
     async nameWords(ranks) {
       const [found] = await select<{ names: string }>(
-        `select json_group_array(name_words) as names
-         from json_each(?) as asked left join app_search_apps on app_id = asked.value % ${idLimit}`,
+        `select json_group_array(json_object('rank', rank, 'nameWords', name_words)) as names
+         from json_each(?) as asked join app_search_apps on app_id = asked.value % ${idLimit}`,
         [JSON.stringify(ranks)],
       )
       return JSON.parse(required(found, 'the names').names)
