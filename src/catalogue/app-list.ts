@@ -1,4 +1,4 @@
-import type { AppSummary, Sort } from '../contract/contract.ts'
+import type { AppSummary, Input, Sort } from '../contract/contract.ts'
 import type { Database } from '../db/database.ts'
 import type { Connection, SortOrder } from '../db/dialect.ts'
 import { nearestSlice, orderBy, orderKeys, type Slice } from '../db/page-slice.ts'
@@ -8,14 +8,7 @@ import type { SearchQuery } from '../search/terms.ts'
 
 /** The public list: pages of the listed apps, sorted or searched. */
 
-export type AppListQuery = Readonly<{
-  page: number
-  limit: number
-  /** Slug of a category. */
-  category?: string | undefined
-  search?: string | undefined
-  sort?: Sort | undefined
-}>
+type ListQuery = Input<'listApps'>['query']
 
 /** A page, the number of apps on all pages, and sentences about how a search found them. */
 export type AppPage = { apps: AppSummary[]; total: number; notes?: string[] }
@@ -31,12 +24,11 @@ const orders: Record<Sort, SortOrder> = {
 const maxShallowOffset = 1000
 
 /** A page of the list. Its apps and its total are from one snapshot. */
-export function findApps(database: Database, query: AppListQuery, signal?: AbortSignal): Promise<AppPage> {
+export function findApps(database: Database, query: ListQuery, signal?: AbortSignal): Promise<AppPage> {
   const { page, limit, category, search, sort } = query
   const offset = (page - 1) * limit
   const expensive = { isExpensive: true, signal }
-  if (search)
-    return database.snapshot((connection) => searchPage(connection, { ...query, search }, limit, offset), expensive)
+  if (search) return database.snapshot((connection) => searchPage(connection, search, query, offset), expensive)
   const order = orders[sort ?? 'latest']
   const fromFront: Slice = { direction: 'desc', skip: offset, take: limit }
   return offset <= maxShallowOffset
@@ -110,8 +102,8 @@ async function deepPage(
 /** Without `sort`, the best matches come first. */
 async function searchPage(
   connection: Connection,
-  { search, category, sort }: AppListQuery & { search: string },
-  limit: number,
+  search: string,
+  { category, sort, limit }: ListQuery,
   offset: number,
 ): Promise<AppPage> {
   const scope = category ? await findScope(connection, category) : { categoryId: undefined }
