@@ -1321,9 +1321,9 @@ export interface components {
         /**
          * @description `latest`: by first approval, newest first. `popular`: most downloads first. `rating`: best rated first, as below. The
          *     default is `latest` or, with `search`, best match: apps whose name or package name equals the search; then those with
-         *     every word beginning a word of the name; then those with every word as a whole in the name, descriptions or developer
-         *     name; then the rest. Names are ordered by how well they match and by downloads, the rest by downloads alone. Downloads
-         *     count by order of magnitude, in steps of a fifth; of two apps in the same step the newer comes first.
+         *     every word beginning a word of the name; then those with every word as a whole in any of the texts that are searched;
+         *     then the rest. Names are ordered by how well they match and by downloads, the rest by downloads alone. Downloads count
+         *     by order of magnitude, in steps of a fifth; of two apps in the same step the newer comes first.
          *
          *     `rating` sorts by a weighted (Bayesian) mean: of the app's ratings and of 10 more assumed ratings of 3.5. One rating of 5
          *     gives 3.64; a hundred that average 4.6 give 4.5. The averages shown are therefore not always in descending order. Means
@@ -1492,9 +1492,9 @@ export interface operations {
                 /**
                  * @description `latest`: by first approval, newest first. `popular`: most downloads first. `rating`: best rated first, as below. The
                  *     default is `latest` or, with `search`, best match: apps whose name or package name equals the search; then those with
-                 *     every word beginning a word of the name; then those with every word as a whole in the name, descriptions or developer
-                 *     name; then the rest. Names are ordered by how well they match and by downloads, the rest by downloads alone. Downloads
-                 *     count by order of magnitude, in steps of a fifth; of two apps in the same step the newer comes first.
+                 *     every word beginning a word of the name; then those with every word as a whole in any of the texts that are searched;
+                 *     then the rest. Names are ordered by how well they match and by downloads, the rest by downloads alone. Downloads count
+                 *     by order of magnitude, in steps of a fifth; of two apps in the same step the newer comes first.
                  *
                  *     `rating` sorts by a weighted (Bayesian) mean: of the app's ratings and of 10 more assumed ratings of 3.5. One rating of 5
                  *     gives 3.64; a hundred that average 4.6 give 4.5. The averages shown are therefore not always in descending order. Means

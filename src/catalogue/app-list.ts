@@ -1,29 +1,14 @@
-import type { AppSummary, Sort } from '../contract/contract.ts'
+import type { AppSummary, Input, Sort } from '../contract/contract.ts'
 import type { Database } from '../db/database.ts'
 import type { Connection, SortOrder } from '../db/dialect.ts'
 import { nearestSlice, orderBy, orderKeys, type Slice } from '../db/page-slice.ts'
 import { listed } from '../db/tables.ts'
-import {
-  bestMatches,
-  type Correction,
-  cutNote,
-  findOrRelax,
-  maxMatches,
-  type Relaxation,
-  toQuery,
-} from '../search/best-matches.ts'
+import { bestMatches, cutNote, findOrRelax, maxMatches, toQuery } from '../search/best-matches.ts'
 import type { SearchQuery } from '../search/terms.ts'
 
 /** The public list: pages of the listed apps, sorted or searched. */
 
-export type AppListQuery = Readonly<{
-  page: number
-  limit: number
-  /** Slug of a category. */
-  category?: string | undefined
-  search?: string | undefined
-  sort?: Sort | undefined
-}>
+type ListQuery = Input<'listApps'>['query']
 
 /** A page, the number of apps on all pages, and sentences about how a search found them. */
 export type AppPage = { apps: AppSummary[]; total: number; notes?: string[] }
@@ -39,12 +24,11 @@ const orders: Record<Sort, SortOrder> = {
 const maxShallowOffset = 1000
 
 /** A page of the list. Its apps and its total are from one snapshot. */
-export function findApps(database: Database, query: AppListQuery, signal?: AbortSignal): Promise<AppPage> {
+export function findApps(database: Database, query: ListQuery, signal?: AbortSignal): Promise<AppPage> {
   const { page, limit, category, search, sort } = query
   const offset = (page - 1) * limit
   const expensive = { isExpensive: true, signal }
-  if (search)
-    return database.snapshot((connection) => searchPage(connection, { ...query, search }, limit, offset), expensive)
+  if (search) return database.snapshot((connection) => searchPage(connection, search, query, offset), expensive)
   const order = orders[sort ?? 'latest']
   const fromFront: Slice = { direction: 'desc', skip: offset, take: limit }
   return offset <= maxShallowOffset
@@ -118,8 +102,8 @@ async function deepPage(
 /** Without `sort`, the best matches come first. */
 async function searchPage(
   connection: Connection,
-  { search, category, sort }: AppListQuery & { search: string },
-  limit: number,
+  search: string,
+  { category, sort, limit }: ListQuery,
   offset: number,
 ): Promise<AppPage> {
   const scope = category ? await findScope(connection, category) : { categoryId: undefined }
@@ -127,27 +111,10 @@ async function searchPage(
   const { search: index } = connection
   const find = (query: SearchQuery) =>
     sort === undefined ? bestMatches(index, query) : index.sortedMatches(query, orders[sort], maxMatches + 1)
-  const { ids, relaxation } = await findOrRelax(index, toQuery(search, scope.categoryId), find)
-  const notes = [
-    ...(relaxation ? relaxationNotes(relaxation) : []),
-    ...(ids.length > maxMatches ? [cutNote(sort === undefined ? 'best' : 'first')] : []),
-  ]
+  const { ids, notes } = await findOrRelax(index, toQuery(search, scope.categoryId), find)
+  if (ids.length > maxMatches) notes.push(cutNote(sort === undefined ? 'best' : 'first'))
   const matches = ids.slice(0, maxMatches)
   return { apps: await findSummaries(connection, matches.slice(offset, offset + limit)), total: matches.length, notes }
-}
-
-function relaxationNotes({ terms, corrections, droppedTerms }: Relaxation): string[] {
-  if (droppedTerms === 0) return corrections.map(correctionNote)
-  return [`No app matches all words. Results for "${terms.map(({ text }) => text).join(' ')}".`]
-}
-
-/** How many of the words that replace another are named. */
-const maxNamedWords = 3
-
-function correctionNote({ word, replacements }: Correction): string {
-  const named = replacements.slice(0, maxNamedWords).map((one) => `"${one}"`)
-  const more = replacements.length > maxNamedWords ? ' and others' : ''
-  return `No results for "${word}"; showing ${named.join(', ')}${more}.`
 }
 
 /** The apps with these ids, in this order. */

@@ -3,7 +3,7 @@ import type { Connection } from '../db/dialect.ts'
 import { type AppRow, listed } from '../db/tables.ts'
 import { toQuery } from '../search/best-matches.ts'
 import { fold, idOfRank } from '../search/terms.ts'
-import { countSimilarWords, similarWords } from '../search/typos.ts'
+import { similarWords } from '../search/typos.ts'
 import { chunk } from '../util/helpers.ts'
 
 /** Finds listed apps, and developers, with similar names: possible imitations. */
@@ -13,11 +13,8 @@ export type SimilarApp = Pick<AppRow, 'id' | 'name' | 'total_downloads'> & { dev
 /** Similar apps returned, at most. */
 const maxSimilar = 3
 
-/** Characters. Shorter names have too many neighbours at distance one. */
-const minEditedLength = 6
-
-/** Names with more neighbours cost too much to look up: those that are long, or mix many parts of Unicode. */
-const maxNeighbours = 40_000
+/** Characters. Shorter names have too many neighbours at distance one; those of longer ones cost too much to look up. */
+const editedLength = { min: 6, max: 50 }
 
 /** Many ordinary names are at distance one of each other. Only popular apps are worth imitating. */
 const minImitatedDownloads = 10_000
@@ -90,6 +87,6 @@ function spellingsOf(name: string): string[] {
 /** The spellings in the form of the index (`same`), and all names at distance one from them (`edited`). */
 function compactNames(spellings: string[]): { same: string[]; edited: string[] } {
   const same = [...new Set(spellings.map(toCompactName))]
-  const editable = same.filter((name) => name.length >= minEditedLength && countSimilarWords(name) <= maxNeighbours)
+  const editable = same.filter(({ length }) => length >= editedLength.min && length <= editedLength.max)
   return { same, edited: editable.flatMap(similarWords) }
 }

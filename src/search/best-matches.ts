@@ -1,5 +1,4 @@
-import { required } from '../util/helpers.ts'
-import { idOfRank, popularityOfRank, queryTerms, type SearchQuery, type Term, type Tier, wordForm } from './terms.ts'
+import { idOfRank, popularityOfRank, queryTerms, type SearchQuery, type Term, type Tier } from './terms.ts'
 import { isCorrectable, similarWords } from './typos.ts'
 
 /** Finds the best matches of a search. Engines only list the first matches of a tier; all else is here, the same for each. */
@@ -7,9 +6,9 @@ import { isCorrectable, similarWords } from './typos.ts'
 export type MatchFinder = Readonly<{
   /** The ranks of the first `limit` apps of a tier, the greatest first. An app may be in several tiers. */
   firstMatches: (query: SearchQuery, tier: Tier, limit: number) => Promise<number[]>
-  /** The `nameWords` of the documents with these ranks, in this order. */
-  nameWords: (ranks: number[]) => Promise<string[]>
-  /** Those of the words that an app has as a whole word of its texts, package names aside. */
+  /** The `nameWords` of the documents with these ranks, in any order. */
+  nameWords: (ranks: number[]) => Promise<{ rank: number; nameWords: string }[]>
+  /** Those of the words that an app has as a whole word of its texts. */
   knownWords: (words: string[]) => Promise<string[]>
 }>
 
@@ -28,11 +27,10 @@ export const toQuery = (text: string, categoryId: number | undefined): SearchQue
 export async function bestMatches(index: MatchFinder, query: SearchQuery): Promise<number[]> {
   const limit = maxMatches + 1
   const exact = new Set(await index.firstMatches(query, 'key', limit))
-  const byName = [...exact.union(new Set(await index.firstMatches(query, 'name', limit)))]
-  const names = await index.nameWords(byName)
-  const scored = byName.map((rank, position) => ({
+  const byName = exact.union(new Set(await index.firstMatches(query, 'name', limit)))
+  const scored = (await index.nameWords([...byName])).map(({ rank, nameWords }) => ({
     rank,
-    score: (exact.has(rank) ? weights.exact : 0) + scoreMatch(query.terms, rank, required(names[position], 'a name')),
+    score: (exact.has(rank) ? weights.exact : 0) + scoreMatch(query.terms, rank, nameWords),
   }))
   scored.sort((a, b) => b.score - a.score || b.rank - a.rank)
   const ranks = new Set(scored.map(({ rank }) => rank))
@@ -50,115 +48,91 @@ export async function bestMatches(index: MatchFinder, query: SearchQuery): Promi
  */
 const weights = { exact: 10_000, whole: 24, start: 16, share: 32 }
 
-/** How well a name matches, popularity included. Integers, so that the order is the same everywhere. */
+/** How well a name that has all terms matches, popularity included. Integers, so that the order is the same everywhere. */
 function scoreMatch(terms: readonly Term[], rank: number, nameWords: string): number {
   const words = nameWords.split(' ')
   const name = words.join('')
-  const edges = new Set([0])
-  let end = 0
-  for (const { length } of words) {
-    end += length
-    edges.add(end)
-  }
-  const found = terms.map((term) => findTerm(term, name, edges))
-  // By position, since two terms may both be found in their joined form.
-  const lengths = new Map(found.map(({ at, length }) => [at, length]))
-  const matched = Math.min(
-    lengths.values().reduce((sum, length) => sum + length, 0),
-    name.length,
-  )
-  const isWhole = found.every(({ isWhole }) => isWhole)
-  const isInOrder = found.every(({ at }, position) => at >= (found[position - 1]?.at ?? 0))
+  const search = terms.map(({ spellings }) => spellings[0]).join('')
+  const whole = new Set([name, ...words, ...words.map((word, index) => `${word}${words[index + 1] ?? ''}`)])
+  // Without a prefix to begin with, a term can only be whole.
+  const isWhole = terms.every((term) => !term.isPrefix || term.spellings.some((spelling) => whole.has(spelling)))
+  const isAtStart = terms[0]?.spellings.some((spelling) => name.startsWith(spelling))
   return (
     popularityOfRank(rank) +
-    (isWhole && isInOrder && matched === name.length ? weights.exact : 0) +
+    (search === name ? weights.exact : 0) +
     (isWhole ? weights.whole : 0) +
-    (found[0]?.at === 0 ? weights.start : 0) +
-    Math.floor((weights.share * matched) / Math.max(1, name.length))
+    (isAtStart ? weights.start : 0) +
+    Math.floor(weights.share * Math.min(1, search.length / Math.max(1, name.length)))
   )
 }
-
-/** Where the words of a name, written together, have a term: as whole words if they can. */
-function findTerm({ forms }: Term, name: string, edges: Set<number>) {
-  let best = { at: -1, length: 0, isWhole: false }
-  for (const { text, tokens } of forms) {
-    for (let at = name.indexOf(text); at >= 0; at = name.indexOf(text, at + 1)) {
-      const isWhole = tokens.length > 1 || (edges.has(at) && edges.has(at + text.length))
-      if (isWhole) return { at, length: text.length, isWhole }
-      if (edges.has(at) && best.length === 0) best = { at, length: text.length, isWhole }
-    }
-  }
-  return best
-}
-
-/** What a query without matches was replaced with. */
-export type Relaxation = Readonly<{ terms: readonly Term[]; corrections: Correction[]; droppedTerms: number }>
-
-/** A word of the search that no app of the category has, and the known words that replaced it, sorted. */
-export type Correction = { word: string; replacements: string[] }
 
 /** Later terms are dropped. */
 const maxRelaxedTerms = 8
 
-/** Counting stops here: of terms that so many apps have, none counts as the commoner one. */
-const maxCount = 1000
+/** A term with the number of apps that have it. */
+type CountedTerm = { term: Term; count: number }
 
 /**
  * What `find` finds. If it finds nothing: corrects the typos in terms that no app of the category has, drops the others of these,
- * and then drops the commonest term until there are matches.
+ * and then drops the commonest term until there are matches. The notes say so.
  */
 export async function findOrRelax(
   index: MatchFinder,
   query: SearchQuery,
   find: (query: SearchQuery) => Promise<number[]>,
-): Promise<{ ids: number[]; relaxation?: Relaxation }> {
+): Promise<{ ids: number[]; notes: string[] }> {
   const ids = await find(query)
-  if (ids.length > 0) return { ids }
-  const counts = new Map<Term, number>()
-  const count = async (term: Term) => {
-    const find = async (tier: Tier) => (await index.firstMatches({ ...query, terms: [term] }, tier, maxCount)).length
-    // As a whole word, or if no app has it, as the beginning of one.
-    counts.set(term, (await find('whole')) || (await find('prefix')))
+  if (ids.length > 0) return { ids, notes: [] }
+  const { known, corrections } = await knownTerms(index, query)
+  for (let counted = known; counted.length > 0; counted = withoutCommonest(counted)) {
+    const isComplete = counted.length === query.terms.length
+    if (isComplete && corrections.length === 0) continue
+    const terms = counted.map(({ term }) => term)
+    const ids = await find({ ...query, terms })
+    const dropNote = `No app matches all words. Results for "${terms.map(({ text }) => text).join(' ')}".`
+    if (ids.length > 0) return { ids, notes: isComplete ? corrections : [dropNote] }
   }
-  const countOf = (term: Term) => required(counts.get(term), 'the count of a term')
+  return { ids: [], notes: [] }
+}
 
-  const considered = query.terms.slice(0, maxRelaxedTerms)
-  for (const term of considered) await count(term)
-  const corrections = await correctTypos(
-    index,
-    considered.filter((term) => countOf(term) === 0),
-  )
-  let terms = considered.map((term) => {
-    const correction = corrections.find(({ word }) => word === term.text)
-    return correction ? anyOfWords(correction.replacements) : term
-  })
-  for (const term of terms) if (!counts.has(term)) await count(term)
-  terms = terms.filter((term) => countOf(term) > 0)
-  while (terms.length > 0) {
-    const droppedTerms = query.terms.length - terms.length
-    if (corrections.length > 0 || droppedTerms > 0) {
-      const ids = await find({ ...query, terms })
-      if (ids.length > 0) return { ids, relaxation: { terms, corrections, droppedTerms } }
+/** The terms that an app of the category has, typos in the others corrected; and sentences about the corrections. */
+async function knownTerms(index: MatchFinder, query: SearchQuery) {
+  const known: CountedTerm[] = []
+  const corrections: string[] = []
+  for (const asked of query.terms.slice(0, maxRelaxedTerms)) {
+    let term = asked
+    let count = await countMatches(index, { ...query, terms: [term] })
+    const words = count === 0 && isCorrectable(term) ? await index.knownWords(similarWords(term.text)) : []
+    if (words.length > 0) {
+      words.sort()
+      corrections.push(correctionNote(term.text, words))
+      // The message has to stay short.
+      term = { text: words.slice(0, maxNamedWords).join(' or '), spellings: words, isPrefix: false }
+      count = await countMatches(index, { ...query, terms: [term] })
     }
-    const most = Math.max(...terms.map(countOf))
-    // Of equally common terms the last.
-    const commonest = terms.findLast((term) => countOf(term) === most)
-    terms = terms.filter((term) => term !== commonest)
+    if (count > 0) known.push({ term, count })
   }
-  return { ids: [] }
+  return { known, corrections }
 }
 
-/** The words that have a similar word in a listed app, and those words. */
-async function correctTypos(index: MatchFinder, terms: readonly Term[]): Promise<Correction[]> {
-  const candidates = terms.filter(isCorrectable).map(({ text }) => ({ word: text, similar: similarWords(text) }))
-  const known = new Set(await index.knownWords([...new Set(candidates.flatMap(({ similar }) => similar))]))
-  return candidates
-    .map(({ word, similar }) => ({ word, replacements: similar.filter((one) => known.has(one)).toSorted() }))
-    .filter(({ replacements }) => replacements.length > 0)
+/** Up to `maxMatches` apps that have the terms as whole words or, if there are none, as the beginnings of words. */
+async function countMatches(index: MatchFinder, query: SearchQuery): Promise<number> {
+  const count = async (tier: Tier) => (await index.firstMatches(query, tier, maxMatches)).length
+  return (await count('whole')) || count('prefix')
 }
 
-const anyOfWords = (words: readonly string[]): Term => ({
-  // For the message, which has to stay short.
-  text: words.slice(0, 3).join(' or '),
-  forms: words.map((word) => wordForm(word, true)),
-})
+/** Of equally common terms the last goes. */
+function withoutCommonest(terms: CountedTerm[]): CountedTerm[] {
+  const most = Math.max(...terms.map(({ count }) => count))
+  const commonest = terms.findLast(({ count }) => count === most)
+  return terms.filter((term) => term !== commonest)
+}
+
+/** How many of the words that replace another are named. */
+const maxNamedWords = 3
+
+function correctionNote(word: string, replacements: string[]): string {
+  const named = replacements.slice(0, maxNamedWords).map((one) => `"${one}"`)
+  const more = replacements.length > maxNamedWords ? ' and others' : ''
+  return `No results for "${word}"; showing ${named.join(', ')}${more}.`
+}

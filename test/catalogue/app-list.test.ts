@@ -137,15 +137,15 @@ describe('search', () => {
     'Go git it',
     'Gitter gopher',
     'Gitter and gopher',
-    'Words',
-    'Git words',
     'Package',
     'Git package',
-    'Beginnings',
+    'Words',
+    'Git words',
     'Other',
+    'Beginnings',
   ]
   test.for<[string, string, string[]]>([
-    ['puts apps in their best of five ranks, each by downloads', 'search=git-go', inRanks],
+    ['puts apps in their best of four tiers, each by downloads', 'search=git-go', inRanks],
     ['lets a given sort win over them', 'search=git-go&sort=latest', ranked.map(({ name = '' }) => name).toReversed()],
     [
       'puts the app with the package name first, however many mention it',
@@ -450,8 +450,9 @@ describe('search', () => {
       const has = (text: string, isWhole: boolean) =>
         terms.every((term) => text.split(/[ .]/).some((word) => (isWhole ? word === term : word.startsWith(term))))
       if (has(name, false)) return 'name'
-      if (has(`${name} ${description} ada`, true)) return 'whole'
-      return has(`${name} ${description} ada ${package_name}`, false) ? 'prefix' : 'none'
+      const texts = `${name} ${description} ada ${package_name}`
+      if (has(texts, true)) return 'whole'
+      return has(texts, false) ? 'prefix' : 'none'
     }
     for (const search of ['ant', 'an', 'bee cat', 'be ca', 'ant beetle cat', 'catfish', 'c', 'a p', 'antler a12']) {
       const inTier = Map.groupBy(

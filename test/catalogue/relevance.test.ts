@@ -258,10 +258,7 @@ const isFirst = (found: Listing[], { title }: Listing) =>
 const isFound = (found: Listing[], { appId }: Listing) => found.some((one) => one.appId === appId)
 const short = (text: string) => [...text].length <= 100
 /** Without emoji and what is written without spaces. */
-const wordsOf = (text: string) =>
-  queryTerms(text).flatMap(({ text, forms }) =>
-    /^[\p{L}\p{N}]/u.test(text) && forms[0]?.text === forms[0]?.tokens[0] ? text : [],
-  )
+const wordsOf = (text: string) => queryTerms(text).flatMap(({ text, isPrefix }) => (isPrefix ? text : []))
 
 const rules: Record<string, Rule> = {
   'its name first': { searches: ({ title }) => [title].filter(short), isRight: isFirst },

@@ -1,5 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { indexTokens, nameKey, queryTerms, toSearchDocument } from '../../src/search/terms.ts'
+import { indexTokens, nameKey, phrasesOf, queryTerms, toSearchDocument } from '../../src/search/terms.ts'
+
+/** The phrases of each term of a search. */
+const phrasesIn = (text: string) => phrasesOf({ text, terms: queryTerms(text), categoryId: undefined }, 'prefix')
 
 describe('what a search asks', () => {
   test.for<[string, string, string[]]>([
@@ -50,7 +53,7 @@ describe('what a search asks', () => {
     ['characters beyond the basic plane', '𠮷野', ['𠮷野']],
     ['a single one of these', '𠮷', ['𠮷']],
   ])('%s', ([, text, terms]) => {
-    expect(queryTerms(text).map(({ forms }) => forms[0]?.tokens.join(' '))).toEqual(terms)
+    expect(phrasesIn(text).map(([phrase]) => phrase?.tokens.join(' '))).toEqual(terms)
   })
 })
 
@@ -68,20 +71,20 @@ test.for<[string, string, string[]]>([
   ['with the sign that belongs to a word', 'visual c++', ['visual visualc++', 'c++ visualc++']],
   ['without numbers made of numbers', '3.5 mm', ['3', '5 5mm', 'mm 5mm']],
 ])('a term is met %s', ([, text, terms]) => {
-  expect(queryTerms(text).map(({ forms }) => forms.flatMap(({ tokens }) => tokens).join(' '))).toEqual(terms)
+  expect(phrasesIn(text).map((phrases) => phrases.flatMap(({ tokens }) => tokens).join(' '))).toEqual(terms)
 })
 
 test('words and single characters may begin a longer word; emoji and runs without spaces may not', () => {
-  const whole = queryTerms('new pipe 日本 🎲 語').map(({ forms }) => forms.map(({ isWhole }) => isWhole))
-  expect(whole).toEqual([[false, false], [false, false], [true], [true], [false]])
+  const mayBegin = queryTerms('new pipe 日本 🎲 語').map(({ isPrefix }) => isPrefix)
+  expect(mayBegin).toEqual([true, true, false, false, true])
 })
 
-test('a search has no more forms than three for each of its terms', () => {
+test('a search has no more than three spellings of each of its terms', () => {
   const words = Array.from({ length: 50 }, (_, index) =>
     String.fromCodePoint(0x3b1 + (index % 17), 0x61 + (index % 23)),
   )
   for (const between of [' ', '-', '.']) {
-    for (const { forms } of queryTerms(words.join(between))) expect(forms.length).toBeLessThanOrEqual(3)
+    for (const { spellings } of queryTerms(words.join(between))) expect(spellings.length).toBeLessThanOrEqual(3)
   }
 })
 

@@ -29,6 +29,12 @@ test('the words beside one of nine letters are some 500, each once, and not the 
   expect(words).not.toContain('abcdefghi')
 })
 
+test('a word in many scripts, which nobody types by mistake, has few words beside it', () => {
+  const word = 'aαбաאبअঅதఅაሀ'
+  expect(queryTerms(word).map(isCorrectable)).toEqual([true])
+  expect(similarWords(word).length).toBeLessThan(2 * word.length)
+})
+
 test.for<[string, boolean]>([
   ['four', true],
   ['six', false],

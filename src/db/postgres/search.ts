@@ -24,11 +24,6 @@ const manyDocuments = 20
  */
 const maxAppsPerMatch = 3
 
-/** A statement that returns values, for this condition. A `limit` follows. */
-type Statement = (condition: string) => string
-/** The same of so many of the first apps in order. */
-type FirstApps = (count: number) => Promise<Statement>
-
 /**
  * A row per app in `app_search`, whose tokens are in a GIN index. GIN finds all matches, in no order. If many are expected, they
  * are looked for only among the first apps in order, twice as many as should do.
@@ -36,30 +31,34 @@ type FirstApps = (count: number) => Promise<Statement>
 export const searchIndex = (sql: Knex): SearchIndex => {
   const select = selectWith(sql)
 
-  /** The first `limit` values: of the statement on the first apps if that should be quick and finds as many, else of the other. */
-  async function findFirst(match: Match, limit: number, firstApps: FirstApps, all: Statement): Promise<number[]> {
-    const values = [match.tokens, ...match.sequences]
-    const expected = await estimate(match)
+  /**
+   * The first `limit` values of a statement on all matches, or of one on those among the first `count` apps if that should be
+   * quick and finds as many.
+   */
+  async function findFirst(
+    { tokens, sequences }: Match,
+    limit: number,
+    amongAll: (condition: string) => string,
+    amongFirst: (condition: string, count: number) => Promise<string>,
+  ): Promise<number[]> {
+    const conditionOf = (query: string) =>
+      [`tokens @@ ${query}`, ...sequences.map(() => 'position(? in sequence) > 0')].join(' and ')
+    const values = [tokens, ...sequences, limit]
+    const expected = await estimate(tokens)
     const count = Math.ceil((2 * limit * expected.all) / expected.matches)
     if (count < maxAppsPerMatch * expected.matches) {
-      const statement = await firstApps(count)
+      const statement = await amongFirst(conditionOf('?::tsquery'), count)
       // Not `select`: a prepared statement would not be planned for these values.
-      const { rows }: { rows: { value: number }[] } = await sql.raw(
-        `${statement(conditionOf(match, '?::tsquery'))} limit ?`,
-        [...values, limit],
-      )
+      const { rows }: { rows: { value: number }[] } = await sql.raw(`${statement} limit ?`, values)
       if (rows.length === limit) return rows.map(({ value }) => value)
     }
     // In a subquery, so that the planner does not read all apps if it expects many matches.
-    const found = await select<{ value: number }>(`${all(conditionOf(match, '(select ?::tsquery)'))} limit ?`, [
-      ...values,
-      limit,
-    ])
+    const found = await select<{ value: number }>(`${amongAll(conditionOf('(select ?::tsquery)'))} limit ?`, values)
     return found.map(({ value }) => value)
   }
 
   /** How many apps the planner expects to match, and to be there (https://wiki.postgresql.org/wiki/Count_estimate). */
-  async function estimate({ tokens }: Match): Promise<{ matches: number; all: number }> {
+  async function estimate(tokens: string): Promise<{ matches: number; all: number }> {
     type Scan = { 'Plan Rows': number }
     const [explained] = await select<{ 'QUERY PLAN': [{ Plan: { Plans: [Scan, Scan] } }] }>(
       'explain (format json) select from app_search where tokens @@ ?::tsquery union all select from app_search',
@@ -92,48 +91,38 @@ export const searchIndex = (sql: Knex): SearchIndex => {
       if (ids.length > 0) await sql.raw('delete from app_search where app_id = any(?::bigint[])', [ids])
     },
 
-    async firstMatches(query, tier, limit) {
-      const match = matchOf(query, tier)
-      if (!match) return []
-      return findFirst(
-        match,
+    firstMatches: (query, tier, limit) =>
+      findFirst(
+        matchOf(query, tier),
         limit,
-        async (count) => {
+        (condition) =>
+          `select rank as value from (select rank from app_search where ${condition} offset 0) as matches
+           order by rank desc`,
+        async (condition, count) => {
           const [last] = await select<{ rank: number }>(
             'select rank from app_search order by rank desc limit 1 offset ?',
             [count],
           )
-          return (condition) =>
-            `select rank as value from app_search where rank >= ${last?.rank ?? 0} and ${condition} order by rank desc`
+          return `select rank as value from app_search where rank >= ${last?.rank ?? 0} and ${condition} order by rank desc`
         },
-        (condition) =>
-          `select rank as value from (select rank from app_search where ${condition} offset 0) as matches
-           order by rank desc`,
-      )
-    },
+      ),
 
-    async nameWords(ranks) {
-      const found = await select<{ name_words: string }>(
-        `select name_words from json_array_elements_text(?) with ordinality as asked (rank, place)
-         join app_search on app_search.rank = cast(asked.rank as bigint) order by place`,
-        [JSON.stringify(ranks)],
-      )
-      return found.map(({ name_words }) => name_words)
-    },
+    nameWords: (ranks) =>
+      select('select rank, name_words as "nameWords" from app_search where rank = any(cast(? as bigint[]))', [
+        `{${ranks}}`,
+      ]),
 
     async sortedMatches(query, order, limit) {
-      const match = matchOf(query, 'prefix')
-      if (!match) return []
       const inOrder = orderBy(order, 'desc')
       return findFirst(
-        match,
+        matchOf(query, 'prefix'),
         limit,
-        async (count) => (condition) =>
-          `select apps.id as value from (select id from apps where ${listed} ${inOrder} limit ${count}) as first
-           join app_search on app_id = first.id join apps on apps.id = first.id where ${condition} ${inOrder}`,
         (condition) =>
           `select apps.id as value from (select app_id from app_search where ${condition} offset 0) as matches
            join apps on apps.id = app_id ${inOrder}`,
+        async (condition, count) =>
+          `select apps.id as value from (select id from apps where ${listed} ${inOrder} limit ${count}) as first
+           join app_search on app_id = first.id join apps on apps.id = first.id where ${condition} ${inOrder}`,
       )
     },
 
@@ -169,26 +158,20 @@ function rowOf(document: SearchDocument & { id: number; categoryId: number }) {
  * that begin with a prefix.
  */
 const shortBeginnings = (token: string) =>
-  [/^[~@]?[^=/]/u, /^[~@]?[^=/]./u].flatMap((beginning) => token.match(beginning)?.[0] ?? [])
-const isShort = (token: string) => /^[~@]?..?$/u.test(token)
+  [/^~?[^=/]/u, /^~?[^=/]./u].flatMap((beginning) => token.match(beginning)?.[0] ?? [])
+const isShort = (token: string) => /^~?..?$/u.test(token)
 
 /**
- * What an app must have. `tokens` is a `tsquery` (https://www.postgresql.org/docs/current/datatype-textsearch.html). `sequences`
- * are parts of `app_search.sequence`, which apps of ASCII alone do not have.
+ * What an app must have. `tokens` is a `tsquery` (https://www.postgresql.org/docs/current/datatype-textsearch.html); an empty one
+ * matches nothing. `sequences` are parts of `app_search.sequence`, which apps of ASCII alone do not have.
  */
 type Match = Readonly<{ tokens: string; sequences: string[] }>
 
-/** What a row of `app_search` must have. `tokens` is SQL; the placeholders of the sequences follow. */
-const conditionOf = ({ sequences }: Match, tokens: string) =>
-  [`tokens @@ ${tokens}`, ...sequences.map(() => 'position(? in sequence) > 0')].join(' and ')
-
-/** Undefined if nothing can match. */
-function matchOf(query: SearchQuery, tier: Tier): Match | undefined {
+function matchOf(query: SearchQuery, tier: Tier): Match {
   const lists = phrasesOf(query, tier)
-  if (lists.length === 0) return undefined
   return {
     tokens: lists.map((phrases) => `(${phrases.map(tsquery).join(' | ')})`).join(' & '),
-    // A term of several tokens has one form, and no package name has it.
+    // A term of several tokens has one spelling.
     sequences: lists.flatMap(([phrase]) => (phrase && phrase.tokens.length > 1 ? ` ${phrase.tokens.join(' ')} ` : [])),
   }
 }

@@ -46,39 +46,30 @@ export const searchIndex = (sql: Knex): SearchIndex => {
     ])
   }
 
-  /** What FTS5 is asked for (https://sqlite.org/fts5.html#full_text_query_syntax); undefined if nothing can match. */
-  async function matchExpression(query: SearchQuery, tier: Tier): Promise<string | undefined> {
-    const lists = phrasesOf(query, tier)
-    if (lists.length === 0) return undefined
-    // Lists of names are short enough to be merged.
-    const words = tier === 'name' ? new Map<string, string[]>() : await wordsByPrefix(lists.flat())
-    const toText = ({ tokens, isPrefix }: Phrase) => {
-      const spelledOut = isPrefix ? words.get(tokens.join(' ')) : undefined
-      return spelledOut ? spelledOut.map((word) => `"${word}"`) : [`"${tokens.join(' ')}"${isPrefix ? ' *' : ''}`]
+  /** What FTS5 is asked for (https://sqlite.org/fts5.html#full_text_query_syntax). An empty phrase matches nothing. */
+  async function matchExpression(query: SearchQuery, tier: Tier): Promise<string> {
+    const lists = []
+    for (const phrases of phrasesOf(query, tier)) {
+      const alternatives = []
+      for (const phrase of phrases) alternatives.push(...(await spellOut(phrase, tier)))
+      lists.push(`(${alternatives.join(' OR ') || '""'})`)
     }
-    const texts = lists.map((phrases) => phrases.flatMap(toText))
-    return texts.some((alternatives) => alternatives.length === 0)
-      ? undefined
-      : texts.map((alternatives) => `(${alternatives.join(' OR ')})`).join(' AND ')
+    return lists.join(' AND ') || '""'
   }
 
-  /** The words with each of the prefixes that has not too many. */
-  async function wordsByPrefix(phrases: Phrase[]): Promise<Map<string, string[]>> {
-    const prefixes = phrases
-      .filter(({ isPrefix }) => isPrefix)
-      .map(({ tokens }) => tokens.join(' '))
-      .filter((prefix) => [...prefix].length > maxListedPrefix)
-    if (prefixes.length === 0) return new Map()
-    const rows = await select<{ prefix: string; words: string }>(
-      `select value as prefix, (
-         select json_group_array(word) from (
-           select word from app_search_words where word >= value and word < value || char(0x10FFFF) limit ${maxSpelledOut + 1}
-         )
-       ) as words from json_each(?)`,
-      [JSON.stringify(prefixes)],
-    )
-    const found = rows.map(({ prefix, words }): [string, string[]] => [prefix, JSON.parse(words)])
-    return new Map(found.filter(([, words]) => words.length <= maxSpelledOut))
+  /** The phrase, or the words that begin with it. */
+  async function spellOut({ tokens, isPrefix }: Phrase, tier: Tier): Promise<string[]> {
+    const text = tokens.join(' ')
+    if (!isPrefix) return [`"${text}"`]
+    // Lists of names are short enough to be merged.
+    if (tier !== 'name' && [...text].length > maxListedPrefix) {
+      const found = await select<{ word: string }>(
+        `select word from app_search_words where word >= ?1 and word < ?1 || char(0x10FFFF) limit ${maxSpelledOut + 1}`,
+        [text],
+      )
+      if (found.length <= maxSpelledOut) return found.map(({ word }) => `"${word}"`)
+    }
+    return [`"${text}" *`]
   }
 
   return {
@@ -108,21 +99,19 @@ export const searchIndex = (sql: Knex): SearchIndex => {
     remove,
 
     async firstMatches(query, tier, limit) {
-      const expression = await matchExpression(query, tier)
-      if (expression === undefined) return []
       // As one text: the driver takes longer for a thousand rows than SQLite takes to find them.
       const [found] = await select<{ ranks: string }>(
         `select json_group_array(rowid) as ranks
          from (select rowid from app_search where app_search match ? order by rowid desc limit ?)`,
-        [expression, limit],
+        [await matchExpression(query, tier), limit],
       )
       return JSON.parse(required(found, 'the matches').ranks)
     },
 
     async nameWords(ranks) {
       const [found] = await select<{ names: string }>(
-        `select json_group_array(name_words) as names
-         from json_each(?) as asked left join app_search_apps on app_id = asked.value % ${idLimit}`,
+        `select json_group_array(json_object('rank', rank, 'nameWords', name_words)) as names
+         from json_each(?) as asked join app_search_apps on app_id = asked.value % ${idLimit}`,
         [JSON.stringify(ranks)],
       )
       return JSON.parse(required(found, 'the names').names)
@@ -130,7 +119,6 @@ export const searchIndex = (sql: Knex): SearchIndex => {
 
     async sortedMatches(query, order, limit) {
       const expression = await matchExpression(query, 'prefix')
-      if (expression === undefined) return []
       const matches = 'select rowid as rank from app_search where app_search match ?'
       const [counted] = await select<{ count: number }>(`select count(*) as count from (${matches} limit ?)`, [
         expression,
