@@ -24,7 +24,7 @@ const maxListedPrefix = 3
  * A longer beginning is replaced by the words that have it, unless there are more of them: of a beginning FTS5 merges all lists
  * before it returns the first match.
  */
-const maxSpelledOut = 50
+const maxSpelledOut = 400
 
 /**
  * The index in FTS5 (https://sqlite.org/fts5.html). The rowid of an app is its rank, and FTS5 reads rowids in descending order,
