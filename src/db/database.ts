@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { randomUUID } from 'node:crypto'
 import type { Knex } from 'knex'
 import { OperatorError, ServiceError } from '../contract/errors.ts'
-import { coalesce, measure, required } from '../util/helpers.ts'
+import { measure, required } from '../util/helpers.ts'
 import type { Connection, Dialect, Engine, SchemaHelpers, ServerOptions } from './dialect.ts'
 import { migrate, readSchemaAge, runSeeds, type SchemaAge, schemaErrors } from './migrations.ts'
 import { postgres } from './postgres/dialect.ts'
@@ -92,8 +92,9 @@ export function databaseFor(engine: Engine): Database {
   const { name, reader, writer, monitor, connectionOf, copyTo } = engine
   const cheap = new Bulkhead({ ...queueLimits.cheap, concurrency: engine.concurrency.cheap })
   const expensive = new Bulkhead({ ...queueLimits.expensive, concurrency: engine.concurrency.expensive })
-  const writing = new Bulkhead({ ...queueLimits.write, concurrency: engine.concurrency.write })
-  const runTransaction: RunTransaction = engine.sharesCommits ? groupCommit(writer) : (work) => writer.transaction(work)
+  const { groupCommitSize: groupSize } = engine
+  const runTransaction: GroupCommit = groupSize > 1 ? groupCommit(writer) : (work) => writer.transaction(work)
+  const writing = new Bulkhead({ ...queueLimits.write, concurrency: engine.concurrency.write, groupSize })
   const readConnection = connectionOf(reader)
   const monitorConnection = connectionOf(monitor)
   let writes = 0
@@ -181,7 +182,7 @@ async function migrateAndRenew(sql: Knex, schema: SchemaHelpers): Promise<string
   return names
 }
 
-type RunTransaction = <T>(work: (sql: Knex) => Promise<T>) => Promise<T>
+type GroupCommit = <T>(work: (sql: Knex) => Promise<T>) => Promise<T>
 
 type Write = {
   /** Returns the function that acknowledges the result. */
@@ -190,23 +191,22 @@ type Write = {
 }
 
 /**
- * Returns a function that runs a write in a transaction, which it shares with the writes that arrive while the one before runs.
- * Each has a savepoint, so a write that fails is rolled back alone. None is acknowledged before the commit.
+ * Returns a function that runs a write in a transaction, which writes that begin together share. Each has a savepoint, so a
+ * write that fails is rolled back alone. None is acknowledged before the commit.
  */
-function groupCommit(writer: Knex): RunTransaction {
-  let waiting: Write[] = []
+function groupCommit(writer: Knex): GroupCommit {
+  let group: Write[] = []
 
   async function commitGroup() {
-    const group = waiting
-    waiting = []
+    const writes = group
+    group = []
     try {
-      const acknowledgements = await writer.transaction((sql) => runGroup(sql, group))
+      const acknowledgements = await writer.transaction((sql) => runGroup(sql, writes))
       for (const acknowledge of acknowledgements) acknowledge()
     } catch (error) {
-      for (const { reject } of group) reject(error)
+      for (const { reject } of writes) reject(error)
     }
   }
-  const commitNextGroup = coalesce(commitGroup)
 
   return <T>(work: (sql: Knex) => Promise<T>) => {
     const { promise, resolve, reject } = Promise.withResolvers<T>()
@@ -216,8 +216,8 @@ function groupCommit(writer: Knex): RunTransaction {
       const result = await inContext(work, sql)
       return () => resolve(result)
     }
-    waiting.push({ run, reject })
-    void commitNextGroup()
+    group.push({ run, reject })
+    if (group.length === 1) setImmediate(commitGroup)
     return promise
   }
 }
@@ -244,12 +244,11 @@ async function runGroup(sql: Knex, group: Write[]): Promise<(() => void)[]> {
   return acknowledgements
 }
 
-/** knex's pool is tarn's. Tasks without a connection wait for one, or for their turn in a transaction that they share. */
+/** knex's pool is tarn's. Most work queues in the bulkheads before it. */
 function poolUsage(name: string, { client }: Knex, bulkheads: Bulkhead[]) {
-  const pool: { numUsed: () => number; numFree: () => number } = client.pool
-  const used = pool.numUsed()
-  const tasks = bulkheads.reduce((sum, { running, queued }) => sum + running + queued, 0)
-  return { name, used, idle: pool.numFree(), waiting: Math.max(0, tasks - used) }
+  const pool: { numUsed: () => number; numFree: () => number; numPendingAcquires: () => number } = client.pool
+  const waiting = bulkheads.reduce((sum, bulkhead) => sum + bulkhead.queued, pool.numPendingAcquires())
+  return { name, used: pool.numUsed(), idle: pool.numFree(), waiting }
 }
 
 /** Opens a database that must exist and be migrated. Throws `unavailable` with what to do. */
@@ -284,13 +283,18 @@ function throwIfUnusable({ name }: Engine, reason: string | undefined) {
 }
 
 type BulkheadLimits = Readonly<{
-  /** Tasks that run at once. */
+  /** Tasks, or groups of queued tasks, that run at once. */
   concurrency: number
+  /** Queued tasks that start together; 1 by default. */
+  groupSize?: number
   /** Tasks that may wait. */
   queueLimit: number
   /** Milliseconds that a task may wait, give or take a tenth. */
   queueTimeout: number
 }>
+
+/** One unit of concurrency, which a group holds until its last task ends. */
+type Slot = { tasks: number }
 
 /**
  * Limits how many tasks of one kind run at once, so that they cannot starve other kinds. Others wait in a queue; a task throws
@@ -298,9 +302,9 @@ type BulkheadLimits = Readonly<{
  */
 class Bulkhead {
   readonly #limits: BulkheadLimits
-  running = 0
+  #running = 0
   /** Functions that start the waiting tasks, oldest first. */
-  readonly #queue = new Set<() => void>()
+  readonly #queue = new Set<(slot: Slot) => void>()
   /** Tasks rejected so far. */
   rejected = 0
 
@@ -314,30 +318,38 @@ class Bulkhead {
 
   async run<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     if (signal?.aborted) throw abandoned()
-    if (this.running < this.#limits.concurrency) this.running++
-    else await measure('waiting', () => this.#waitInQueue(signal))
+    const isFree = this.#running < this.#limits.concurrency
+    if (isFree) this.#running++
+    const slot = isFree ? { tasks: 1 } : await measure('waiting', () => this.#waitForSlot(signal))
     try {
       return await work()
     } finally {
-      const [start] = this.#queue
-      if (start) start()
-      else this.running--
+      slot.tasks--
+      if (slot.tasks === 0) this.#passOn(slot)
     }
   }
 
-  /** Resolves when a finished task lets this one start. */
-  async #waitInQueue(signal: AbortSignal | undefined): Promise<void> {
+  /** Starts the next group in the slot, or frees it. */
+  #passOn(slot: Slot) {
+    const group = [...this.#queue.values().take(this.#limits.groupSize ?? 1)]
+    slot.tasks = group.length
+    if (group.length === 0) this.#running--
+    for (const start of group) start(slot)
+  }
+
+  /** Resolves when a finished group passes its slot on to the group of this task. */
+  async #waitForSlot(signal: AbortSignal | undefined): Promise<Slot> {
     const { queueLimit, queueTimeout } = this.#limits
     if (this.#queue.size >= queueLimit) throw this.#overloaded()
-    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    const { promise, resolve, reject } = Promise.withResolvers<Slot>()
     const leaveQueue = () => {
       this.#queue.delete(start)
       clearTimeout(timer)
       signal?.removeEventListener('abort', onAbort)
     }
-    const start = () => {
+    const start = (slot: Slot) => {
       leaveQueue()
-      resolve()
+      resolve(slot)
     }
     const fail = (error: Error) => {
       leaveQueue()

@@ -38,8 +38,8 @@ export type Engine = Readonly<{
   reader: Knex
   /** A committed transaction survives a crash. */
   writer: Knex
-  /** Whether writes that wait for each other share a transaction, because a commit costs as much as several of them. */
-  sharesCommits: boolean
+  /** How many waiting writes share a transaction. */
+  groupCommitSize: number
   /** Like the reader, for health checks and the data's version, which must not wait behind other statements. */
   monitor: Knex
   /** How many operations of each kind run at once. */

@@ -11,7 +11,7 @@ const engine: Engine = {
   checkHealth: never,
   reader: never(),
   writer: never(),
-  sharesCommits: false,
+  groupCommitSize: 1,
   monitor: never(),
   concurrency: { cheap: 1, expensive: 1, write: 1 },
   connectionOf: never,

@@ -91,7 +91,7 @@ function openServer(url: ServerUrl, { pool = defaultPoolSize, writeTimeout = lon
 
     reader,
     writer,
-    sharesCommits: false,
+    groupCommitSize: 1,
     monitor,
     concurrency,
     connectionOf,

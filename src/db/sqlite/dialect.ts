@@ -25,11 +25,11 @@ function pathFromUrl(url: string): string | undefined {
   return path === ':memory:' ? undefined : path
 }
 
-/**
- * Each operation but a write occupies one of the threads that main.ts requests. Expensive ones leave a processor to the others.
- * Writes share one connection: these are in a transaction together, or wait for the next one.
- */
-export const concurrency = { cheap: 4, expensive: Math.max(1, Math.min(3, availableParallelism() - 1)), write: 32 }
+/** Each operation occupies one of the threads that main.ts requests. Expensive ones leave a processor to the others. */
+export const concurrency = { cheap: 4, expensive: Math.max(1, Math.min(3, availableParallelism() - 1)), write: 1 }
+
+/** A commit costs as much as several writes. */
+const groupCommitSize = 32
 
 function openFile(filename: string): Engine {
   const file = databaseFile(filename)
@@ -65,7 +65,7 @@ function openFile(filename: string): Engine {
 
     reader,
     writer,
-    sharesCommits: true,
+    groupCommitSize,
     monitor,
     concurrency,
     connectionOf,
