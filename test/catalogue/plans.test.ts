@@ -43,7 +43,7 @@ const size = 2000
 async function fill({ database }: Awaited<ReturnType<typeof startService>>) {
   const row = {
     ...{ developer_id: 2, status: 'approved' as const, rejection_reason: null, created_at: past, updated_at: past },
-    ...{ package_name: null, short_description: null, description: 'Long. '.repeat(300), version: '1' },
+    ...{ package_name: null, short_description: null, description: 'Long. '.repeat(250), version: '1' },
   }
   const apps = Array.from({ length: size }, (_, index) => ({
     at: past,
@@ -68,8 +68,23 @@ async function fill({ database }: Awaited<ReturnType<typeof startService>>) {
   await database.optimize({ isLast: true })
 }
 
-/** Pages that PostgreSQL may read for a statement: a few for each of twenty apps, or for a hundred reviews. */
-const maxPages = 200
+/** A step of PostgreSQL's plan that has been executed. */
+type Step = Record<'Shared Hit Blocks' | 'Shared Read Blocks' | 'Actual Rows' | 'Actual Loops', number> & {
+  'Relation Name'?: string
+  'Rows Removed by Filter'?: number
+  Plans?: Step[]
+}
+
+/** The pages of a statement, or the rows of one of its steps: some for each of twenty apps, or for a hundred reviews. */
+const maxRead = 200
+
+const pagesRead = (step: Step) => step['Shared Hit Blocks'] + step['Shared Read Blocks']
+function rowsRead(step: Step): number {
+  // The whole search index of this small catalogue is on some twenty pages, which PostgreSQL reads one after the other.
+  const isSearchIndex = step['Relation Name'] === 'app_search'
+  const own = step['Actual Rows'] * step['Actual Loops'] + (step['Rows Removed by Filter'] ?? 0)
+  return Math.max(isSearchIndex ? 0 : own, ...(step.Plans ?? []).map(rowsRead))
+}
 
 /** Whether SQLite's plan goes through a table that grows with the catalogue, or sorts its rows. */
 function isWasteful(plan: string, { text }: Statement): boolean {
@@ -100,9 +115,9 @@ test('no statement of a request reads rows that an index can skip', async () => 
       statement.values,
     )
     await client.query('rollback')
-    const [{ Plan: plan }] = rows[0]['QUERY PLAN']
-    const pages = plan['Shared Hit Blocks'] + plan['Shared Read Blocks']
-    return pages > maxPages ? `${pages} pages: ${JSON.stringify(plan)}` : undefined
+    const plan: Step = rows[0]['QUERY PLAN'][0].Plan
+    const isCheap = pagesRead(plan) <= maxRead && rowsRead(plan) <= maxRead
+    return isCheap ? undefined : JSON.stringify(plan, null, 1)
   }
 
   const key = keys.ada
