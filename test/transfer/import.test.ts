@@ -615,6 +615,21 @@ test('the next export starts a minute before this one, because clocks of writers
   expect(result).toEqual({ apps: 6, categories: 3, next: new Date(now - 60_000).toISOString() })
 })
 
+test('an export since a time has what was imported since, whatever times its lines give', async () => {
+  const { database } = await startService()
+  const star = { ...app, category: { slug: 'tools', name: 'Tools' }, slug: 'stars' }
+  const lines = [
+    { category: { slug: 'travel', name: 'Travel', created_at: '2026-01-01T00:00:00.000Z' } },
+    { ...star, version: '1', updated_at: '2026-01-01T00:00:00.000Z' },
+    { ...star, version: '2', updated_at: '2026-01-02T00:00:00.000Z' },
+  ]
+  for (const line of lines) {
+    const since = (await database.committedBefore()).toISOString()
+    expect(await importLines(database, [line])).toMatchObject({ unchanged: 0, rejects: [] })
+    expect((await exportLines(database, since)).map((text) => JSON.parse(text))).toMatchObject([line])
+  }
+})
+
 test('an export to a closed stream fails with the reason', async () => {
   const { database } = await startService()
   const closed = new Writable()

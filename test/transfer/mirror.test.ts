@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { accountStore } from '../../src/accounts/store.ts'
 import { categoryStore } from '../../src/catalogue/categories.ts'
+import { removeReview } from '../../src/catalogue/reviews.ts'
 import { OperatorError } from '../../src/contract/errors.ts'
 import type { Database } from '../../src/db/database.ts'
 import type { Connection } from '../../src/db/dialect.ts'
@@ -151,6 +152,10 @@ function changer({ database, request, decide, addReviews, world }: Service, star
       return true
     },
     async () => addReviews(await anId(), 1 + below(3)).then(() => true),
+    async () => {
+      const reviews = await database.read(({ sql }) => sql('reviews').orderBy('id').pluck('id'))
+      return reviews.length > 0 && write((connection) => removeReview(connection, oneOf(reviews), 'Spam.', operator))
+    },
     async () => {
       const from = oneOf(await database.read(({ sql }) => sql('developers').orderBy('id').pluck('name')))
       const to = oneOf(['Ada', 'Bob', 'Cy', 'Di'])
