@@ -7,6 +7,9 @@ import { configuredServer, hasPostgres } from './test/support/postgres.ts'
 // One thread per database connection, as in src/main.ts. The workers inherit it.
 process.env.UV_THREADPOOL_SIZE = '8'
 
+// So that tests fail where local time is taken for UTC.
+process.env.TZ = 'America/New_York'
+
 /** The directory for test files: in memory if there is space, because creating a PostgreSQL database writes 300 files. */
 const scratch = hasSpace('/dev/shm') ? '/dev/shm' : tmpdir()
 

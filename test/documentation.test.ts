@@ -1,8 +1,13 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { maxHeaderSize } from 'node:http'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import document from '../generated/openapi.json' with { type: 'json' }
+import { ratingColumns } from '../src/catalogue/ratings.ts'
 import { programFor } from '../src/cli/program.ts'
 import { readConfig } from '../src/config.ts'
+import { defaultTimeouts } from '../src/http/server.ts'
+import { cutNote, maxMatches } from '../src/search/best-matches.ts'
 import { leafCommands } from './support/commands.ts'
 
 /** Compares the documentation with the code. */
@@ -53,6 +58,58 @@ test.for<[page: string, writes: RegExp, refusedKeys: RegExp]>([
   expect(documented).toEqual([writeLimit, refusedKeyLimit])
 })
 
+test('the introduction states the limits of the document and the code', () => {
+  const { parameters, schemas } = document.components
+  const lengthOf = ({ minLength, maxLength }: { minLength: number; maxLength: number }) => [minLength, maxLength]
+  const { minimum, maximum, default: usual } = parameters.Limit.schema
+  const { writeLimit, refusedKeyLimit } = readConfig({})
+  const [, table = ''] = /^## Limits$([\s\S]*?)^## /m.exec(`${read('openapi/introduction.md')}\n## `) ?? []
+  const rows = [...table.matchAll(/^\| (.+?) *\| (.*\d.*) \|$/gm)]
+  expect(Object.fromEntries(rows.map(([, name, limit = '']) => [name, numbersIn(limit)]))).toEqual({
+    '`limit`': [minimum, maximum, usual, maximum],
+    '`search`': [parameters.Search.schema.maxLength],
+    'Apps that a search returns': [maxMatches],
+    '`name`': lengthOf(schemas.NewAppName),
+    '`description`': lengthOf(schemas.NewAppDescription),
+    '`short_description`': [schemas.NewShortDescription.maxLength],
+    '`version`': lengthOf(schemas.NewAppVersion),
+    '`package_name`': [schemas.NewPackageName.maxLength],
+    'Reviews in an app': [schemas.App.properties.reviews.maxItems],
+    'Problems in an error': [schemas.Problems.maxItems],
+    // Tests of requests have the numbers that are literals here.
+    '`Idempotency-Key`': [1, 255, 24],
+    'Request body': [256],
+    'Request line and headers': [maxHeaderSize / 1024],
+    'Time for a request to arrive': [defaultTimeouts.request / 1000, defaultTimeouts.headers / 1000],
+    'Lifetime of a key': [365],
+    'Writes by one developer': [writeLimit],
+    'Refused keys from one address': [refusedKeyLimit],
+  })
+})
+
+/** The sort key of the order by rating, as a rating. */
+const weighted = (ratings: number, mean: number) =>
+  Number((ratingColumns({ count: ratings, sum: 100 * ratings * mean }).weighted_rating / 1e6).toFixed(2))
+
+test.for<[file: string, sentence: RegExp, numbers: number[]]>([
+  ['paths/apps_{id}.yaml', /its newest \d+ reviews/, [document.components.schemas.App.properties.reviews.maxItems]],
+  ['parameters/Limit.yaml', /More than.*/, [100, 100]],
+  ['parameters/Search.yaml', /at most its first [\d,]+ apps/, [maxMatches]],
+  ['parameters/Search.yaml', /`More than.*`/, numbersIn(cutNote('best'))],
+  ['parameters/Sort.yaml', /One rating of 5\s+gives [\d.]+/, [5, weighted(1, 5)]],
+  ['parameters/Sort.yaml', /average 4.6 give 4.5/, [4.6, weighted(100, 4.6)]],
+  ['parameters/IdempotencyKey.yaml', /: \d+–\d+ visible/, [1, 255]],
+  ['parameters/IdempotencyKey.yaml', /within \d+ hours/, [24]],
+  ['introduction.md', /Within \d+ hours/, [24]],
+  ['introduction.md', /at most its first [\d,]+ apps/, [maxMatches]],
+  ['introduction.md', /RateLimit-Policy: "writes";.*/, [readConfig({}).writeLimit, 60]],
+  ['responses/PayloadTooLarge.yaml', /over \d+ KiB/, [256]],
+  ['responses/HeadersTooLarge.yaml', /over \d+ KiB/, [maxHeaderSize / 1024]],
+])('openapi/%s says %s', ([file, sentence, numbers]) => {
+  const [found = ''] = sentence.exec(read(`openapi/${file}`)) ?? []
+  expect(numbersIn(found)).toEqual(numbers)
+})
+
 test('docs/operating.md lists exactly the commands', async () => {
   const [, section = ''] = /^## Commands$([\s\S]*?)^## /m.exec(read('docs/operating.md')) ?? []
   const listed = [...section.matchAll(/^\.\/apps-service ([a-z]+(?: [a-z]+)?)/gm)].map(([, name = '']) => name)
@@ -67,6 +124,12 @@ test('every decision is in the index with its title, and the numbers have no gap
   expect(index.map(([, , , file]) => file)).toEqual(records)
   expect(index.map(([, number]) => Number(number))).toEqual(records.map((_, position) => position + 1))
 })
+
+/** The numbers of a text, `code` aside. */
+function numbersIn(text: string): number[] {
+  const digits = text.replaceAll(/`[^`]*\w\.\w[^`]*`/g, '').match(/\d[\d,]*(\.\d+)?/g) ?? []
+  return digits.map((number) => Number(number.replaceAll(',', '')))
+}
 
 const prose = (markdown: string) => markdown.replaceAll(/^```[\s\S]*?^```/gm, '')
 

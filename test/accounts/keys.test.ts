@@ -15,6 +15,9 @@ test('a thousand keys are distinct and have the same length', () => {
   const keys = Array.from({ length: 1000 }, () => generateKey())
   expect(new Set(keys.map(({ key }) => key)).size).toBe(1000)
   expect(new Set(keys.map(({ id }) => id)).size).toBe(1000)
+  // No place of the id and the secret is always the same, or nearly.
+  const places = Array.from({ length: 12 + 1 + 43 }, (_, index) => new Set(keys.map(({ key }) => key[5 + index])).size)
+  expect(places.filter((variety) => variety < 30)).toEqual([1])
   // The secret of one in sixty begins with a zero.
   expect(new Set(keys.map(({ key }) => key.length))).toEqual(new Set(['apps_'.length + 12 + 1 + 43 + 6]))
 })

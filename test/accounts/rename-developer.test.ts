@@ -107,21 +107,6 @@ test('an interrupted rename changes nothing', async () => {
   await expectConsistent(database)
 })
 
-test('one of two concurrent renames finds no developer with the old name', async () => {
-  const { database, other } = await prolific()
-  const results = await Promise.allSettled([
-    rename(database, 'Prolific', 'Frugal'),
-    rename(other, 'Prolific', 'Sparing'),
-  ])
-  expect(results.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
-  expect(results.find(({ status }) => status === 'rejected')).toMatchObject({
-    reason: { name: 'OperatorError', message: 'there is no developer "Prolific"' },
-  })
-  const totals = await Promise.all(['prolific', 'frugal', 'sparing'].map((name) => matches(database, name)))
-  expect(totals.toSorted()).toEqual([0, 0, count])
-  await expectConsistent(database)
-})
-
 test('a new developer with the old name is separate from the renamed one', async () => {
   const { database } = await prolific()
   await rename(database, 'Prolific', 'Frugal')

@@ -3,6 +3,7 @@ import { accountStore } from '../../src/accounts/store.ts'
 import type { Database } from '../../src/db/database.ts'
 import { freezeClock } from '../support/clock.ts'
 import { type Service, startService } from '../support/service.ts'
+import type { World } from '../support/world.ts'
 
 const hour = 60 * 60 * 1000
 const actor = { operator: 'test' }
@@ -31,7 +32,9 @@ describe('the last use of a key', () => {
       /** The write begins before the response is sent. */
       writes: () => writes,
       lastUse: () => lastUse(service, ada),
-      lastUseOf: (whose: 'bob') => lastUse(service, service.world.keys[whose]),
+      lastUseOf: (whose: keyof World['keys']) => lastUse(service, service.world.keys[whose]),
+      refuse: async (whose: 'expired' | 'revoked') =>
+        expect((await service.get('/apps', { key: service.world.keys[whose] })).status).toBe(401),
     }
   }
   const key = (text: string) => ({ id: text.slice(5, 17) })
@@ -52,6 +55,12 @@ describe('the last use of a key', () => {
     const { now, use, writes, lastUse } = await usedBefore(hour - 1)
     await use()
     expect([writes(), await lastUse()]).toEqual([0, timeOf(now - hour + 1)])
+  })
+
+  test.for(['expired', 'revoked'] as const)('is not recorded of a key that is %s', async (whose) => {
+    const { refuse, writes, lastUseOf } = await usedBefore(undefined)
+    await refuse(whose)
+    expect([writes(), await lastUseOf(whose)]).toEqual([0, null])
   })
 
   test('is recorded only for that key', async () => {

@@ -21,9 +21,13 @@ test('an app from creation to deletion', async () => {
   expect((await service.get('/apps?search=star')).body.data.apps).toEqual([])
 
   // Approved: visible to everyone, in the list and in search.
+  const approvalTime = freezeClock(Date.now() + 60_000)
   await service.decide('approve', created.body.data.app_id)
   const approved = await service.get(path)
-  expect(approved.body.data.app.status).toBe('approved')
+  expect(approved.body.data.app).toMatchObject({
+    status: 'approved',
+    approved_at: new Date(approvalTime).toISOString(),
+  })
   expect((await service.get('/apps?search=star')).body.data.apps).toHaveLength(1)
   expect((await service.get('/apps')).body.data.apps[0].name).toBe('Star Map')
 
@@ -48,6 +52,7 @@ test('an app from creation to deletion', async () => {
   expect(again.body.data.app.status).toBe('pending')
 
   // Approved again: the time of the first approval stays.
+  freezeClock(approvalTime + 60_000)
   await service.decide('approve', created.body.data.app_id)
   expect((await service.get(path)).body.data.app.approved_at).toBe(approved.body.data.app.approved_at)
 

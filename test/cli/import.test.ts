@@ -9,10 +9,11 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
+import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { gunzipSync, gzipSync } from 'node:zlib'
-import { describe, expect, inject, test } from 'vitest'
+import { describe, expect, inject, onTestFinished, test, vi } from 'vitest'
 import { openDatabase } from '../../src/db/database.ts'
 import { textOf } from '../support/catalogue-file.ts'
 import { expectConsistentAt, expectSound } from '../support/consistency.ts'
@@ -394,6 +395,18 @@ test('an interrupted export leaves no file', async () => {
   expect(stopped.exit).toEqual([null, 'SIGINT'])
   expect(stopped.stderr).toBe('apps-service: stopped by SIGINT; no export was written\n')
   expect(readdirSync(folder)).toEqual([])
+})
+
+test('an export gets its name when its content is flushed to disk, and then its directory is flushed', async () => {
+  const file = join(temporaryFolder(), 'out.ndjson')
+  const handle = await open(import.meta.filename)
+  const sync = vi.spyOn(Object.getPrototypeOf(handle), 'sync')
+  onTestFinished(() => sync.mockRestore())
+  await handle.close()
+  const hasName: boolean[] = []
+  sync.mockImplementation(async () => void hasName.push(existsSync(file)))
+  expect((await run(['export', file], { DATABASE_URL: await copyWorld() })).code).toBe(0)
+  expect(hasName).toEqual([false, true])
 })
 
 test('an export with the printed --since has all later changes', async () => {

@@ -4,6 +4,7 @@ import { expect, inject, onTestFinished, test } from 'vitest'
 import { openDatabase } from '../../src/db/database.ts'
 import { expectSound } from '../support/consistency.ts'
 import { copyWorld } from '../support/database.ts'
+import { freePort } from '../support/free-port.ts'
 import { run, serve } from '../support/process.ts'
 import { readTwice } from '../support/raw-http.ts'
 
@@ -61,8 +62,9 @@ test('a client that never finishes its request does not keep the process alive',
   expect((await server.exited)[0]).toBe(0)
 })
 
-test('a second signal does not abort requests in flight', async () => {
-  const server = await serve(await copyWorld())
+test('a second signal does not abort requests in flight, and their metrics can be read', async () => {
+  const METRICS_PORT = String(await freePort())
+  const server = await serve(await copyWorld(), { METRICS_PORT })
   const inFlight = await beginCreate(server.port, inject('world').keys.ada)
   const ready = await readTwice(server.port, '/readyz')
   server.process.kill('SIGTERM')
@@ -70,6 +72,7 @@ test('a second signal does not abort requests in flight', async () => {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) server.process.kill(signal)
   // The signals have arrived once this responds that it is not ready.
   expect(await ready.second()).toMatch(/^HTTP\/1\.1 503 /)
+  expect((await fetch(`http://127.0.0.1:${METRICS_PORT}/metrics`)).status).toBe(200)
   expect(await inFlight.finish()).toBe(201)
   expect(await server.exited).toEqual([0, null])
 })

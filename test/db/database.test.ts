@@ -218,6 +218,15 @@ test('the data version changes with every commit of any process that may change 
   await Promise.all([database.close(), other.close()])
 })
 
+test('two copies of a database have different data versions after equal writes', async () => {
+  const versionAfterWrite = () =>
+    withDatabase(async (database) => {
+      await database.write(({ sql }) => sql('apps').where({ id: 1 }).update({ version: '2' }))
+      return database.dataVersion()
+    })
+  expect(await versionAfterWrite()).not.toBe(await versionAfterWrite())
+})
+
 test('a row that violates a unique constraint is skipped, and its transaction continues', async () => {
   await withDatabase(async (database) => {
     const row = (name: string) => ({ name, created_at: '', changed_at: '' })

@@ -169,6 +169,7 @@ test('counts cache hits, limited requests, writes and data versions', async () =
   await service.get('/apps')
   for (let time = 0; time < 5; time++) await service.get('/apps', { key: generateKey().key })
   for (let time = 0; time < 5; time++) await service.get('/apps/1')
+  await expect(service.database.write(() => Promise.reject(new Error('rolled back')))).rejects.toThrow('rolled back')
   expect(await value('apps_response_cache_requests_total{result="hit"}')).toBe(5)
   expect(await value('apps_response_cache_requests_total{result="miss"}')).toBe(2)
   expect(await value('apps_limited_requests_total{limit="writes"}')).toBe(2)

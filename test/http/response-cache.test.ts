@@ -379,15 +379,16 @@ test('a cache of size 0 caches nothing', async () => {
 })
 
 describe('concurrent equal requests', () => {
-  /** A service whose reads wait until released. */
+  /** A service whose reads have their rows and wait until released. */
   async function held() {
     const waiting: (() => void)[] = []
     const service = await startService({
       database: (database) => ({
         ...database,
         read: async (work) => {
+          const rows = await database.read(work)
           await new Promise<void>((resolve) => waiting.push(resolve))
-          return database.read(work)
+          return rows
         },
       }),
     })
@@ -438,6 +439,33 @@ describe('concurrent equal requests', () => {
     for (const { answer } of [after, sharing]) expect((await answer).body.data.app.version).toBe('2')
     expect(waiting).toHaveLength(2)
   })
+})
+
+test('a request does not use a data version that was read before it arrived', async () => {
+  const waiting: (() => void)[] = []
+  let isHeld = false
+  const service = await startService({
+    database: (database) => ({
+      ...database,
+      dataVersion: async () => {
+        const version = await database.dataVersion()
+        if (isHeld) await new Promise<void>((resolve) => waiting.push(resolve))
+        return version
+      },
+    }),
+  })
+  await service.get('/apps/1')
+  isHeld = true
+  const before = service.get('/apps/1')
+  await expect.poll(() => waiting.length).toBe(1)
+  isHeld = false
+  await service.database.write(({ sql }) => sql('apps').where({ id: 1 }).update({ version: '2' }))
+  const after = service.get('/apps/1')
+  // It has arrived when this later one is answered.
+  await service.get('/healthz')
+  waiting[0]?.()
+  expect((await after).body.data.app.version).toBe('2')
+  await before
 })
 
 test('evicted and outdated responses are cached again when requested', async () => {

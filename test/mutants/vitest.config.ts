@@ -4,6 +4,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 // As in the suite's own configuration.
 process.env.UV_THREADPOOL_SIZE = '8'
+process.env.TZ = 'America/New_York'
 
 /** Files and folders in TESTS, separated by commas. */
 const named = (process.env.TESTS || 'test').split(',')

@@ -13,8 +13,8 @@ import { type CheckedResponse, check, type RequestOptions } from './check.ts'
 /** The command line. */
 export const executable = `${import.meta.dirname}/../../apps-service`
 
-/** Variables for child processes, without those of the machine or the test runner, such as BASE_URL. */
-const inherited = { PATH: process.env.PATH }
+/** Variables for child processes, without others of the machine or the test runner, such as BASE_URL. */
+const inherited = { PATH: process.env.PATH, TZ: process.env.TZ }
 
 /** The working directory of child processes, unlike the root of the clone without a `.env`. */
 const cwd = import.meta.dirname

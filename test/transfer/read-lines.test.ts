@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { gzipSync, zstdCompressSync } from 'node:zlib'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
@@ -72,6 +74,22 @@ test('a line that is too long is reported, and the next one read', async () => {
     { number: 2, text: 'b' },
   ])
   expect(third && 'text' in third && third.text.length).toBe(longest.length)
+})
+
+test('a line without an end is not kept in memory', async () => {
+  setFlagsFromString('--expose-gc')
+  const collectGarbage = runInNewContext('gc')
+  const mebibyte = 1024 * 1024
+  const kept: number[] = []
+  async function* endless() {
+    for (let count = 0; count < 96; count++) {
+      yield Buffer.alloc(mebibyte, 'x')
+      collectGarbage()
+      kept.push(process.memoryUsage().arrayBuffers)
+    }
+  }
+  for await (const line of readLines(endless())) expect(line).toHaveProperty('problem')
+  expect(Math.max(...kept) - (kept[0] ?? 0)).toBeLessThan(32 * mebibyte)
 })
 
 test.for<[what: string, damage: (whole: Buffer) => Buffer, problem: string]>([

@@ -39,7 +39,9 @@ test('a full database gets the index anew, with all that is listed and nothing e
     for (const statement of before) await connection.sql.raw(statement)
   })
   expect(await database.schemaAge()).toBe('older')
+  const version = await database.dataVersion()
   expect(await database.migrate()).toEqual(['0010-search.ts'])
+  expect(await database.dataVersion()).not.toBe(version)
 
   const tables = await database.read(({ sql }) =>
     sql('sqlite_master').where({ type: 'table' }).whereLike('name', 'app_search%').whereNot('sql', null).pluck('name'),

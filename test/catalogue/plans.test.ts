@@ -1,0 +1,151 @@
+import pg from 'pg'
+import sqlite3 from 'sqlite3'
+import { expect, inject, onTestFinished, test, vi } from 'vitest'
+import { appStore } from '../../src/catalogue/store.ts'
+import { type Call, newApp } from '../contract/valid-requests.ts'
+import { startService } from '../support/service.ts'
+
+/** What the engines do for each statement of the five operations. */
+
+const { keys, categories } = inject('world')
+const past = '2020-01-01T00:00:00.000Z'
+const isSqlite = inject('engine') === 'sqlite'
+
+type Statement = { text: string; values?: unknown[] }
+
+/** The statements that the drivers get from now on. SQLite's have their values in them. */
+function recordStatements(): Statement[] {
+  const statements: Statement[] = []
+  const record = (statement: Statement) => {
+    if (/^\s*(select|insert|update|delete|with)\b/i.test(statement.text)) statements.push(statement)
+  }
+  const { Database } = sqlite3
+  sqlite3.Database = new Proxy(Database, {
+    construct: (target, args) => Reflect.construct(target, args).on('trace', (text: string) => record({ text })),
+  })
+  onTestFinished(() => {
+    sqlite3.Database = Database
+  })
+  const { query } = pg.Client.prototype
+  const spy = vi.spyOn(pg.Client.prototype, 'query').mockImplementation(function (this: pg.Client, ...args: unknown[]) {
+    const [statement] = args
+    // A setting is a string.
+    if (typeof statement !== 'string') record(statement as Statement)
+    return Reflect.apply(query, this, args)
+  })
+  onTestFinished(() => spy.mockRestore())
+  return statements
+}
+
+const size = 2000
+
+/** Adds apps, few of them in one of the categories, with many reviews, and many stored idempotency keys. */
+async function fill({ database }: Awaited<ReturnType<typeof startService>>) {
+  const row = {
+    ...{ developer_id: 2, status: 'approved' as const, rejection_reason: null, created_at: past, updated_at: past },
+    ...{ package_name: null, short_description: null, description: 'Long. '.repeat(250), version: '1' },
+  }
+  const apps = Array.from({ length: size }, (_, index) => ({
+    at: past,
+    app: {
+      ...row,
+      name: `Many ${index}`,
+      category_id: index % 200 === 0 ? categories.games : categories.tools,
+      approved_at: new Date(Date.UTC(2020, 0, 1, 0, 0, (index * 7919) % size)).toISOString(),
+      total_downloads: (index * 7907) % size,
+      weighted_rating: (index * 7901) % size,
+    },
+  }))
+  const upTo = (count: number) =>
+    `with recursive numbers (n) as (select 1 union all select n + 1 from numbers where n < ${count})`
+  await database.write(async (connection) => {
+    await appStore(connection).insertAll('app import', apps, { operator: 'test' })
+    await connection.sql.raw(`${upTo(50)} insert into reviews (app_id, rating, created_at, reviewer_name, comment)
+      select id, 5, '${past}', 'Fay', 'Fine.' from numbers cross join apps`)
+    await connection.sql.raw(`${upTo(20_000)} insert into idempotency_keys (developer_id, key, body_hash, created_at)
+      select 2, n, '', '2999-01-01T00:00:00.000Z' from numbers`)
+  })
+  await database.optimize({ isLast: true })
+}
+
+/** A step of PostgreSQL's plan that has been executed. */
+type Step = Record<'Shared Hit Blocks' | 'Shared Read Blocks' | 'Actual Rows' | 'Actual Loops', number> & {
+  'Relation Name'?: string
+  'Rows Removed by Filter'?: number
+  Plans?: Step[]
+}
+
+/** The pages of a statement, or the rows of one of its steps: some for each of twenty apps, or for a hundred reviews. */
+const maxRead = 200
+
+const pagesRead = (step: Step) => step['Shared Hit Blocks'] + step['Shared Read Blocks']
+function rowsRead(step: Step): number {
+  // The whole search index of this small catalogue is on some twenty pages, which PostgreSQL reads one after the other.
+  const isSearchIndex = step['Relation Name'] === 'app_search'
+  const own = step['Actual Rows'] * step['Actual Loops'] + (step['Rows Removed by Filter'] ?? 0)
+  return Math.max(isSearchIndex ? 0 : own, ...(step.Plans ?? []).map(rowsRead))
+}
+
+/** Whether SQLite's plan goes through a table that grows with the catalogue, or sorts its rows. */
+function isWasteful(plan: string, { text }: Statement): boolean {
+  const scans = plan.match(/\bSCAN (apps|reviews|developers|api_keys|audit)\b.*/g) ?? []
+  // The list without a category walks the index of its order and stops after a page.
+  const isWalk = (scan: string) => scan.includes('USING INDEX apps_') && !text.includes('category_id =')
+  return !scans.every(isWalk) || (text.startsWith('select') && plan.includes('TEMP B-TREE FOR ORDER BY'))
+}
+
+test('no statement of a request reads rows that an index can skip', async () => {
+  const statements = recordStatements()
+  const service = await startService({ cacheSize: 0 })
+  await fill(service)
+  const client = new pg.Client(service.databaseUrl)
+  if (!isSqlite) await client.connect()
+  onTestFinished(() => client.end())
+
+  async function findProblem(statement: Statement): Promise<string | undefined> {
+    if (isSqlite) {
+      const explain = `explain query plan ${statement.text.replaceAll('?', '\\?')}`
+      const steps: { detail: string }[] = await service.database.read(({ sql }) => sql.raw(explain))
+      const plan = steps.map(({ detail }) => detail).join('\n')
+      return isWasteful(plan, statement) ? plan : undefined
+    }
+    await client.query('begin')
+    const { rows } = await client.query(
+      `explain (analyze, buffers, costs off, timing off, summary off, format json) ${statement.text}`,
+      statement.values,
+    )
+    await client.query('rollback')
+    const plan: Step = rows[0]['QUERY PLAN'][0].Plan
+    const isCheap = pagesRead(plan) <= maxRead && rowsRead(plan) <= maxRead
+    return isCheap ? undefined : JSON.stringify(plan, null, 1)
+  }
+
+  const key = keys.ada
+  const package_name = 'org.example.tideclock'
+  const lists = ['', '&category=games'].flatMap((category) =>
+    ['latest', 'popular', 'rating'].map((sort): Call => ['GET', `/apps?sort=${sort}${category}`]),
+  )
+  const calls: Call[] = [
+    ...lists,
+    ['GET', '/apps?search=tide'],
+    ['GET', '/apps?search=many&category=games'],
+    ['GET', '/apps/1'],
+    ['GET', '/apps/1', { key }],
+    ['POST', '/apps', { key, json: newApp, headers: { 'Idempotency-Key': 'k' } }],
+    ['POST', '/apps', { key, json: newApp, headers: { 'Idempotency-Key': 'k' } }],
+    ['POST', '/apps', { key, json: { ...newApp, package_name } }],
+    ['PUT', '/apps/1', { key, json: { name: 'New', package_name: 'org.example.new', category_id: categories.games } }],
+    ['DELETE', '/apps/1', { key }],
+  ]
+  const problems: string[] = []
+  for (const call of calls) {
+    statements.length = 0
+    await service.request(...call)
+    expect(statements.length).toBeGreaterThan(0)
+    for (const statement of statements.splice(0)) {
+      const problem = await findProblem(statement)
+      if (problem !== undefined) problems.push(`${call[0]} ${call[1]}: ${statement.text}\n${problem}`)
+    }
+  }
+  expect(problems).toEqual([])
+})

@@ -1,0 +1,256 @@
+import { expect, inject, onTestFinished, test } from 'vitest'
+import { accountStore } from '../../src/accounts/store.ts'
+import { categoryStore } from '../../src/catalogue/categories.ts'
+import { appHandlers } from '../../src/catalogue/handlers.ts'
+import { removeReview } from '../../src/catalogue/reviews.ts'
+import { appStore } from '../../src/catalogue/store.ts'
+import type { AppChanges } from '../../src/contract/contract.ts'
+import { type Database, openDatabase } from '../../src/db/database.ts'
+import type { Connection } from '../../src/db/dialect.ts'
+import { moderationStore } from '../../src/moderation/store.ts'
+import { setCounters } from '../../src/transfer/counters.ts'
+import { newApp } from '../contract/valid-requests.ts'
+import { importLines, textOf } from '../support/catalogue-file.ts'
+import { expectConsistent } from '../support/consistency.ts'
+import { copyWorld } from '../support/database.ts'
+import { ask } from '../support/postgres.ts'
+
+/** What the row locks are for. On SQLite there is one writer at a time, so it needs none. */
+
+type Operation = (database: Database) => Promise<unknown>
+
+const { apps, keys, categories } = inject('world')
+const actor = { operator: 'test' }
+const past = '2020-01-01T00:00:00.000Z'
+
+const write =
+  (work: (connection: Connection) => Promise<unknown>): Operation =>
+  (database) =>
+    database.write(work)
+const moderate = (work: (store: ReturnType<typeof moderationStore>) => Promise<unknown>) =>
+  write((connection) => work(moderationStore(connection)))
+const rename = (from: string, to: string) => write((connection) => accountStore(connection).rename(from, to, actor))
+const renameTools = (names: { name: string; slug?: string }) =>
+  write((connection) => categoryStore(connection).rename('tools', names, actor))
+
+/** A parameter that an operation does not have is typed as never. */
+const none = {} as never
+const { signal } = new AbortController()
+const request = { caller: { developerId: 1, keyId: keys.ada.slice(5, 17) }, query: none, header: {}, signal }
+const operations = (database: Database) => appHandlers(database, 'http://apps.test')
+const update =
+  (id: number, body: AppChanges): Operation =>
+  (database) =>
+    operations(database).updateApp({ ...request, path: { id }, body })
+const create =
+  (key: string): Operation =>
+  (database) =>
+    operations(database).createApp({
+      ...request,
+      path: none,
+      header: { 'Idempotency-Key': key },
+      body: { ...newApp, name: `Named ${key}`, version: '1' },
+    })
+const deleteApproved: Operation = (database) =>
+  operations(database).deleteApp({ ...request, path: { id: apps.approved }, body: none })
+
+const addReview = write((connection) =>
+  appStore(connection).addReviews([
+    { app_id: apps.approved, reviewer_name: 'Fay', rating: 1, comment: '', created_at: past },
+  ]),
+)
+const setCountersOf =
+  (line: object): Operation =>
+  (database) => {
+    async function* source() {
+      yield Buffer.from(textOf([line]))
+    }
+    return setCounters(database, source(), actor, (problems) => expect.fail(JSON.stringify(problems)))
+  }
+const importLine =
+  (line: object): Operation =>
+  (database) =>
+    importLines(database, [line])
+const importTools: Operation = async (database) => {
+  const category = await database.read(({ sql }) =>
+    sql('categories').where({ id: categories.tools }).first('id', 'slug', 'name', 'created_at'),
+  )
+  return importLines(database, [{ category }])
+}
+const line = { description: 'Tide Clock is here.', category: 'tools', developer_name: 'Ada' }
+
+/** A database whose writes wait before their first audit entry or their commit until released, and one whose writes do not wait. */
+function holding(database: Database, before: 'audit' | 'commit') {
+  const worked = Promise.withResolvers<void>()
+  const released = Promise.withResolvers<void>()
+  const hold = () => {
+    worked.resolve()
+    return released.promise
+  }
+  let runs = 0
+  const free: Database = {
+    ...database,
+    write: (work, options) =>
+      database.write((connection) => {
+        runs++
+        return work(connection)
+      }, options),
+  }
+  const held: Database = {
+    ...database,
+    write: (work, options) =>
+      free.write(async (connection) => {
+        const insertRows: Connection['insertRows'] = async (table, rows) => {
+          if (table === before) await hold()
+          return connection.insertRows(table, rows)
+        }
+        const result = await work({ ...connection, insertRows })
+        await hold()
+        return result
+      }, options),
+  }
+  return { held, free, worked: worked.promise, release: released.resolve, runs: () => runs }
+}
+
+const isAnyWaiting = async (address: string) =>
+  (await ask(address, 'select from pg_locks where not granted')).length > 0
+
+/** Runs the second operation while the first is held. Returns its result or message, whether it waited, and all runs of both. */
+async function interleave(first: Operation, second: Operation, before: 'audit' | 'commit' = 'commit') {
+  const address = await copyWorld()
+  const database = openDatabase(address)
+  onTestFinished(() => database.close())
+  await database.write(async (connection) => {
+    await accountStore(connection).findOrAddDeveloper('Eve')
+    const expired = { developer_id: 1, key: 'expired', body_hash: '', app_id: null, created_at: past }
+    await connection.sql('idempotency_keys').insert(expired)
+  })
+  const { held, free, worked, release, runs } = holding(database, before)
+  const done = first(held)
+  await Promise.race([worked, done])
+  let isDone = false
+  const result = second(free)
+    .catch((error: Error) => error.message)
+    .finally(() => {
+      isDone = true
+    })
+  await expect.poll(async () => isDone || isAnyWaiting(address)).toBe(true)
+  const waited = !isDone
+  release()
+  await done
+  const ended = { waited, result: await result, runs: runs() }
+  await expectConsistent(database)
+  return ended
+}
+
+test.for<[second: string, first: string, operations: [first: Operation, second: Operation], result: unknown]>([
+  [
+    'a decision on the app that was read',
+    "its owner's update",
+    [
+      update(apps.pending, { name: 'Cloud Map' }),
+      moderate((store) => store.decide('approve', apps.pending, actor, { asOf: past })),
+    ],
+    expect.stringContaining(`app ${apps.pending} was updated at`),
+  ],
+  [
+    'an update',
+    "the app's deletion",
+    [deleteApproved, update(apps.approved, { version: '2' })],
+    'Not found; check the path and the id.',
+  ],
+  [
+    'a restore',
+    'another one',
+    [moderate((store) => store.restore(apps.deleted, actor)), moderate((store) => store.restore(apps.deleted, actor))],
+    `app ${apps.deleted} is not deleted; it is approved`,
+  ],
+  [
+    'a transfer',
+    "the rename of the app's new developer",
+    [rename('Bob', 'Robert'), moderate((store) => store.transfer(apps.approved, 'Bob', actor))],
+    expect.objectContaining({ id: apps.approved }),
+  ],
+  [
+    "a developer's rename",
+    'another one',
+    [rename('Eve', 'Eva'), rename('Eve', 'Evita')],
+    'there is no developer "Eve"',
+  ],
+  [
+    'counters of other ratings',
+    'a review',
+    [addReview, setCountersOf({ slug: 'tide-clock', average_rating: 3, rating_count: 7 })],
+    expect.objectContaining({ updated: 1 }),
+  ],
+  ['a review', 'another one', [addReview, addReview], undefined],
+  [
+    "a review's removal",
+    'another review',
+    [addReview, write((connection) => removeReview(connection, 1, 'Spam.', actor))],
+    expect.objectContaining({ id: 1 }),
+  ],
+  [
+    "a category's rename",
+    'another one',
+    [renameTools({ name: 'Gear', slug: 'gear' }), renameTools({ name: 'Kit' })],
+    'there is no category with the slug tools',
+  ],
+  [
+    "a category's import",
+    'its rename',
+    [renameTools({ name: 'Gear' }), importTools],
+    expect.objectContaining({ updated: 1 }),
+  ],
+  [
+    "an app's import",
+    "its owner's update",
+    [
+      update(apps.approved, { version: '2' }),
+      importLine({ ...line, name: 'Tide Clock', version: '1.0.0', package_name: 'org.example.tideclock' }),
+    ],
+    expect.objectContaining({ updated: 1 }),
+  ],
+  [
+    'the import of a new app',
+    "the developer's rename",
+    [rename('Ada', 'Lovelace'), importLine({ ...line, name: 'Sextant', status: 'approved' })],
+    expect.objectContaining({ created: 1 }),
+  ],
+  [
+    "a key's revocation",
+    'another one',
+    [
+      write((connection) => accountStore(connection).revoke(keys.bob.slice(5, 17), actor)),
+      write((connection) => accountStore(connection).revoke(keys.bob.slice(5, 17), actor)),
+    ],
+    expect.stringMatching(/was revoked at .* already/),
+  ],
+])('%s waits for %s, and sees it', async ([, , [first, second], result]) => {
+  expect(await interleave(first, second)).toMatchObject({ waited: true, result })
+})
+
+test('creates that delete the same expired keys do not wait for each other', async () => {
+  expect(await interleave(create('one'), create('two'))).toMatchObject({ waited: false, result: { status: 201 } })
+})
+
+test('a rename and a deletion do not wait for each other, because both lock the app first', async () => {
+  const ended = await interleave(deleteApproved, rename('Ada', 'Lovelace'), 'audit')
+  expect(ended).toMatchObject({ waited: true, result: { listed_apps: 0 }, runs: 2 })
+})
+
+test('of two writes that wait for each other, one is run again', async () => {
+  const database = openDatabase(await copyWorld())
+  onTestFinished(() => database.close())
+  const locked: number[] = []
+  const lockBoth = (one: number, other: number) =>
+    database.write(async ({ lock }) => {
+      await lock('apps', one)
+      locked.push(one)
+      await expect.poll(() => locked).toEqual(expect.arrayContaining([one, other]))
+      await lock('apps', other)
+      return 'done'
+    })
+  expect(await Promise.all([lockBoth(1, 2), lockBoth(2, 1)])).toEqual(['done', 'done'])
+  expect(locked.length).toBeGreaterThan(2)
+})

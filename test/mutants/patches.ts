@@ -1,0 +1,89 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+/**
+ * Makes mistakes of kinds that StrykerJS does not make: replaces a text of the code in a copy of the project, one at a time, and
+ * reports which of them no test notices. `node test/mutants/patches.ts FILE`; each line of the file is a `Patch` in JSON.
+ */
+type Patch = {
+  file: string
+  /** A text that the file has exactly once. */
+  find: string
+  replace: string
+  /** Test files, separated by spaces; by default all. */
+  tests?: string
+  /** `sqlite` by default. */
+  engine?: 'sqlite' | 'postgres'
+}
+
+const [list = ''] = process.argv.slice(2)
+const patches: Patch[] = readFileSync(list, 'utf8')
+  .split('\n')
+  .filter((line) => line !== '')
+  .map((line) => JSON.parse(line))
+
+const root = process.cwd()
+const copy = mkdtempSync(join(tmpdir(), 'apps-patches-'))
+process.on('exit', () => rmSync(copy, { recursive: true }))
+for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(1))
+const files = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
+  encoding: 'utf8',
+})
+for (const file of files.split('\0').filter(Boolean)) cpSync(join(root, file), join(copy, file))
+symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'))
+
+type TestResult = { status: string; fullName: string }
+
+/** What failed first: a test, or a file that could not be loaded. Undefined if all passed. */
+function firstFailure({ tests = '', engine = 'sqlite' }: Patch): string | undefined {
+  const report = join(copy, 'report.json')
+  const projects = ['once', engine, ...(tests === '' ? ['last'] : [])].flatMap((name) => ['--project', name])
+  // A file that is not there must not count as a test that fails.
+  const options = ['--bail=1', '--passWithNoTests', '--reporter=json', `--outputFile=${report}`]
+  const { status, stderr } = spawnSync(
+    'vitest',
+    ['run', ...projects, ...options, ...tests.split(' ').filter(Boolean)],
+    {
+      cwd: copy,
+      encoding: 'utf8',
+      stdio: ['ignore', 'ignore', 'pipe'],
+    },
+  )
+  if (status === 0) return undefined
+  const { testResults }: { testResults: { name: string; message: string; assertionResults: TestResult[] }[] } =
+    JSON.parse(readFileSync(report, 'utf8'))
+  for (const { assertionResults } of testResults) {
+    const failed = assertionResults.find(({ status }) => status === 'failed')
+    if (failed) return failed.fullName
+  }
+  return testResults.find(({ message }) => message !== '')?.message.split('\n', 1)[0] ?? stderr.trim()
+}
+
+function isNoticed(patch: Patch): boolean {
+  const path = join(copy, patch.file)
+  const code = readFileSync(path, 'utf8')
+  writeFileSync(
+    path,
+    code.replace(patch.find, () => patch.replace),
+  )
+  const failure = firstFailure(patch)
+  writeFileSync(path, code)
+  const change = `${patch.file}: ${JSON.stringify(patch.find)} → ${JSON.stringify(patch.replace)}`
+  console.log(failure === undefined ? `NOT NOTICED  ${change}` : `noticed      ${change}\n             by ${failure}`)
+  return failure !== undefined
+}
+
+for (const { file, find } of patches) {
+  const count = readFileSync(join(copy, file), 'utf8').split(find).length - 1
+  if (count !== 1) throw new Error(`${file} has this text ${count} times: ${find}`)
+}
+const withoutMistake = new Map(patches.map((patch) => [`${patch.engine} ${patch.tests}`, patch]))
+for (const patch of withoutMistake.values()) {
+  const failure = firstFailure(patch)
+  if (failure !== undefined) throw new Error(`fails without a mistake: ${failure}`)
+}
+const noticed = patches.filter(isNoticed)
+console.log(`${noticed.length} of ${patches.length} noticed`)
+if (noticed.length < patches.length) process.exitCode = 1
