@@ -75,7 +75,7 @@ type Step = Record<'Shared Hit Blocks' | 'Shared Read Blocks' | 'Actual Rows' | 
   Plans?: Step[]
 }
 
-/** The pages of a statement, or the rows of one of its steps: some for each of twenty apps, or for a hundred reviews. */
+/** Pages of a statement, and rows of one of its steps: some for each of twenty apps, or for a hundred reviews. */
 const maxRead = 200
 
 const pagesRead = (step: Step) => step['Shared Hit Blocks'] + step['Shared Read Blocks']

@@ -79,7 +79,7 @@ const importTools: Operation = async (database) => {
 }
 const line = { description: 'Tide Clock is here.', category: 'tools', developer_name: 'Ada' }
 
-/** A database whose writes wait before their first audit entry or their commit until released, and one whose writes do not wait. */
+/** Two views of a database: the writes of `held` wait before their audit entry or their commit until released. */
 function holding(database: Database, before: 'audit' | 'commit') {
   const worked = Promise.withResolvers<void>()
   const released = Promise.withResolvers<void>()
@@ -115,7 +115,7 @@ function holding(database: Database, before: 'audit' | 'commit') {
 const isAnyWaiting = async (address: string) =>
   (await ask(address, 'select from pg_locks where not granted')).length > 0
 
-/** Runs the second operation while the first is held. Returns its result or message, whether it waited, and all runs of both. */
+/** Runs the second operation while the first is held. Returns its result or error message, and how often writes ran. */
 async function interleave(first: Operation, second: Operation, before: 'audit' | 'commit' = 'commit') {
   const address = await copyWorld()
   const database = openDatabase(address)

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 /**
- * Makes mistakes of kinds that StrykerJS does not make: replaces a text of the code in a copy of the project, one at a time, and
- * reports which of them no test notices. `node test/mutants/patches.ts FILE`; each line of the file is a `Patch` in JSON.
+ * Makes mistakes of kinds that StrykerJS does not make: replaces a text of the code in a copy of the project, one at a
+ * time, and reports which of them no test notices. Each line of the file that it gets is a `Patch` in JSON.
  */
 type Patch = {
   file: string
