@@ -28,14 +28,21 @@ export const schema: SchemaHelpers = {
     await fill(searchIndex(sql))
   },
 
+  /** TRUNCATE has its own trigger, since Citus moves triggers to its shards, but not those of TRUNCATE. */
   async makeAppendOnly(sql, table) {
     await sql.raw(
-      `create function ${table}_refuses() returns trigger language plpgsql as
+      `create or replace function ${table}_refuses() returns trigger language plpgsql as
        $$ begin raise exception '${table} is append-only'; end $$`,
     )
-    await sql.raw(
-      `create trigger ${table}_is_append_only before update or delete or truncate on ${table}
-       for each statement execute function ${table}_refuses()`,
-    )
+    for (const [name, changes] of Object.entries({
+      is_append_only: 'update or delete',
+      is_not_truncated: 'truncate',
+    })) {
+      await sql.raw(`drop trigger if exists ${table}_${name} on ${table}`)
+      await sql.raw(
+        `create trigger ${table}_${name} before ${changes} on ${table}
+         for each statement execute function ${table}_refuses()`,
+      )
+    }
   },
 }
