@@ -31,6 +31,14 @@ test('the audit log cannot be truncated', async () => {
   await expect(database.write(({ sql }) => sql.raw('truncate audit'))).rejects.toThrow(/audit is append-only/)
 })
 
+test('a node that stops during a transaction makes the service unavailable, which Citus calls an internal error', async () => {
+  const database = open(await copyWorld())
+  const raise = (message: string) =>
+    database.write(({ sql }) => sql.raw(`do $$ begin raise exception '${message}' using errcode = 'XX000'; end $$`))
+  await expect(raise('failure on connection marked as essential: db-2:5432')).rejects.toThrow(/temporarily unavailable/)
+  await expect(raise('unexpected state')).rejects.toThrow(/unexpected state/)
+})
+
 describe.skipIf(inject('workers').length === 0)(
   'on a Citus cluster, of which TEST_POSTGRES_URL is the coordinator',
   () => {

@@ -25,6 +25,7 @@ export const schema: SchemaHelpers = {
     )
     await sql.raw('create index app_search_tokens on app_search using gin (tokens)')
     await sql.raw('create index app_search_rank on app_search (rank)')
+    await sql.raw(createSearchPlan)
     await fill(searchIndex(sql))
   },
 
@@ -46,3 +47,24 @@ export const schema: SchemaHelpers = {
     }
   },
 }
+
+/**
+ * The plan of the matches and of all rows, for its estimates. On Citus, of the node's own copy, since Citus would ask another
+ * node. There, EXPLAIN also sets a variable so that later statements of the transaction fail; it gets its value back with the
+ * function's own.
+ */
+const createSearchPlan = `
+  create or replace function app_search_plan(query tsquery) returns json language plpgsql
+  set citus.enable_local_execution = on as $$
+  declare
+    copy text := 'app_search';
+    plan json;
+  begin
+    if to_regclass('pg_dist_shard') is not null then
+      select coalesce(max(shard_name(logicalrelid, shardid)), copy) into copy
+      from pg_dist_shard where logicalrelid = 'app_search'::regclass;
+    end if;
+    execute format('explain (format json) select from %1$s where tokens @@ %2$L::tsquery union all select from %1$s', copy, query)
+      into plan;
+    return plan;
+  end $$`

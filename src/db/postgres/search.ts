@@ -60,11 +60,12 @@ export const searchIndex = (sql: Knex): SearchIndex => {
 
   /** How many apps the planner expects to match, and to be there (https://wiki.postgresql.org/wiki/Count_estimate). */
   async function estimate({ tokens }: Match): Promise<{ matches: number; all: number }> {
-    const explained = await select(
-      'explain (format json) select from app_search where tokens @@ ?::tsquery union all select from app_search',
+    type Scan = { 'Plan Rows': number }
+    const [explained] = await select<{ plan: [{ Plan: { Plans: [Scan, Scan] } }] }>(
+      'select app_search_plan(?::tsquery) as plan',
       [tokens],
     )
-    const [matches, all] = required(scansOf(explained), 'the scans of the plan')
+    const [matches, all] = required(explained, 'the plan').plan[0].Plan.Plans
     return { matches: matches['Plan Rows'], all: all['Plan Rows'] }
   }
 
@@ -148,18 +149,6 @@ export const searchIndex = (sql: Knex): SearchIndex => {
       return known.map(({ word }) => word)
     },
   }
-}
-
-type Scan = { 'Plan Rows': number }
-
-/** The outermost `Plans` of an explained union. Citus has the plan of PostgreSQL inside its own. */
-function scansOf(explained: unknown): [Scan, Scan] | undefined {
-  if (typeof explained !== 'object' || explained === null) return undefined
-  // A union of two tables is a plan of two scans.
-  if ('Plans' in explained) return explained.Plans as [Scan, Scan]
-  return Object.values(explained)
-    .map(scansOf)
-    .find((scans) => scans)
 }
 
 /** A row of app_search, with its tokens separated by spaces. */
