@@ -26,31 +26,28 @@ declare
   -- Only writes and operators need these. They stay on the coordinator, and workers reach them there. Triggers are
   -- supported on such tables only, and `audit` has some.
   kept text[] := '{slug_numbers, audit, idempotency_keys}';
-  item record;
+  name text;
 begin
-  for item in
-    select table_name, column_default, format('next_id(%L)', substring(column_default from '''(.*)''')) as replacement
-    from information_schema.columns
-    where table_schema = current_schema() and table_name = any (copied || kept) and column_default like 'nextval(%'
-      and table_name <> 'knex_migrations'
-  loop
-    execute format('alter table %I alter column id set default %s', item.table_name, item.replacement);
-  end loop;
-  for item in
-    select name, name = any (copied) as is_copied
-    from unnest(copied || kept) with ordinality as tables (name, place)
-    where not exists (
-      select from citus_tables where table_name = name::regclass
-        and citus_table_type = case when name = any (copied) then 'reference' else 'local' end
-    )
-    order by place
-  loop
-    if item.is_copied then
-      perform create_reference_table(item.name);
-    else
-      perform citus_add_local_table_to_metadata(item.name);
+  foreach name in array copied loop
+    if not exists (select from citus_tables where table_name = name::regclass and citus_table_type = 'reference') then
+      perform create_reference_table(name);
     end if;
   end loop;
+  foreach name in array kept loop
+    -- Citus has placed some of them itself, because of their foreign keys.
+    if not exists (select from pg_dist_partition where logicalrelid = name::regclass and not autoconverted) then
+      perform citus_add_local_table_to_metadata(name);
+    end if;
+  end loop;
+  for name in
+    select table_name from information_schema.columns
+    where table_schema = current_schema() and table_name = any (copied || kept)
+      and column_default = format('nextval(''%s_id_seq''::regclass)', table_name) and table_name <> 'knex_migrations'
+  loop
+    execute format('alter table %1$s alter column id set default next_id(''%1$s_id_seq'')', name);
+  end loop;
+  -- For nodes that were added after it was created.
+  perform create_distributed_function('app_search_plan(tsquery)');
   -- The service's setting for each transaction does not reach other nodes. In KiB; searches read the whole list.
   alter index app_search_tokens set (gin_pending_list_limit = 64);
 end $$;

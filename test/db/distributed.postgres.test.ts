@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { describe, expect, inject, onTestFinished, test } from 'vitest'
 import { type Database, openDatabase } from '../../src/db/database.ts'
 import { newApp } from '../contract/valid-requests.ts'
@@ -24,6 +25,17 @@ test('an engine that does not list table locks is refused by name, whatever vers
   expect(await open(address).checkHealth()).toBe(
     'is of CockroachDB CCL v26.3.0, which does not list table locks in pg_locks',
   )
+})
+
+test('deploy/citus.sql places every table', async () => {
+  const tables = await ask<{ name: string }>(
+    await copyWorld(),
+    `select tablename as name from pg_tables
+     where schemaname = current_schema() and tablename <> 'knex_migrations_lock' order by 1`,
+  )
+  const script = readFileSync(new URL('../../deploy/citus.sql', import.meta.url), 'utf8')
+  const placed = [...script.matchAll(/text\[\] := '\{(.*)\}'/g)].flatMap(([, names = '']) => names.split(', '))
+  expect(tables.map(({ name }) => name)).toEqual(placed.toSorted())
 })
 
 test('the audit log cannot be truncated', async () => {

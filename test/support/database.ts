@@ -39,7 +39,9 @@ async function newPostgres(templateIn: (factory: DatabaseFactory) => string): Pr
     for (const node of administrators) await node.query(statement)
   }
   await onAllNodes(`create database ${name} template ${templateIn(await factory)} ${strategy}`)
-  onTestFinished(() => onAllNodes(`drop database ${name} with (force)`))
+  const drop = () => onAllNodes(`drop database if exists ${name} with (force)`)
+  // The other nodes of a cluster may connect again meanwhile.
+  onTestFinished(() => drop().catch(drop))
   return addressAt(server, name)
 }
 
