@@ -39,9 +39,11 @@ async function newPostgres(templateIn: (factory: DatabaseFactory) => string): Pr
     for (const node of administrators) await node.query(statement)
   }
   await onAllNodes(`create database ${name} template ${templateIn(await factory)} ${strategy}`)
-  const drop = () => onAllNodes(`drop database if exists ${name} with (force)`)
-  // The other nodes of a cluster may connect again meanwhile.
-  onTestFinished(() => drop().catch(drop))
+  onTestFinished(async () => {
+    // Otherwise a node's background process would wait for a new session in the database, and the drop for that process.
+    await onAllNodes(`select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = '${name}'`)
+    await onAllNodes(`drop database ${name} with (force)`)
+  })
   return addressAt(server, name)
 }
 
