@@ -113,6 +113,6 @@ export type SchemaHelpers = Readonly<{
   textType: string
   /** Creates the full-text index, which `fill` fills, and drops what earlier versions had. */
   createSearchIndex: (sql: Knex, fill: (index: SearchIndex) => Promise<void>) => Promise<void>
-  /** Makes a table reject updates and deletes. */
+  /** Makes a table reject updates and deletes. Can be repeated. */
   makeAppendOnly: (sql: Knex, table: string) => Promise<void>
 }>

@@ -32,10 +32,18 @@ export const filePath = (address: string) => address.replace(/^sqlite:/, '')
 
 async function newPostgres(templateIn: (factory: DatabaseFactory) => string): Promise<string> {
   factory ??= createFactory()
-  const { server, strategy, administrator } = await factory
+  const { server, strategy, administrators } = await factory
   const name = newName()
-  await administrator.query(`create database ${name} template ${templateIn(await factory)} ${strategy}`)
-  onTestFinished(async () => void (await administrator.query(`drop database ${name} with (force)`)))
+  // One after the other, since the nodes of a cluster wait for each other while they drop a database.
+  const onAllNodes = async (statement: string) => {
+    for (const node of administrators) await node.query(statement)
+  }
+  await onAllNodes(`create database ${name} template ${templateIn(await factory)} ${strategy}`)
+  onTestFinished(async () => {
+    // Otherwise a node's background process would wait for a new session in the database, and the drop for that process.
+    await onAllNodes(`select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = '${name}'`)
+    await onAllNodes(`drop database ${name} with (force)`)
+  })
   return addressAt(server, name)
 }
 
@@ -45,8 +53,8 @@ type DatabaseFactory = {
   /** The name of the world's database on it. */
   world: string
   strategy: string
-  /** One session that creates and drops the databases of a test file. */
-  administrator: Client
+  /** Sessions that create and drop the databases of a test file, one on each node. */
+  administrators: Client[]
   close: () => Promise<void>
 }
 
@@ -57,15 +65,15 @@ async function createFactory(): Promise<DatabaseFactory> {
   const { source } = inject('world')
   const own = configuredServer === undefined ? await startPostgres(source) : undefined
   const server = own?.address ?? configuredServer ?? ''
-  const administrator = new Client(server)
-  await administrator.connect()
+  const administrators = [server, ...inject('workers')].map((node) => new Client(node))
+  for (const administrator of administrators) await administrator.connect()
   return {
     server,
     world: own ? worldName : new URL(source).pathname.slice(1),
     strategy: own ? copyStrategy : '',
-    administrator,
+    administrators,
     async close() {
-      await administrator.end()
+      await Promise.all(administrators.map((each) => each.end()))
       await own?.remove()
     },
   }

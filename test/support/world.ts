@@ -7,6 +7,7 @@ import { categoryStore } from '../../src/catalogue/categories.ts'
 import { appStore, type NewAppRow } from '../../src/catalogue/store.ts'
 import { openDatabase } from '../../src/db/database.ts'
 import { moderationStore } from '../../src/moderation/store.ts'
+import { distributeTemplate, formCluster, workersOf } from './citus.ts'
 import { addressAt, administer, configuredServer, hasPostgres, newName, startPostgres, worldName } from './postgres.ts'
 
 /** A small catalogue. Every test starts with its own copy. */
@@ -26,6 +27,8 @@ declare module 'vitest' {
   interface ProvidedContext {
     engine: 'sqlite' | 'postgres'
     world: World
+    /** The addresses of the workers if TEST_POSTGRES_URL is that of a Citus coordinator. */
+    workers: string[]
   }
 }
 
@@ -34,9 +37,10 @@ export default async function setup(project: TestProject) {
   const engine = project.name === 'postgres' ? 'postgres' : 'sqlite'
   const make =
     engine === 'sqlite' ? onSqlite : configuredServer === undefined ? onPostgres : onConfiguredServer(configuredServer)
-  const { remove, ...world } = await make()
+  const { remove, workers, ...world } = await make()
   project.provide('engine', engine)
   project.provide('world', world)
+  project.provide('workers', workers)
   return async () => {
     await remove()
     if (project.name === 'sqlite' && !hasPostgres) console.log(skippedPostgres)
@@ -49,7 +53,8 @@ const skippedPostgres =
 async function onSqlite() {
   const folder = mkdtempSync(join(tmpdir(), 'apps-world-'))
   const source = join(folder, 'world.sqlite')
-  return { ...(await createWorld(`sqlite:${source}`)), source, remove: () => rmSync(folder, { recursive: true }) }
+  const world = await createWorld(`sqlite:${source}`)
+  return { ...world, source, workers: [], remove: () => rmSync(folder, { recursive: true }) }
 }
 
 async function onPostgres() {
@@ -57,14 +62,21 @@ async function onPostgres() {
   await administer(address, `create database ${worldName}`)
   const world = await createWorld(addressAt(address, worldName))
   await stop('SIGINT')
-  return { ...world, source: data, remove }
+  return { ...world, source: data, workers: [], remove }
 }
 
 const onConfiguredServer = (server: string) => async () => {
   const name = newName()
-  await administer(server, `create database ${name}`)
+  const workers = await workersOf(server)
+  const onAllNodes = async (statement: string) => {
+    for (const node of [server, ...workers]) await administer(node, statement)
+  }
+  await onAllNodes(`create database ${name}`)
   const source = addressAt(server, name)
-  return { ...(await createWorld(source)), source, remove: () => administer(server, `drop database ${name}`) }
+  if (workers.length > 0) await formCluster(server, workers, name)
+  const world = await createWorld(source)
+  if (workers.length > 0) await distributeTemplate(server, workers, name)
+  return { ...world, source, workers, remove: () => onAllNodes(`drop database ${name}`) }
 }
 
 const actor = { operator: 'world' }

@@ -208,6 +208,8 @@ function open(url: ServerUrl, client: typeof Knex.Client, max: number, query_tim
   }
   return knex({
     client,
+    // Otherwise knex asks for the version, and a name other than PostgreSQL's ends the process.
+    version: '14',
     // knex passes all of these to the driver, and its types lack some.
     connection: connection as Knex.PgConnectionConfig,
     // Bound values, which are callers' data, stay out of error messages and so out of the log.

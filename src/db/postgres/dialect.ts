@@ -29,6 +29,18 @@ const migrationLockId = 7_203_948_116
 
 const minVersion = 140_000
 
+/**
+ * The lock that this statement itself has on pg_locks. CockroachDB lists none, and YugabyteDB none younger than a second
+ * (`yb_locks_min_txn_age`). Both claim to be a PostgreSQL that is new enough.
+ */
+const ownTableLocks = `select 1 from pg_locks where locktype = 'relation' and pid = pg_backend_pid()`
+
+/**
+ * Blocks nobody, and is allowed on a standby. Citus takes the lock on every node, and every write needs them all. The second
+ * statement makes both a transaction.
+ */
+const lockEverywhere = 'lock table catalogue_version in access share mode; select 1'
+
 /** Milliseconds for a statement of the monitor. */
 const monitorTimeout = 5000
 
@@ -54,10 +66,12 @@ function openServer(url: ServerUrl, { pool = defaultPoolSize, writeTimeout = lon
     try {
       const { rows } = await repeatWhileStarting(url.connectTimeout, () =>
         monitor.raw(
-          `select current_setting('server_version_num')::int as version, current_setting('server_encoding') as encoding`,
+          `select current_setting('server_version_num')::int as version, current_setting('server_encoding') as encoding,
+             version() as engine, exists (${ownTableLocks}) as lists_locks`,
         ),
       )
-      const [{ version, encoding }] = rows
+      const [{ version, encoding, engine, lists_locks }] = rows
+      if (!lists_locks) return `is of ${engine.split(/ on | \(/)[0]}, which does not list table locks in pg_locks`
       if (version < minVersion) return 'is of a PostgreSQL older than 14'
       if (encoding !== 'UTF8') return `is in ${encoding}; it has to be in UTF8`
       return { own: undefined, empty: notMigrated, foreign: foreignDatabase }[await ownership()]
@@ -80,7 +94,7 @@ function openServer(url: ServerUrl, { pool = defaultPoolSize, writeTimeout = lon
       }
       try {
         // Uses the writer pool, but does not wait behind queued writes.
-        await writer.raw('select 1').options({ query_timeout: url.connectTimeout })
+        await writer.raw(lockEverywhere).options({ query_timeout: url.connectTimeout })
         await monitor.raw('select 1')
       } catch (error) {
         if (isUnavailable(error)) return 'does not answer'

@@ -27,6 +27,10 @@ const certificateCodes = /CERT|^ERR_TLS|^ERR_SSL/
 const brokenConnection =
   /^SASL|Connection terminated|Connection ended|timeout expired|Client was closed|Client has encountered|Query read timeout|not support SSL/
 
+/** Messages of Citus if a node stops during a transaction. Their SQLSTATE is that of any internal error. */
+const lostNode =
+  /failure on connection marked as essential|server closed the connection unexpectedly|failed to prepare transaction/
+
 /** SQLSTATEs of a backend that ends, and errors of its socket. */
 const isBroken = (error: unknown) =>
   error instanceof Error &&
@@ -51,6 +55,7 @@ export function isUnavailable(error: unknown): boolean {
   if (certificateCodes.test(code)) return true
   if (code.length === 5 && unavailableClasses.has(code.slice(0, 2))) return true
   if (isBroken(error) || isStaleStatement(error) || isStandbyError(error)) return true
+  if (code === 'XX000' && lostNode.test(error.message)) return true
   // knex: no connection came free in time, or the pool is closed.
   return error.name === 'KnexTimeoutError' || error.message.startsWith('Unable to acquire a connection')
 }

@@ -25,17 +25,46 @@ export const schema: SchemaHelpers = {
     )
     await sql.raw('create index app_search_tokens on app_search using gin (tokens)')
     await sql.raw('create index app_search_rank on app_search (rank)')
+    await sql.raw(createSearchPlan)
     await fill(searchIndex(sql))
   },
 
+  /** TRUNCATE has its own trigger, since Citus moves triggers to its shards, but not those of TRUNCATE. */
   async makeAppendOnly(sql, table) {
     await sql.raw(
-      `create function ${table}_refuses() returns trigger language plpgsql as
+      `create or replace function ${table}_refuses() returns trigger language plpgsql as
        $$ begin raise exception '${table} is append-only'; end $$`,
     )
-    await sql.raw(
-      `create trigger ${table}_is_append_only before update or delete or truncate on ${table}
-       for each statement execute function ${table}_refuses()`,
-    )
+    for (const [name, changes] of Object.entries({
+      is_append_only: 'update or delete',
+      is_not_truncated: 'truncate',
+    })) {
+      await sql.raw(`drop trigger if exists ${table}_${name} on ${table}`)
+      await sql.raw(
+        `create trigger ${table}_${name} before ${changes} on ${table}
+         for each statement execute function ${table}_refuses()`,
+      )
+    }
   },
 }
+
+/**
+ * The plan of the matches and of all rows, for its estimates. On Citus, of the node's own copy, since Citus would ask another
+ * node. There, EXPLAIN also turns off local execution, without which later statements of the transaction would fail.
+ */
+const createSearchPlan = `
+  create or replace function app_search_plan(query tsquery) returns json language plpgsql as $$
+  declare
+    is_citus boolean := to_regclass('pg_dist_shard') is not null;
+    copy text := 'app_search';
+    plan json;
+  begin
+    if is_citus then
+      select coalesce(max(shard_name(logicalrelid, shardid)), copy) into copy
+      from pg_dist_shard where logicalrelid = 'app_search'::regclass;
+    end if;
+    execute format('explain (format json) select from %1$s where tokens @@ %2$L::tsquery union all select from %1$s', copy, query)
+      into plan;
+    if is_citus then perform set_config('citus.enable_local_execution', 'on', true); end if;
+    return plan;
+  end $$`

@@ -60,11 +60,11 @@ export const searchIndex = (sql: Knex): SearchIndex => {
   /** How many apps the planner expects to match, and to be there (https://wiki.postgresql.org/wiki/Count_estimate). */
   async function estimate(tokens: string): Promise<{ matches: number; all: number }> {
     type Scan = { 'Plan Rows': number }
-    const [explained] = await select<{ 'QUERY PLAN': [{ Plan: { Plans: [Scan, Scan] } }] }>(
-      'explain (format json) select from app_search where tokens @@ ?::tsquery union all select from app_search',
+    const [explained] = await select<{ plan: [{ Plan: { Plans: [Scan, Scan] } }] }>(
+      'select app_search_plan(?::tsquery) as plan',
       [tokens],
     )
-    const [matches, all] = required(explained, 'the plan')['QUERY PLAN'][0].Plan.Plans
+    const [matches, all] = required(explained, 'the plan').plan[0].Plan.Plans
     return { matches: matches['Plan Rows'], all: all['Plan Rows'] }
   }
 

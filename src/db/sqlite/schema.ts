@@ -38,7 +38,7 @@ export const schema: SchemaHelpers = {
   async makeAppendOnly(sql, table) {
     for (const change of ['update', 'delete']) {
       await sql.raw(
-        `create trigger ${table}_refuses_${change} before ${change} on ${table}
+        `create trigger if not exists ${table}_refuses_${change} before ${change} on ${table}
          begin select raise(abort, '${table} is append-only'); end`,
       )
     }
