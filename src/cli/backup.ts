@@ -30,7 +30,9 @@ To inspect it first, serve a copy of it:
     json: '{file, bytes, apps, seconds}.',
     async run({ copyTo }, file: string) {
       if (!copyTo)
-        throw new OperatorError('a database server makes its own backups; docs/operating.md has the commands (Backup)')
+        throw new OperatorError(
+          'backup is for SQLite; a database server has tools of its own, see docs/operating.md (PostgreSQL)',
+        )
       const begin = performance.now()
       const target = resolve(file)
       // SQLite would apply a log or journal of an older database to the backup when it is opened.

@@ -6,6 +6,7 @@ import { Command } from 'commander'
 import type { Database } from '../db/database.ts'
 import { type ExportOptions, exportCatalogue } from '../transfer/export.ts'
 import { printInfo, withDatabase } from './command.ts'
+import { formatCount } from './terminal-text.ts'
 import { parsePastTime } from './time.ts'
 import { writeNewFile } from './write-new-file.ts'
 
@@ -33,8 +34,9 @@ line on standard error has the --since for the next export. That time is some
 time ago, so that nothing is missed; importing a line twice changes nothing.
 
 With --public it has all categories, and the apps that GET /apps lists, as
-everyone sees them. With --since it also names, by id and creation time only,
-apps that were approved once and are hidden now; import hides them, too.
+everyone sees them, with all reviews. With --since it also names, by id and
+creation time only, apps that were approved once and are hidden now; import
+hides them, too.
 
 Examples:
   ./apps-service export catalogue.ndjson.gz
@@ -57,12 +59,13 @@ async function runExport(file: string, { since, public: isPublic }: { since?: st
       ? exportCatalogue(database, process.stdout, options)
       : writeNewFile(file, 'export', (path) => exportTo(path, database, options)),
   )
-  const removals = removed === 0 ? '' : `${count(removed, 'removal')}, `
-  const written = `${removals}${count(apps, 'app')} and ${count(categories, 'category', 'categories')}`
+  const removals = removed === 0 ? '' : `${formatQuantity(removed, 'removal')}, `
+  const written = `${removals}${formatQuantity(apps, 'app')} and ${formatQuantity(categories, 'category', 'categories')}`
   printInfo(`${written} exported. Export later changes with --since ${next}`)
 }
 
-const count = (number: number, one: string, many = `${one}s`) => `${number} ${number === 1 ? one : many}`
+const formatQuantity = (count: number, one: string, many = `${one}s`) =>
+  `${formatCount(count)} ${count === 1 ? one : many}`
 
 async function exportTo(path: string, database: Database, options: ExportOptions) {
   const output = path.endsWith('.gz') ? createGzip() : new PassThrough()

@@ -21,7 +21,10 @@ export const importCommand = () =>
     command: new Command('import')
       .description('import a catalogue file: newline-delimited JSON, gzip or not, one app per line')
       .argument('<file>', 'path of the file, or - for standard input')
-      .option('--dry-run', 'import into a temporary copy of the database and print the result; writes only the rejects')
+      .option(
+        '--dry-run',
+        'import into a temporary copy of the database, in TMPDIR, and print the result; writes only the rejects',
+      )
       .option('--only-new', 'import only new apps; leave existing ones unchanged')
       .option(
         '--rejects <path>',

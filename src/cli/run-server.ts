@@ -78,7 +78,7 @@ export const catalogueBackend = (database: Database, baseUrl: string): ServiceBa
   assertReady: readinessCheck(database),
 })
 
-/** What waits for operators. While the database cannot be read, only these gauges are missing from the metrics. */
+/** Gauges of what waits for operators. While the database cannot be read, only these gauges are missing from the metrics. */
 export function addCatalogueGauges(metrics: Metrics, database: Database) {
   // Both gauges of a scrape share one read.
   const read = coalesce(() =>

@@ -63,7 +63,7 @@ export async function copyDatabase(
     await assertHealthy(source)
     const counts = await source.withExclusiveLock(async (sql) => {
       assertSchemaCurrent(source, await readSchemaAge(sql))
-      return target.write((connection) => copyRows(source.connectionOf(sql), connection, onProgress))
+      return target.write((connection) => copyAndCount(source.connectionOf(sql), connection, onProgress))
     })
     await target.optimize({ isLast: true })
     return { name, counts }
@@ -89,7 +89,7 @@ export const withTemporaryCopy = <T>(source: Database, work: (copy: Database) =>
       try {
         if (!source.copyTo) {
           await copy.migrate()
-          await source.snapshot((from) => copy.write((to) => copyRows(from, to, () => {})))
+          await source.snapshot((from) => copy.write((to) => copyRows(from, to)))
         }
         return await work(copy)
       } finally {
@@ -98,13 +98,28 @@ export const withTemporaryCopy = <T>(source: Database, work: (copy: Database) =>
     },
   )
 
-async function copyRows(source: Connection, target: Connection, onProgress: (done: number, total: number) => void) {
+async function copyAndCount(
+  source: Connection,
+  target: Connection,
+  onProgress: (done: number, total: number) => void,
+): Promise<RowCounts> {
   const counts = await countRows(source.sql)
   const existing = await countRows(target.sql)
   const nonEmpty = tableNames.filter((table) => existing[table] > 0)
   if (nonEmpty.length > 0) throw new OperatorError(`the target is not empty: it has rows in ${nonEmpty.join(', ')}`)
   const total = Object.values(counts).reduce((sum, count) => sum + count, 0)
   let done = 0
+  await copyRows(source, target, (count) => {
+    done += count
+    onProgress(done, total)
+  })
+  const copied = await countRows(target.sql)
+  const incomplete = tableNames.filter((table) => copied[table] !== counts[table])
+  if (incomplete.length > 0) throw new Error(`rows are missing in the copy of ${incomplete.join(', ')}`)
+  return counts
+}
+
+async function copyRows(source: Connection, target: Connection, onCopied: (count: number) => void = () => {}) {
   for (const table of tableNames) {
     for await (const rows of readBatches(source.sql, table)) {
       await insertAll(target, table, rows)
@@ -113,14 +128,9 @@ async function copyRows(source: Connection, target: Connection, onProgress: (don
           target,
           rows.map(({ id }) => Number(id)),
         )
-      done += rows.length
-      onProgress(done, total)
+      onCopied(rows.length)
     }
   }
-  const copied = await countRows(target.sql)
-  const incomplete = tableNames.filter((table) => copied[table] !== counts[table])
-  if (incomplete.length > 0) throw new Error(`rows are missing in the copy of ${incomplete.join(', ')}`)
-  return counts
 }
 
 async function countRows(sql: Knex): Promise<RowCounts> {

@@ -47,7 +47,7 @@ export type Database = Pick<Engine, 'checkHealth' | 'committedBefore' | 'optimiz
     seed: (directory: string) => Promise<void>
     /** A text that changes with every commit that may have changed public data, by any process, and never comes again. */
     dataVersion: () => Promise<string>
-    /** As of an engine. */
+    /** See `Engine.copyTo`. */
     copyTo: Engine['copyTo']
     usage: () => Usage
   }>

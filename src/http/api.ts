@@ -13,7 +13,7 @@ import type { RateLimits } from './rate-limits.ts'
 import { acceptsJson, isPublic, parseHead, type Router, validateRequest } from './request.ts'
 import { Representation, sendRepresentation } from './response.ts'
 
-/** What http/ serves. */
+/** The operations and the state that http/ needs. */
 export type ServiceBackend = {
   /** The caller whose key it is; throws `unauthorized`. */
   authenticate: (key: string) => Promise<Caller>

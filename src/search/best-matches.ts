@@ -52,19 +52,25 @@ const weights = { exact: 10_000, whole: 24, start: 16, share: 32 }
 function scoreMatch(terms: readonly Term[], rank: number, nameWords: string): number {
   const words = nameWords.split(' ')
   const name = words.join('')
-  const search = terms.map(({ spellings }) => spellings[0]).join('')
+  const length = terms.reduce((sum, { spellings }) => sum + (spellings[0]?.length ?? 0), 0)
   const whole = new Set([name, ...words, ...words.map((word, index) => `${word}${words[index + 1] ?? ''}`)])
   // Without a prefix to begin with, a term can only be whole.
   const isWhole = terms.every((term) => !term.isPrefix || term.spellings.some((spelling) => whole.has(spelling)))
   const isAtStart = terms[0]?.spellings.some((spelling) => name.startsWith(spelling))
   return (
     popularityOfRank(rank) +
-    (search === name ? weights.exact : 0) +
+    (isSpelledBy(terms, name) ? weights.exact : 0) +
     (isWhole ? weights.whole : 0) +
     (isAtStart ? weights.start : 0) +
-    Math.floor(weights.share * Math.min(1, search.length / Math.max(1, name.length)))
+    Math.floor(weights.share * Math.min(1, length / Math.max(1, name.length)))
   )
 }
+
+/** Whether a spelling of each term, written together, is the text. */
+const isSpelledBy = ([first, ...others]: readonly Term[], text: string): boolean =>
+  first === undefined
+    ? text === ''
+    : first.spellings.some((one) => text.startsWith(one) && isSpelledBy(others, text.slice(one.length)))
 
 /** Later terms are dropped. */
 const maxRelaxedTerms = 8
@@ -97,20 +103,24 @@ export async function findOrRelax(
 
 /** The terms that an app of the category has, typos in the others corrected; and sentences about the corrections. */
 async function knownTerms(index: MatchFinder, query: SearchQuery) {
+  const counted = []
+  for (const term of query.terms.slice(0, maxRelaxedTerms)) {
+    const count = await countMatches(index, { ...query, terms: [term] })
+    counted.push({ term, count, similar: count === 0 && isCorrectable(term) ? similarWords(term.text) : [] })
+  }
+  const knownWords = new Set(await index.knownWords(counted.flatMap(({ similar }) => similar)))
   const known: CountedTerm[] = []
   const corrections: string[] = []
-  for (const asked of query.terms.slice(0, maxRelaxedTerms)) {
-    let term = asked
-    let count = await countMatches(index, { ...query, terms: [term] })
-    const words = count === 0 && isCorrectable(term) ? await index.knownWords(similarWords(term.text)) : []
-    if (words.length > 0) {
-      words.sort()
-      corrections.push(correctionNote(term.text, words))
-      // The message has to stay short.
-      term = { text: words.slice(0, maxNamedWords).join(' or '), spellings: words, isPrefix: false }
-      count = await countMatches(index, { ...query, terms: [term] })
-    }
+  for (const { term, count, similar } of counted) {
+    const words = similar.filter((word) => knownWords.has(word)).toSorted()
     if (count > 0) known.push({ term, count })
+    if (words.length === 0) continue
+    corrections.push(correctionNote(term.text, words))
+    // The message has to stay short.
+    const text = words.slice(0, maxNamedWords).join(' or ')
+    const corrected = { text, spellings: words, isPrefix: false }
+    const correctedCount = await countMatches(index, { ...query, terms: [corrected] })
+    if (correctedCount > 0) known.push({ term: corrected, count: correctedCount })
   }
   return { known, corrections }
 }

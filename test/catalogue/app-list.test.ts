@@ -236,6 +236,12 @@ describe('search', () => {
     expect(reply.body.message).toBe(`${message} ${sentence}`.trim())
   })
 
+  test('orders apps by downloads if their names are corrections alike', async () => {
+    const service = await startService()
+    await publish(service, [{ name: 'Ferry' }, { name: 'Ferrys', total_downloads: 1_000_000 }])
+    expect(namesOf(await service.get('/apps?search=ferryx'))).toEqual(['Ferrys', 'Ferry'])
+  })
+
   test('corrects a word that only apps of other categories have', async () => {
     const service = await startService()
     await publish(service, [{ name: 'Tile Clock' }])

@@ -77,7 +77,7 @@ const headers = [
   ...['Cache-Control: ', 'Content-Encoding: ', 'Content-Type: ', 'Content-Type: application/json;'],
   ...['Content-Type: application/json;charset', 'Content-Type: application/json;charset=', 'Cookie: ', 'Cookie: a='],
   ...['Expect: ', 'Forwarded: for=', 'Host: ', 'If-Match: ', 'If-Match: "', 'If-Match: W/"', 'If-Modified-Since: '],
-  ...['If-None-Match: ', 'If-None-Match: "', 'If-None-Match: W/"', 'Origin: ', 'Origin: https://', 'Prefer: code'],
+  ...['If-None-Match: ', 'If-None-Match: "', 'If-None-Match: W/"', 'Origin: ', 'Origin: https://'],
   ...['Range: ', 'Range: bytes=', 'Referer: ', 'User-Agent: ', 'X-Forwarded-For: ', 'X-Request-Id: ', 'X-Unknown: '],
 ]
 

@@ -667,9 +667,9 @@ describe('a removal', () => {
     ['again changes nothing', [removed, removed], [0, 1, 1, 0], 404],
     ['of an unknown app changes nothing', [{ removed: { id: 60, created_at } }], [0, 0, 1, 0], 200],
     [
-      'of an app with another creation time changes nothing',
+      'of an app with another creation time is refused',
       [{ removed: { id: 50, created_at: '2026-01-01T00:00:00.001Z' } }],
-      [0, 0, 1, 0],
+      [0, 0, 0, 1],
       200,
     ],
     ['is undone by a newer line', [removed, newer], [0, 2, 0, 0], 200],

@@ -65,9 +65,7 @@ async function assertDiskSpace(file: string, bytes: number) {
   const free = bavail * bsize
   if (free >= bytes) return
   const megabytes = (count: number) => `${(count / 1e6).toLocaleString('en', { maximumSignificantDigits: 2 })} MB`
-  throw new OperatorError(
-    `a copy takes ${megabytes(bytes)}, ${megabytes(bytes - free)} more than there is room for in ${dirname(file)}`,
-  )
+  throw new OperatorError(`a copy takes ${megabytes(bytes)}, ${megabytes(bytes - free)} more than there is room for`)
 }
 
 /** The greatest size of a copy, in bytes. */

@@ -21,10 +21,10 @@ const maxSorted = 20_000
 const maxListedPrefix = 3
 
 /**
- * A longer beginning is replaced by the words that have it, unless there are more of them: of a beginning FTS5 merges all lists
- * before it returns the first match.
+ * The terms share so many words. A longer beginning is replaced by the words that have it, unless there are more of them than its
+ * share: of a beginning FTS5 merges all lists before it returns the first match.
  */
-const maxSpelledOut = 400
+const maxSpelledOut = 1000
 
 /**
  * The index in FTS5 (https://sqlite.org/fts5.html). The rowid of an app is its rank, and FTS5 reads rowids in descending order,
@@ -46,28 +46,32 @@ export const searchIndex = (sql: Knex): SearchIndex => {
     ])
   }
 
-  /** What FTS5 is asked for (https://sqlite.org/fts5.html#full_text_query_syntax). An empty phrase matches nothing. */
+  /** An expression of FTS5 (https://sqlite.org/fts5.html#full_text_query_syntax). An empty phrase matches nothing. */
   async function matchExpression(query: SearchQuery, tier: Tier): Promise<string> {
+    const maxWords = Math.floor(maxSpelledOut / Math.max(1, query.terms.length))
     const lists = []
     for (const phrases of phrasesOf(query, tier)) {
       const alternatives = []
-      for (const phrase of phrases) alternatives.push(...(await spellOut(phrase, tier)))
+      for (const phrase of phrases) alternatives.push(...(await spellOut(phrase, tier, maxWords)))
       lists.push(`(${alternatives.join(' OR ') || '""'})`)
     }
     return lists.join(' AND ') || '""'
   }
 
   /** The phrase, or the words that begin with it. */
-  async function spellOut({ tokens, isPrefix }: Phrase, tier: Tier): Promise<string[]> {
+  async function spellOut({ tokens, isPrefix }: Phrase, tier: Tier, maxWords: number): Promise<string[]> {
     const text = tokens.join(' ')
     if (!isPrefix) return [`"${text}"`]
     // Lists of names are short enough to be merged.
     if (tier !== 'name' && [...text].length > maxListedPrefix) {
-      const found = await select<{ word: string }>(
-        `select word from app_search_words where word >= ?1 and word < ?1 || char(0x10FFFF) limit ${maxSpelledOut + 1}`,
-        [text],
+      // As one text, which the driver reads sooner than many rows.
+      const [found] = await select<{ words: string }>(
+        `select json_group_array(word) as words
+         from (select word from app_search_words where word >= ?1 and word < ?1 || char(0x10FFFF) limit ?2)`,
+        [text, maxWords + 1],
       )
-      if (found.length <= maxSpelledOut) return found.map(({ word }) => `"${word}"`)
+      const words: string[] = JSON.parse(required(found, 'the words').words)
+      if (words.length <= maxWords) return words.map((word) => `"${word}"`)
     }
     return [`"${text}" *`]
   }
