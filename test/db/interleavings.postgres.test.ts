@@ -234,7 +234,7 @@ test('creates that delete the same expired keys do not wait for each other', asy
   expect(await interleave(create('one'), create('two'))).toMatchObject({ waited: false, result: { status: 201 } })
 })
 
-test('a rename and a deletion do not wait for each other, because both lock the app first', async () => {
+test('a rename and a deletion do not deadlock, because both lock the app first', async () => {
   const ended = await interleave(deleteApproved, rename('Ada', 'Lovelace'), 'audit')
   expect(ended).toMatchObject({ waited: true, result: { listed_apps: 0 }, runs: 2 })
 })
