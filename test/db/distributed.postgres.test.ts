@@ -51,16 +51,36 @@ test('a node that stops during a transaction makes the service unavailable, whic
   await expect(raise('unexpected state')).rejects.toThrow(/unexpected state/)
 })
 
+/** A copy of the world, as the coordinator and each worker of a cluster open it. */
+async function copyCluster(): Promise<string[]> {
+  const coordinator = await copyWorld()
+  const { pathname } = new URL(coordinator)
+  return [coordinator, ...inject('workers').map((worker) => Object.assign(new URL(worker), { pathname }).href)]
+}
+
+test('exports wait for writers on any node', async () => {
+  const nodes = await copyCluster()
+  const database = open(nodes[0] ?? '')
+  for (const node of nodes) {
+    const order: string[] = []
+    const begun = Promise.withResolvers<void>()
+    const write = open(node).write(async ({ sql }) => {
+      await sql('developers').update({ changed_at: '' })
+      begun.resolve()
+      await sql.raw('select pg_sleep(0.5)')
+      order.push('written')
+    })
+    await begun.promise
+    await database.committedBefore()
+    order.push('committed')
+    await write
+    expect(order).toEqual(['written', 'committed'])
+  }
+})
+
 describe.skipIf(inject('workers').length === 0)(
   'on a Citus cluster, of which TEST_POSTGRES_URL is the coordinator',
   () => {
-    /** A copy of the world, as the coordinator and each worker open it. */
-    async function copyCluster(): Promise<string[]> {
-      const coordinator = await copyWorld()
-      const { pathname } = new URL(coordinator)
-      return [coordinator, ...inject('workers').map((worker) => Object.assign(new URL(worker), { pathname }).href)]
-    }
-
     test('a server on each node sees all writes at once, and all ids come from one sequence', async () => {
       const services = await Promise.all((await copyCluster()).map((databaseUrl) => startService({ databaseUrl })))
       const ids: number[] = []

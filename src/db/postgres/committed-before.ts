@@ -34,7 +34,7 @@ export async function committedBefore(sql: Knex): Promise<Date> {
 async function findActiveWriters(sql: Knex): Promise<string[]> {
   const { rows }: { rows: { virtualtransaction: string }[] } = await sql.raw(
     `select distinct virtualtransaction from pg_locks
-     where locktype = 'relation' and cast(relation::regclass as text) ~ '^(apps|developers|categories)(_[0-9]+)?$'
+     where locktype = 'relation' and cast(relation::regclass as text) ~ '^(apps|developers|categories)(_[0-9]+|)$'
        and database = (select oid from pg_database where datname = current_database())
        and mode not in ('AccessShareLock', 'RowShareLock', 'ShareUpdateExclusiveLock')`,
   )
