@@ -218,9 +218,9 @@ describe('import', () => {
     const counts = { lines: 4000, created: 3900, updated: 100, unchanged: 0, rejected: 0 }
 
     const server = await serve(address)
-    const rehearsal = runProcess(['import', file, '--dry-run', '--json'], env)
+    const dryRun = runProcess(['import', file, '--dry-run', '--json'], env)
     let isOver = false
-    rehearsal.then(() => {
+    dryRun.then(() => {
       isOver = true
     })
     for (let index = 0; !isOver; index++) {
@@ -228,7 +228,7 @@ describe('import', () => {
       expect((await server.request('POST', '/apps', { key: inject('world').keys.ada, json })).status).toBe(201)
       await delay(20)
     }
-    expect(JSON.parse((await rehearsal).stdout)).toMatchObject(counts)
+    expect(JSON.parse((await dryRun).stdout)).toMatchObject(counts)
     expect((await server.request('GET', '/apps?category=sky')).body.data.pagination.total_pages).toBe(0)
     expect(JSON.parse((await run(['import', file, '--json'], env)).stdout)).toMatchObject(counts)
   })

@@ -183,10 +183,10 @@ test('a dry run is invisible and leaves nothing, and others can write meanwhile'
     const add = (to: Database, name: string) =>
       to.write(({ sql }) => sql('developers').insert({ name, created_at: '', changed_at: '' }))
     const namesIn = (of: Database) => of.read(({ sql }) => sql('developers').orderBy('id').pluck('name'))
-    const seen = await withTemporaryCopy(database, async (rehearsed) => {
-      await add(rehearsed, 'Eve')
+    const seen = await withTemporaryCopy(database, async (copy) => {
+      await add(copy, 'Eve')
       await add(database, 'Mallory')
-      return [await namesIn(rehearsed), await namesIn(database)]
+      return [await namesIn(copy), await namesIn(database)]
     })
     expect(seen).toEqual([
       ['Ada', 'Bob', 'Eve'],

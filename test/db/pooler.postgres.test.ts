@@ -74,8 +74,8 @@ describe.skipIf(!hasPgbouncer || configuredServer !== undefined)(`through PgBoun
   test('a dry run writes nothing, and others can write meanwhile', async () => {
     const { pooler } = await startPooled()
     const database = open(pooler.address)
-    await withTemporaryCopy(database, async (rehearsed) => {
-      await add(rehearsed, 'Mallory')
+    await withTemporaryCopy(database, async (copy) => {
+      await add(copy, 'Mallory')
       await add(database, 'Eve')
     })
     expect(await database.read(({ sql }) => sql('developers').orderBy('id').pluck('name'))).toEqual([
