@@ -174,7 +174,9 @@ describe('import', () => {
     expect(reply.stderr).toBe(
       `apps-service: cannot read ${file} beyond line ${taken}: its gzip data is damaged: unexpected end of file; the lines before were imported\n`,
     )
-    expect((await run(['export', `${file}.out`], env)).stderr).toContain(`${6 + taken} apps and 3 categories exported`)
+    expect((await run(['export', `${file}.out`], env)).stderr).toContain(
+      `${(6 + taken).toLocaleString('en')} apps and 3 categories exported`,
+    )
   })
 
   test.for<[format: string, bytes: Buffer]>([
@@ -528,7 +530,8 @@ test('a server responds, accepts writes and shows decisions at once while an imp
   expect(new Set(statuses)).toEqual(new Set([200, 201]))
   // Enough for several pages of an export.
   const exported = await run(['export', join(temporaryFolder(), 'all.ndjson')], env)
-  expect(exported.stderr).toContain(`${6 + lines + created.length} apps and 3 categories exported.`)
+  const apps = (6 + lines + created.length).toLocaleString('en')
+  expect(exported.stderr).toContain(`${apps} apps and 3 categories exported.`)
   // Ids follow the order of writing, so these writes came between the transactions of the import.
   const database = openDatabase(env.DATABASE_URL)
   const imported = await database.read(({ sql }) =>
