@@ -25,7 +25,7 @@ type Hang = {
   ready: number
   /** Whether the next create after that was a 201. */
   canWrite: boolean
-  /** The number of /readyz responses during the hang, by status. */
+  /** The number of /readyz responses during the hang, by status. Later ones are of a network that has healed. */
   probes: Record<string, number>
 }
 
@@ -58,12 +58,18 @@ async function hangRepeatedly(postgres: PostgresServer, number: number): Promise
     expect(await readiness()).toBe(200)
     const probes: Record<string, number> = {}
     const requests: Promise<unknown>[] = []
+    let isHanging = true
+    const probe = async () => {
+      const status = await readiness()
+      if (isHanging) probes[status] = (probes[status] ?? 0) + 1
+    }
     proxy.hang()
     for (let second = 0; second < hangSeconds; second++) {
       if (traffic === 'writes') requests.push(createAtOnce(2))
-      if (traffic !== 'none') requests.push(readiness().then((status) => (probes[status] = (probes[status] ?? 0) + 1)))
+      if (traffic !== 'none') requests.push(probe())
       await delay(1000)
     }
+    isHanging = false
     proxy.heal()
     const begin = performance.now()
     const isOver = () => secondsSince(begin) > giveUpSeconds
