@@ -3,7 +3,7 @@ import type { Connection } from './dialect.ts'
 import { listed } from './tables.ts'
 
 /** Indexes those of the apps that are listed, as their rows are now. */
-export async function indexListedApps({ sql, search }: Connection, ids: number[]) {
+export async function indexListedApps({ sql, search }: Pick<Connection, 'sql' | 'search'>, ids: number[]) {
   const apps = await sql('apps')
     .join('developers', 'developers.id', 'apps.developer_id')
     .whereIn('apps.id', ids)
