@@ -4,20 +4,16 @@ import type { Connection } from '../db/dialect.ts'
 import type { ReviewRow } from '../db/tables.ts'
 import { required } from '../util/helpers.ts'
 import { ratingColumns } from './ratings.ts'
-import { newestFirst, reviewColumns } from './store.ts'
+import { type AppReview, newestFirst, reviewColumns } from './store.ts'
 
-/** A page of an app's reviews, newest first, and the total. Throws an OperatorError if there is no such app. */
-export async function listReviews({ sql }: Connection, appId: number, limit: number, offset: number) {
-  const app = await sql('apps').where({ id: appId }).first('review_count')
-  if (!app) throw new OperatorError(`there is no app ${appId}`)
-  const reviews = await sql('reviews')
+/** A page of an app's reviews, newest first. */
+export const findReviews = ({ sql }: Connection, appId: number, limit: number, offset: number): Promise<AppReview[]> =>
+  sql('reviews')
     .where({ app_id: appId })
     .orderByRaw(newestFirst)
     .limit(limit)
     .offset(offset)
     .select(...reviewColumns)
-  return { reviews, total: app.review_count }
-}
 
 /** Removes a review and its rating. Throws an OperatorError if there is no such review. */
 export async function removeReview(

@@ -1,6 +1,7 @@
 import { Command } from 'commander'
-import { listReviews, removeReview } from '../catalogue/reviews.ts'
+import { findReviews, removeReview } from '../catalogue/reviews.ts'
 import { parseReason } from '../contract/field-rules.ts'
+import { moderationStore } from '../moderation/store.ts'
 import {
   buildDatabaseCommand,
   buildListCommand,
@@ -22,7 +23,10 @@ const list = () =>
     examples: ['review list --app 42'],
     rows: 'reviews',
     json: 'A review: {id, reviewer_name, rating, comment, created_at}.',
-    find: (connection, { app }: { app: number }, limit, offset) => listReviews(connection, app, limit, offset),
+    async find(connection, { app: appId }: { app: number }, limit, offset) {
+      const { review_count } = await moderationStore(connection).requireApp(appId)
+      return { reviews: await findReviews(connection, appId, limit, offset), total: review_count }
+    },
     print: ({ reviews }) =>
       printTable(
         ['ID', 'RATING', 'REVIEWER', 'WHEN (UTC)', 'COMMENT'],
