@@ -31,14 +31,14 @@ To inspect it first, serve a copy of it:
     async run({ copyTo }, file: string) {
       if (!copyTo)
         throw new OperatorError(
-          'backup is for SQLite; a database server has tools of its own, see docs/operating.md (PostgreSQL)',
+          'backup works only on SQLite; docs/operating.md (PostgreSQL) says how to back up a database server',
         )
       const begin = performance.now()
       const target = resolve(file)
       // SQLite would apply a log or journal of an older database to the backup when it is opened.
       for (const suffix of ['-wal', '-shm', '-journal']) await assertMissing(target + suffix)
       const written = await writeNewFile(file, 'backup', async (copy) => {
-        const { apps } = await copyTo(copy)
+        const { apps } = await copyTo(copy, { verify: true })
         return { bytes: (await stat(copy)).size, apps }
       })
       return { file: target, ...written, seconds: elapsedSeconds(begin) }

@@ -84,7 +84,7 @@ export const withTemporaryCopy = <T>(source: Database, work: (copy: Database) =>
     async (folder) => {
       const file = join(folder, 'copy.sqlite')
       // Much quicker than copying rows.
-      if (source.copyTo) await source.copyTo(file)
+      if (source.copyTo) await source.copyTo(file, { verify: false })
       const copy = openDatabase(`sqlite:${file}`)
       try {
         if (!source.copyTo) {

@@ -153,7 +153,7 @@ export function databaseFor(engine: Engine): Database {
     seed: (directory) => runSeeds(write, directory),
     committedBefore: () => engine.committedBefore().catch(rethrowUnavailable),
     dataVersion: () => readVersion(monitorConnection).catch(rethrowUnavailable),
-    copyTo: copyTo && ((file) => copyTo(file).catch(rethrowCopyError)),
+    copyTo: copyTo && ((file, options) => copyTo(file, options).catch(rethrowCopyError)),
     usage: () => ({
       pools: [poolUsage('reader', reader, [cheap, expensive]), poolUsage('writer', writer, [writing])],
       writes,

@@ -58,8 +58,11 @@ export type Engine = Readonly<{
   adviceOf: (error: unknown) => string | undefined
   /** A time before which all writes are visible to every reader. Other machines' clocks may differ. */
   committedBefore: () => Promise<Date>
-  /** Writes a snapshot into a new file and verifies it. Throws OperatorErrors; then the caller removes the file. Undefined for servers. */
-  copyTo?: (file: string) => Promise<{ apps: number }>
+  /**
+   * Writes a snapshot into a new file, and reads all of it again if `verify`. Throws OperatorErrors; then the caller removes the
+   * file. Undefined for servers.
+   */
+  copyTo?: (file: string, options: { verify: boolean }) => Promise<{ apps: number }>
   /** Runs the work while no process can write. Throws an OperatorError if another process has the database open. */
   withExclusiveLock: <T>(work: (sql: Knex) => Promise<T>) => Promise<T>
   /** To be called after each large transaction, so that later commits and queries do not pay for it. `isLast` after the last. */

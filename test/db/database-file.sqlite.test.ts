@@ -64,7 +64,7 @@ test('a replacement file is not used until the service restarts, and an old log 
   await addDeveloper(database, 'Eve')
   const other = open(copyWorldFile())
   await addDeveloper(other, 'Mallory')
-  await other.copyTo?.(`${file}.new`)
+  await other.copyTo?.(`${file}.new`, { verify: true })
 
   renameSync(`${file}.new`, file)
   await expect(addDeveloper(database, 'Trent')).rejects.toMatchObject(unavailable)

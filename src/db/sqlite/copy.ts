@@ -9,15 +9,19 @@ import { openCopy, openExclusive } from './client.ts'
 import { isUnavailable } from './errors.ts'
 
 /**
- * Copies a snapshot of the database at `filename` into the new `file`, and verifies the copy. No writer waits for it;
- * the log grows meanwhile. The copy is compact and not in WAL mode, so it needs no file beside it
- * (https://sqlite.org/lang_vacuum.html).
+ * Copies a snapshot of the database at `filename` into the new `file`. No writer waits for it; the log grows meanwhile. The copy
+ * is compact and not in WAL mode, so it needs no file beside it (https://sqlite.org/lang_vacuum.html).
  */
-export async function copyTo(openSource: () => Knex, filename: string, file: string): Promise<{ apps: number }> {
+export async function copyTo(
+  openSource: () => Knex,
+  filename: string,
+  file: string,
+  { verify }: { verify: boolean },
+): Promise<{ apps: number }> {
   await writeCopy(openSource, filename, file)
   const copy = openCopy(file)
   try {
-    const damage = await findDamage(copy)
+    const damage = verify ? await findDamage(copy) : undefined
     if (damage !== undefined)
       throw new OperatorError(`the copy is not sound, and the database itself may not be: ${damage}`)
     const counted = await copy('apps').count({ apps: '*' }).first()

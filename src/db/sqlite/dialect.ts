@@ -88,7 +88,7 @@ function openFile(filename: string): Engine {
     adviceOf,
     // There is one writer at a time, so all earlier ones have ended.
     committedBefore: () => writer.transaction(async () => new Date()),
-    copyTo: (target) => copyTo(openSource, filename, target),
+    copyTo: (target, options) => copyTo(openSource, filename, target, options),
     withExclusiveLock: (work) => withExclusiveLock(filename, work),
     async optimize() {
       // Not TRUNCATE: writers would wait until the last reader has ended (https://sqlite.org/pragma.html).
