@@ -110,6 +110,19 @@ export const accountStore = (connection: Connection) => {
       return { id, name, listed_apps: await appStore(connection).reindexAppsOf(id, onProgress) }
     },
 
+    /** Removes a developer. Throws an OperatorError if there is none; a foreign key rejects one with apps or active keys. */
+    async remove(text: string, actor: Actor): Promise<{ id: number; name: string }> {
+      const { id, name } = await requireDeveloper(text)
+      const at = new Date().toISOString()
+      const keys = sql('api_keys').where({ developer_id: id })
+      await keys.where((key) => key.whereNotNull('revoked_at').orWhere('expires_at', '<=', at)).delete()
+      await sql('idempotency_keys').where({ developer_id: id }).delete()
+      await sql('developers').where({ id }).delete()
+      const change = { before: { name }, after: { name: null } }
+      await audit.record([{ action: 'developer remove', at, subject: { developer_id: id }, ...change }], actor)
+      return { id, name }
+    },
+
     /** The key is only in the result; the database has its hash. */
     async issueKey(
       developer: Developer,

@@ -20,8 +20,10 @@ export type Action =
   | 'key issue'
   | 'key revoke'
   | 'developer rename'
+  | 'developer remove'
   | 'category add'
   | 'category rename'
+  | 'category remove'
 
 /** An entry is about an app and its owner, a developer, or a category. */
 export type Subject = { app_id: number; developer_id: number } | { developer_id: number } | { category_id: number }
@@ -29,7 +31,7 @@ export type Subject = { app_id: number; developer_id: number } | { developer_id:
 /** `before` and `after` hold the columns that differ. */
 export type NewAuditEntry = { action: Action; at: string; subject: Subject; before?: object; after: object }
 
-/** An entry as it is read. Either `operator` or `key_id` is set. Slugs and names are the current ones. */
+/** An entry as it is read. Either `operator` or `key_id` is set. Slugs and names are the current ones; null if removed. */
 export type AuditEntry = Omit<StoredEntry, 'before' | 'after'> & {
   before: Record<string, unknown> | null
   after: Record<string, unknown>

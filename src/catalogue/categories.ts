@@ -21,6 +21,13 @@ export const categoryStore = (connection: Connection) => {
     throw new OperatorError(`there is already a category with ${taken}`)
   }
 
+  /** Throws an OperatorError if it does not exist. */
+  async function requireCategory(slug: string): Promise<Category> {
+    const category = await sql('categories').where({ slug }).first('id', 'slug', 'name')
+    if (!category) throw categoryNotFound(slug)
+    return category
+  }
+
   /** Renames several categories, which may exchange their slugs and names. */
   async function renameAll(renames: { before: Category; after: Names }[], actor: Actor) {
     const at = new Date().toISOString()
@@ -54,12 +61,7 @@ export const categoryStore = (connection: Connection) => {
         .select('id', 'slug', 'name', 'listed_apps', sql.raw('coalesce(all_apps, 0) as all_apps'))
     },
 
-    /** Throws an OperatorError if it does not exist. */
-    async requireCategory(slug: string): Promise<Category> {
-      const category = await sql('categories').where({ slug }).first('id', 'slug', 'name')
-      if (!category) throw categoryNotFound(slug)
-      return category
-    },
+    requireCategory,
 
     /** Throws an OperatorError if the slug or name is invalid or taken, or there are too many categories for a response. */
     async add(
@@ -72,9 +74,7 @@ export const categoryStore = (connection: Connection) => {
       assertSlug(slug)
       const [all] = await sql('categories').count({ count: '*' })
       if (Number(required(all, 'the count').count) >= maxCategories) {
-        throw new OperatorError(
-          `there are ${maxCategories} categories, and there can be no more; rename one that is not needed`,
-        )
+        throw new OperatorError(`there are ${maxCategories} categories, and there can be no more; rename or remove one`)
       }
       const now = new Date().toISOString()
       const rows = [{ id, slug, name, created_at: created_at ?? now, changed_at: now }]
@@ -104,6 +104,17 @@ export const categoryStore = (connection: Connection) => {
       await assertFree(after, before.id)
       await renameAll([{ before, after }], actor)
       return { id: before.id, ...after }
+    },
+
+    /** Throws an OperatorError if there is no such category; a foreign key rejects one with apps, even deleted ones. */
+    async remove(slug: string, actor: Actor): Promise<Category> {
+      const category = await requireCategory(slug)
+      const { id, name } = category
+      await sql('categories').where({ id }).delete()
+      const change = { before: { slug, name }, after: { slug: null, name: null } }
+      const at = new Date().toISOString()
+      await audit.record([{ action: 'category remove', at, subject: { category_id: id }, ...change }], actor)
+      return category
     },
   }
 }

@@ -3,7 +3,6 @@ import type { App, AppChanges, Caller, Handlers, NewApp } from '../contract/cont
 import { notFound, ServiceError } from '../contract/errors.ts'
 import { etagOf, hasStrongEtag, satisfiesIfMatch, success } from '../contract/response.ts'
 import type { Database } from '../db/database.ts'
-import type { Connection } from '../db/dialect.ts'
 import { required } from '../util/helpers.ts'
 import { findApps } from './app-list.ts'
 import { categoryStore } from './categories.ts'
@@ -23,7 +22,17 @@ import {
  * begin with `baseUrl`.
  */
 export function appHandlers(database: Database, baseUrl: string): Handlers {
-  const assertCategoryExists = categoryCheck()
+  /** Foreign keys reject a category that does not exist, also one that is removed during the request. */
+  async function explainUnknownCategory(error: unknown, id: number | undefined): Promise<never> {
+    if (!database.violatesForeignKey(error)) throw error
+    const categories = await database.read((connection) => categoryStore(connection).all())
+    if (categories.some((category) => category.id === id)) throw error
+    throw new ServiceError('unknown_category', `Category ${id} does not exist; data.categories lists those that do.`, {
+      errors: [{ in: 'body', field: '/category_id', message: 'must be the id of a category' }],
+      categories,
+    })
+  }
+
   return {
     async listApps({ query, signal }) {
       const { apps, total, notes = [] } = await findApps(database, query, signal)
@@ -53,14 +62,13 @@ export function appHandlers(database: Database, baseUrl: string): Handlers {
 
     async createApp({ caller, header, body, signal }) {
       const request = { caller, idempotencyKey: header['Idempotency-Key'], body }
-      const created = await database.write(
-        (connection) =>
-          createOnce(connection, request, async () => {
-            await assertCategoryExists(connection, body.category_id)
-            return appStore(connection).insert(newApp(caller, body), caller)
-          }),
-        { signal, changesPublicData: () => false },
-      )
+      const created = await database
+        .write(
+          (connection) =>
+            createOnce(connection, request, () => appStore(connection).insert(newApp(caller, body), caller)),
+          { signal, changesPublicData: () => false },
+        )
+        .catch((error) => explainUnknownCategory(error, body.category_id))
       const data = { app_id: created.id, slug: created.slug, status: 'pending' as const }
       return {
         status: 201,
@@ -70,18 +78,19 @@ export function appHandlers(database: Database, baseUrl: string): Handlers {
     },
 
     async updateApp({ caller, path, header, body, signal }) {
-      const app = await database.write(
-        async (connection) => {
-          const apps = appStore(connection)
-          const app = await lockOwnApp(apps, path.id, caller, header['If-Match'])
-          if (body.category_id !== undefined) await assertCategoryExists(connection, body.category_id)
-          const saved = await apps.save('app update', app, rowChanges(app, body), caller)
-          if (saved.category_id === app.category_id) return { ...app, ...saved }
-          return required(await apps.find(path.id), 'the updated app')
-        },
-        // An owner's update changes no app from listed to unlisted, or back.
-        { signal, changesPublicData: isListed },
-      )
+      const app = await database
+        .write(
+          async (connection) => {
+            const apps = appStore(connection)
+            const app = await lockOwnApp(apps, path.id, caller, header['If-Match'])
+            const saved = await apps.save('app update', app, rowChanges(app, body), caller)
+            if (saved.category_id === app.category_id) return { ...app, ...saved }
+            return required(await apps.find(path.id), 'the updated app')
+          },
+          // An owner's update changes no app from listed to unlisted, or back.
+          { signal, changesPublicData: isListed },
+        )
+        .catch((error) => explainUnknownCategory(error, body.category_id))
       const updated = success('App updated.', { app: appDetail(app) })
       return { status: 200, headers: { ETag: etagOf(updated.json) }, body: updated }
     },
@@ -151,21 +160,6 @@ function rowChanges(app: AppWithReviews, body: AppChanges): AppRowChanges {
     ...changes,
     unreviewed_since: app.unreviewed_since ?? new Date().toISOString(),
     unreviewed_changes: mergeUnreviewed(app, changes),
-  }
-}
-
-/** Returns a function that throws `unknown_category` if a category does not exist. Caches ids: categories are never deleted. */
-function categoryCheck() {
-  const known = new Set<number>()
-  return async (connection: Connection, id: number) => {
-    if (known.has(id)) return
-    const categories = await categoryStore(connection).all()
-    for (const category of categories) known.add(category.id)
-    if (known.has(id)) return
-    throw new ServiceError('unknown_category', `Category ${id} does not exist; data.categories lists those that do.`, {
-      errors: [{ in: 'body', field: '/category_id', message: 'must be the id of a category' }],
-      categories,
-    })
   }
 }
 

@@ -19,8 +19,8 @@ export const auditCommand = () =>
     examples: ['audit --app 42', 'audit --developer "Harbour Software" --since 30d'],
     json: `an array of {id, at, action, operator, key_id, app_id, app_slug,
 developer_id, developer_name, category_id, category_slug, before, after}. Either
-operator or key_id is null. Fields of other subjects are null, and before is
-null where something was added. before and after hold the columns that differ.`,
+operator or key_id is null. Fields of other subjects, and names of removed ones,
+are null; before is null where something was added. before and after hold the columns that differ.`,
     run: (database, { app: appId, developer: name, since, limit }: Options) =>
       database.snapshot(async (connection) => {
         if (appId !== undefined) await moderationStore(connection).requireApp(appId)
@@ -50,9 +50,11 @@ export function printEntries(entries: AuditEntry[], withSubject: boolean) {
   )
 }
 
-function subjectOf({ app_id, app_slug, developer_name, category_slug }: AuditEntry): string {
+function subjectOf({ app_id, app_slug, developer_id, developer_name, category_id, category_slug }: AuditEntry): string {
   if (app_id !== null) return `app ${app_id} ${app_slug}`
-  return category_slug === null ? `developer ${developer_name}` : `category ${category_slug}`
+  return category_id === null
+    ? `developer ${developer_name ?? `${developer_id} (removed)`}`
+    : `category ${category_slug ?? `${category_id} (removed)`}`
 }
 
 /** Columns. Several changes share a line. */

@@ -1,9 +1,10 @@
 import { Command } from 'commander'
 import { categoryStore } from '../catalogue/categories.ts'
+import { OperatorError } from '../contract/errors.ts'
 import { buildDatabaseCommand, commandGroup, currentOperator, print, printTable } from './command.ts'
 
 export const categoryCommand = () =>
-  commandGroup('category', 'add, list and rename the categories of apps', [add(), list(), rename()])
+  commandGroup('category', 'add, list, rename and remove the categories of apps', [add(), list(), rename(), remove()])
 
 const slugHelp = 'slug, by which the list is filtered: lower-case letters, digits, hyphens'
 
@@ -48,4 +49,22 @@ const rename = () =>
     run: (database, slug: string, changes: { name: string; slug?: string }) =>
       database.write((connection) => categoryStore(connection).rename(slug, changes, currentOperator())),
     print: ({ id, slug, name }) => print(`Category ${id} is ${name} (${slug}) now.`),
+  })
+
+const remove = () =>
+  buildDatabaseCommand({
+    command: new Command('remove')
+      .description('remove a category in which no app is')
+      .argument('<slug>', 'current slug'),
+    about: 'The audit log keeps what it has about the category.',
+    examples: ['category remove trvael'],
+    json: '{id, slug, name}.',
+    run: (database, slug: string) =>
+      database
+        .write((connection) => categoryStore(connection).remove(slug, currentOperator()))
+        .catch((error) => {
+          if (!database.violatesForeignKey(error)) throw error
+          throw new OperatorError(`there are apps in the category ${slug}, perhaps deleted ones; rename it instead`)
+        }),
+    print: ({ id, slug, name }) => print(`Removed category ${id}: ${name} (${slug}).`),
   })

@@ -1,10 +1,11 @@
 import { Command } from 'commander'
 import { accountStore } from '../accounts/store.ts'
+import { OperatorError } from '../contract/errors.ts'
 import { buildDatabaseCommand, buildListCommand, commandGroup, currentOperator, print, printTable } from './command.ts'
 import { showCount } from './progress.ts'
 
 export const developerCommand = () =>
-  commandGroup('developer', 'list and rename developers, who own apps and keys', [list(), rename()])
+  commandGroup('developer', 'list, rename and remove developers, who own apps and keys', [list(), rename(), remove()])
 
 const list = () =>
   buildListCommand({
@@ -42,4 +43,24 @@ stopped changes nothing.`,
         .finally(stop)
     },
     print: ({ name, listed_apps }) => print(`The developer is ${name} now, with ${listed_apps} listed apps.`),
+  })
+
+const remove = () =>
+  buildDatabaseCommand({
+    command: new Command('remove')
+      .description('remove a developer who has no apps and no active keys')
+      .argument('<name>', 'current name'),
+    about: 'The audit log keeps what it has about the developer.',
+    examples: ['developer remove "Habrour Software"'],
+    json: '{id, name}.',
+    run: (database, name: string) =>
+      database
+        .write((connection) => accountStore(connection).remove(name, currentOperator()))
+        .catch((error) => {
+          if (!database.violatesForeignKey(error)) throw error
+          throw new OperatorError(
+            `${name} has apps, perhaps deleted ones, or active keys; transfer the apps and revoke the keys first`,
+          )
+        }),
+    print: ({ name }) => print(`Removed the developer ${name}.`),
   })

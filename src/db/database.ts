@@ -28,7 +28,7 @@ export type WriteOptions<T> = Pick<WorkOptions, 'signal'> & {
 }
 
 /** Methods throw `unavailable` if the database cannot be reached or is overloaded. */
-export type Database = Pick<Engine, 'checkHealth' | 'committedBefore' | 'optimize' | 'close'> &
+export type Database = Pick<Engine, 'checkHealth' | 'violatesForeignKey' | 'committedBefore' | 'optimize' | 'close'> &
   Readonly<{
     /** Runs work of one statement, which sees one moment. Cannot write. */
     read: <T>(work: (connection: Connection) => Promise<T>, options?: WorkOptions) => Promise<T>
@@ -150,6 +150,7 @@ export function databaseFor(engine: Engine): Database {
     migrate: () => engine.migrate(migrateAndRenew).catch(rethrowMigrationError),
     schemaAge: () => cheap.run(() => readSchemaAge(reader)),
     checkHealth: engine.checkHealth,
+    violatesForeignKey: engine.violatesForeignKey,
     seed: (directory) => runSeeds(write, directory),
     committedBefore: () => engine.committedBefore().catch(rethrowUnavailable),
     dataVersion: () => readVersion(monitorConnection).catch(rethrowUnavailable),

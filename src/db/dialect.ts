@@ -52,6 +52,8 @@ export type Engine = Readonly<{
   isUnavailable: (error: unknown) => boolean
   /** Whether a transaction failed because of another one, and may be repeated. */
   isConflict: (error: unknown) => boolean
+  /** Whether a foreign key rejected a statement: it refers to a missing row, or deletes one that others refer to. */
+  violatesForeignKey: (error: unknown) => boolean
   /** The engine's message for operators; undefined for other errors. */
   reasonOf: (error: unknown) => string | undefined
   /** What operators can do about an error, if it says that. */

@@ -1,6 +1,7 @@
-import { expect, test } from 'vitest'
+import { expect, inject, test } from 'vitest'
 import { categoryStore } from '../../src/catalogue/categories.ts'
 import { openDatabase } from '../../src/db/database.ts'
+import { newApp } from '../contract/valid-requests.ts'
 import { freezeClock } from '../support/clock.ts'
 import { expectConsistentAt } from '../support/consistency.ts'
 import { copyWorld } from '../support/database.ts'
@@ -119,7 +120,35 @@ test('the number of categories is limited to what a response can list', async ()
 
   const { code, stdout, stderr } = await commandLine(address).run('category', 'add', '--slug', 'more', '--name', 'More')
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
-  expect(stderr).toBe(
-    'apps-service: there are 1000 categories, and there can be no more; rename one that is not needed\n',
+  expect(stderr).toBe('apps-service: there are 1000 categories, and there can be no more; rename or remove one\n')
+})
+
+test('a category without apps can be removed, and a running server no longer knows it', async () => {
+  const { apps, categories, keys } = inject('world')
+  const address = await copyWorld()
+  const server = await serve(address)
+  const cli = commandLine(address)
+  const moveTo = async (category_id: number) =>
+    (await server.request('PUT', `/apps/${apps.approved}`, { key: keys.ada, json: { category_id } })).status
+  expect([await moveTo(categories.empty), await moveTo(categories.tools)]).toEqual([200, 200])
+  expect(await cli.run('category', 'remove', 'empty')).toEqual({
+    code: 0,
+    stdout: `Removed category ${categories.empty}: Empty (empty).\n`,
+    stderr: '',
+  })
+  expect(await moveTo(categories.empty)).toBe(422)
+  expect((await server.request('POST', '/apps', { key: keys.ada, json: { ...newApp, category_id: 3 } })).status).toBe(
+    422,
   )
+  expect(await cli.json('category', 'list')).toMatchObject([{ slug: 'games' }, { slug: 'tools' }])
+  expect((await cli.run('audit')).stdout).toMatch(
+    /category remove +category 3 \(removed\)\n +slug: empty → –; name: Empty → –\n$/,
+  )
+  // A new category gets a new id.
+  expect(await cli.json('category', 'add', '--slug', 'empty', '--name', 'Empty')).toMatchObject({ id: 4 })
+  expect(await cli.run('category', 'remove', 'games')).toMatchObject({
+    code: 1,
+    stderr: 'apps-service: there are apps in the category games, perhaps deleted ones; rename it instead\n',
+  })
+  await expectConsistentAt(address)
 })

@@ -84,3 +84,44 @@ test.for<[from: string, to: string, message: string]>([
   expect(await found(database, 'ada')).toEqual(['Tide Clock'])
   await database.close()
 })
+
+test('a developer without apps and active keys can be removed, and stays in the audit log', async () => {
+  const address = await copyWorld()
+  const cli = commandLine(address)
+  const { id: key } = await cli.json('key', 'issue', '--developer', 'Eve')
+  expect(await cli.run('developer', 'remove', 'Eve')).toMatchObject({
+    code: 1,
+    stderr:
+      'apps-service: Eve has apps, perhaps deleted ones, or active keys; transfer the apps and revoke the keys first\n',
+  })
+  await cli.run('key', 'revoke', key)
+  expect(await cli.json('developer', 'remove', ' Eve ')).toEqual({ id: 3, name: 'Eve' })
+  expect((await cli.json('developer', 'list')).developers).toMatchObject([{ name: 'Ada' }, { name: 'Bob' }])
+  expect((await cli.json('audit')).slice(-3)).toMatchObject([
+    { action: 'key issue', developer_id: 3, developer_name: null },
+    { action: 'key revoke', developer_id: 3, after: { id: key } },
+    { action: 'developer remove', developer_id: 3, before: { name: 'Eve' }, after: { name: null } },
+  ])
+  expect((await cli.run('audit')).stdout).toMatch(/developer remove +developer 3 \(removed\)\n +name: Eve → –\n$/)
+  await expectConsistentAt(address)
+})
+
+test('a developer whose only app is deleted is not removed', async () => {
+  const address = await copyWorld()
+  const database = openDatabase(address)
+  await database.write(async (connection) => {
+    const { id } = await accountStore(connection).findOrAddDeveloper('Eve')
+    const { deleted } = inject('world').apps
+    await connection.sql('apps').where({ id: deleted }).update({ developer_id: id })
+  })
+  await database.close()
+  const cli = commandLine(address)
+  expect(await cli.run('developer', 'remove', 'Eve')).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('Eve has apps, perhaps deleted ones'),
+  })
+  expect(await cli.run('developer', 'remove', 'Mia')).toMatchObject({
+    code: 1,
+    stderr: 'apps-service: there is no developer "Mia"\n',
+  })
+})

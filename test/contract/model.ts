@@ -117,10 +117,9 @@ export class Model {
   }
 
   #refusalOf({ category_id, package_name }: { category_id?: number; package_name?: string }, own?: ModelApp) {
-    if (category_id !== undefined && !this.#categories.includes(category_id)) return 422
     const key = package_name?.toLowerCase()
-    const isTaken = this.apps.some((app) => app !== own && key && app.fields.package_name?.toLowerCase() === key)
-    return isTaken ? 409 : undefined
+    if (this.apps.some((app) => app !== own && key && app.fields.package_name?.toLowerCase() === key)) return 409
+    return category_id === undefined || this.#categories.includes(category_id) ? undefined : 422
   }
 
   #created({ operation, input }: Allowed, owner: Caller = 'ada', reply: CheckedResponse) {

@@ -18,6 +18,7 @@ const engine: Engine = {
   migrate: never,
   isUnavailable: never,
   isConflict: never,
+  violatesForeignKey: never,
   reasonOf: never,
   adviceOf: never,
   committedBefore: never,

@@ -43,14 +43,15 @@ const update =
   (database) =>
     operations(database).updateApp({ ...request, path: { id }, body })
 const create =
-  (key: string): Operation =>
+  (key: string, category_id: number = categories.tools): Operation =>
   (database) =>
     operations(database).createApp({
       ...request,
       path: none,
       header: { 'Idempotency-Key': key },
-      body: { ...newApp, name: `Named ${key}`, version: '1' },
+      body: { ...newApp, name: `Named ${key}`, version: '1', category_id },
     })
+const removeEmpty = write((connection) => categoryStore(connection).remove('empty', actor))
 const deleteApproved: Operation = (database) =>
   operations(database).deleteApp({ ...request, path: { id: apps.approved }, body: none })
 
@@ -216,6 +217,18 @@ test.for<[second: string, first: string, operations: [first: Operation, second: 
     "the developer's rename",
     [rename('Ada', 'Lovelace'), importLine({ ...line, name: 'Sextant', status: 'approved' })],
     expect.objectContaining({ created: 1 }),
+  ],
+  [
+    'a create',
+    "its category's removal",
+    [removeEmpty, create('one', categories.empty)],
+    expect.stringContaining(`Category ${categories.empty} does not exist`),
+  ],
+  [
+    "a category's removal",
+    'a create in it',
+    [create('one', categories.empty), removeEmpty],
+    expect.stringContaining('violates foreign key constraint'),
   ],
   [
     "a key's revocation",

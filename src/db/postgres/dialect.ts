@@ -4,7 +4,7 @@ import { type Dialect, defaultPoolSize, type Engine, notMigrated, type ServerOpt
 import { applicationName, isPooled, openReader, openWriter } from './client.ts'
 import { committedBefore } from './committed-before.ts'
 import { connectionOf } from './connection.ts'
-import { adviceOf, isConflict, isStarting, isUnavailable, reasonOf } from './errors.ts'
+import { adviceOf, isConflict, isStarting, isUnavailable, reasonOf, violatesForeignKey } from './errors.ts'
 import { schema } from './schema.ts'
 import { parseServerUrl, type ServerUrl } from './url.ts'
 
@@ -120,6 +120,7 @@ function openServer(url: ServerUrl, { pool = defaultPoolSize, writeTimeout = lon
     },
     isUnavailable,
     isConflict,
+    violatesForeignKey,
     reasonOf,
     adviceOf,
 

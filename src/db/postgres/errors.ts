@@ -64,6 +64,8 @@ export function isUnavailable(error: unknown): boolean {
 export const isConflict = (error: unknown) =>
   ['40001', '40P01', '23505'].includes(codeOf(error)) || isStaleStatement(error)
 
+export const violatesForeignKey = (error: unknown) => codeOf(error) === '23503'
+
 /** A prepared statement is no longer valid: the schema has changed, or a pooler has switched the backend. */
 export const isStaleStatement = (error: unknown) =>
   ['26000', '42P05'].includes(codeOf(error)) ||

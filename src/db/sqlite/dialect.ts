@@ -7,7 +7,15 @@ import { openReader, openWriter } from './client.ts'
 import { connectionOf } from './connection.ts'
 import { copyTo, withExclusiveLock } from './copy.ts'
 import { databaseFile } from './database-file.ts'
-import { adviceOf, healthErrorOf, isBusy, isUnavailable, reasonOf, UnusableDatabase } from './errors.ts'
+import {
+  adviceOf,
+  healthErrorOf,
+  isBusy,
+  isUnavailable,
+  reasonOf,
+  UnusableDatabase,
+  violatesForeignKey,
+} from './errors.ts'
 import { findOpenError, foreignDatabase, inspectFile } from './inspect-file.ts'
 import { schema } from './schema.ts'
 
@@ -84,6 +92,7 @@ function openFile(filename: string): Engine {
     isUnavailable,
     // There is one writer at a time.
     isConflict: () => false,
+    violatesForeignKey,
     reasonOf,
     adviceOf,
     // There is one writer at a time, so all earlier ones have ended.

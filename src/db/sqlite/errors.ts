@@ -32,6 +32,9 @@ export const isDamage = (error: unknown) => ['SQLITE_CORRUPT', 'SQLITE_NOTADB'].
 /** Others write for longer than a statement waits. */
 export const isBusy = (error: unknown) => codeOf(error) === 'SQLITE_BUSY'
 
+export const violatesForeignKey = (error: unknown) =>
+  error instanceof Error && error.message.includes('FOREIGN KEY constraint failed')
+
 export const healthErrorOf = (error: unknown): string | undefined => healthErrors.get(codeOf(error))
 
 export function isUnavailable(error: unknown): boolean {
