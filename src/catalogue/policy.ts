@@ -1,23 +1,16 @@
 import type { Caller } from '../contract/contract.ts'
-import { notFound, ServiceError } from '../contract/errors.ts'
+import { ServiceError } from '../contract/errors.ts'
 import { type AppRow, type AppStatus, type OwnerColumn, ownerColumns } from '../db/tables.ts'
 
-/** Who may see and change an app, and what a change means for its status and its review. Pure functions. */
+/** Who may change an app, and what a change means for its status and its review. Pure functions. */
 
 /** Whether an app is in the public list. The same in SQL is `listed` in db/tables.ts. */
 export const isListed = ({ status, deleted_at }: Pick<AppRow, 'status' | 'deleted_at'>) =>
   status === 'approved' && deleted_at === null
 
-type Facts = { developer_id: number; status: AppStatus }
-
-const isOwner = (caller: Caller | undefined, app: Facts) => caller?.developerId === app.developer_id
-
-export const canSee = (caller: Caller | undefined, app: Facts) => app.status === 'approved' || isOwner(caller, app)
-
-/** Throws `not_found` if the caller may not see the app, and `forbidden` if it belongs to another developer. */
-export function assertOwner(caller: Caller, app: Facts) {
-  if (isOwner(caller, app)) return
-  if (!canSee(caller, app)) throw notFound()
+/** Throws `forbidden` if the app belongs to another developer. */
+export function assertOwner(caller: Caller, app: Pick<AppRow, 'developer_id'>) {
+  if (caller.developerId === app.developer_id) return
   throw new ServiceError('forbidden', 'This app belongs to another developer; only its owner may change or delete it.')
 }
 

@@ -56,7 +56,7 @@ const reindexBatchSize = 100
 
 type FindOptions = { includeDeleted?: boolean; forUpdate?: boolean; visibleTo?: Caller | 'anyone' }
 
-/** The same as `canSee` in policy.ts. */
+/** Which apps a caller may see. */
 const visibleToAnyone = "apps.status = 'approved'"
 const visibleToOwner = `(${visibleToAnyone} or apps.developer_id = ?)`
 

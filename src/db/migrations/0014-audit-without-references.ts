@@ -6,6 +6,6 @@ export async function up(sql: Knex, { makeAppendOnly }: SchemaHelpers) {
   await sql.schema.alterTable('audit', (table) => {
     for (const column of ['developer_id', 'category_id', 'key_id']) table.dropForeign(column)
   })
-  // On SQLite, knex has copied the table, without its triggers.
+  // On SQLite, knex has copied the table, without its triggers. On Citus, one trigger for updates, deletes and TRUNCATE never fired.
   await makeAppendOnly(sql, 'audit')
 }
