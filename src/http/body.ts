@@ -6,7 +6,7 @@ import { brotliDecompress, gunzip, inflate } from 'node:zlib'
 import type { Request, Response } from 'express'
 import { type ErrorDetails, invalidRequest, ServiceError } from '../contract/errors.ts'
 import { duplicateField, hasMoreTokensThan } from '../contract/validation.ts'
-import { slowClientBytes } from './byte-budget.ts'
+import { slowClients } from './connections.ts'
 
 /** Bytes. */
 const maxBytes = 256 * 1024
@@ -40,12 +40,11 @@ export function receiveBody(request: IncomingMessage, response: ServerResponse):
   const announced = Number(request.headers['content-length'] ?? maxBytes)
   const body = Buffer.allocUnsafeSlow(Math.min(announced, maxBytes))
   let length = 0
-  let release = () => {}
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
   // Not every request needs its body.
   promise.catch(() => {})
   const stop = (error: ServiceError) => {
-    release()
+    slowClients.delete(request)
     // The rest of the body is not read, so the connection closes.
     response.shouldKeepAlive = false
     request.off('data', onData)
@@ -58,11 +57,11 @@ export function receiveBody(request: IncomingMessage, response: ServerResponse):
     length += chunk.length
     if (length > maxDrainedBytes) stop(payloadTooLarge())
   }
-  release = slowClientBytes.hold(body.length, () => stop(tooSlow()))
-  response.once('close', release)
+  slowClients.set(request, () => stop(tooSlow()), { size: body.length })
+  response.once('close', () => slowClients.delete(request))
   request.on('data', onData)
   finished(request, (error) => {
-    release()
+    slowClients.delete(request)
     if (body.buffer.detached) return
     // Nobody reads the response to a client that has disconnected.
     if (error) reject(malformed('The body does not match its Content-Length.'))
