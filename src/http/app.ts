@@ -41,9 +41,7 @@ export async function createListener(options: ListenerOptions): Promise<RequestL
   const queryParameters = new Set(parameters.flatMap((parameter) => (parameter.in === 'query' ? [parameter.name] : [])))
   const app = createExpressApp(options, createApi(api, findOperation, backend, limits), commonHeaders)
   const cache =
-    maxSize > 0
-      ? createResponseCache({ api, findOperation, prefix, maxSize, commonHeaders, dataVersion, limits })
-      : undefined
+    maxSize > 0 ? createResponseCache({ api, prefix, maxSize, commonHeaders, dataVersion, limits }) : undefined
   if (metrics) exposeMetrics(metrics, backend, limits, cache)
   let mayWarn = config.trustProxy === 0
 

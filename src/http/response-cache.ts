@@ -4,16 +4,7 @@ import type { OpenAPIBackend } from 'openapi-backend'
 import { coalesce, measure, withTiming } from '../util/helpers.ts'
 import type { RequestContext } from './log.ts'
 import { type RateLimits, rateLimitHeaders } from './rate-limits.ts'
-import {
-  acceptsJson,
-  findHeaderProblems,
-  isPublic,
-  parametersOf,
-  parseHead,
-  type Router,
-  urlPattern,
-  validateRequest,
-} from './request.ts'
+import { acceptsJson, findHeaderProblems, isPublic, parametersOf, urlPattern } from './request.ts'
 import { type Representation, sendRepresentation } from './response.ts'
 
 type CachedResponse = { representation: Representation } & Pick<RequestContext, 'operation' | 'route'>
@@ -23,7 +14,6 @@ type Entry = Promise<CachedResponse | undefined>
 
 export type ResponseCacheOptions = {
   api: OpenAPIBackend
-  findOperation: Router
   /** Path before the operations' paths. */
   prefix: string
   /** Bytes. */
@@ -37,8 +27,8 @@ export type ResponseCacheOptions = {
 
 export type ResponseCache = ReturnType<typeof createResponseCache>
 
-/** Characters. Responses to longer URLs are not cached. */
-const maxUrlLength = 1000
+/** Characters. Requests with a longer URL or ETag bypass the cache. */
+const maxLength = 1000
 
 /**
  * Caches responses to anonymous reads until the version of the public data changes. Each request asks the database for the
@@ -46,12 +36,13 @@ const maxUrlLength = 1000
  * request. Concurrent requests for one URL share one computation. Unusual requests bypass the cache.
  */
 export function createResponseCache(options: ResponseCacheOptions) {
-  const { api, findOperation, prefix, maxSize, dataVersion, limits } = options
+  const { api, prefix, maxSize, dataVersion, limits } = options
   const publicReads = api.getOperations().filter((operation) => operation.method === 'get' && isPublic(operation))
   const urls = publicReads.map(({ path }) => urlPattern(prefix + path))
   const headerParameters = publicReads
     .flatMap(parametersOf)
     .flatMap((parameter) => (parameter.in === 'header' ? [parameter.name.toLowerCase()] : []))
+    .filter((name) => name !== 'if-none-match')
   const commonHeaders = Object.entries(options.commonHeaders).flat()
   // An entry that is being computed counts with its URL.
   const entries = new LRUCache<string, Entry>({ maxSize, sizeCalculation: (_entry, url) => url.length })
@@ -79,7 +70,7 @@ export function createResponseCache(options: ResponseCacheOptions) {
   function isCacheable(request: IncomingMessage): boolean {
     const { url = '', headers, httpVersion } = request
     return (
-      url.length <= maxUrlLength &&
+      url.length <= maxLength &&
       urls.some((pattern) => pattern.test(url)) &&
       httpVersion === '1.1' &&
       headers.authorization === undefined &&
@@ -88,20 +79,9 @@ export function createResponseCache(options: ResponseCacheOptions) {
       headers['transfer-encoding'] === undefined &&
       findHeaderProblems(request).length === 0 &&
       acceptsJson(headers.accept) &&
-      (headerParameters.every((name) => headers[name] === undefined) || isValid(request, url.slice(prefix.length)))
+      (headers['if-none-match'] ?? '').length <= maxLength &&
+      headerParameters.every((name) => headers[name] === undefined)
     )
-  }
-
-  function isValid(request: IncomingMessage, url: string): boolean {
-    const head = parseHead(request, url)
-    const operation = findOperation(head)
-    if (!operation) return false
-    try {
-      validateRequest(api, operation, head)
-      return true
-    } catch {
-      return false
-    }
   }
 
   async function respond(request: IncomingMessage, response: ServerResponse, listener: RequestListener) {
