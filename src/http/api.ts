@@ -108,15 +108,10 @@ export function createApi(
   }
 }
 
-/** Express would look up the headers that are known here, and copy the text. */
 function send(response: Response, status: number, headers: Record<string, string>, body: ResponseBody | undefined) {
-  response.statusCode = status
-  response.setHeaders(new Map(Object.entries(headers)))
-  if (!body) return response.end()
-  const content = serialize(body)
-  response.setHeader('Content-Type', jsonType)
-  response.setHeader('Content-Length', content.length)
-  response.end(content)
+  response.status(status).set(headers)
+  if (body) response.type('json').send(serialize(body))
+  else response.end()
 }
 
 const jsonType = 'application/json; charset=utf-8'

@@ -1,8 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { finished } from 'node:stream'
-import { promisify } from 'node:util'
-import { brotliDecompress, gunzip, inflate } from 'node:zlib'
 import type { Request, Response } from 'express'
 import { type ErrorDetails, invalidRequest, ServiceError } from '../contract/errors.ts'
 import { duplicateField, hasMoreTokensThan } from '../contract/validation.ts'
@@ -20,16 +18,6 @@ const tooManyTokens = {
   field: '',
   message: `must have at most ${maxTokens} JSON tokens`,
 }
-
-const options = { maxOutputLength: maxBytes }
-
-/** By content coding (RFC 9110, section 8.4.1). */
-const decoders = new Map<string, (body: Buffer) => Buffer | Promise<Buffer>>([
-  ['identity', (body) => body],
-  ['gzip', (body) => promisify(gunzip)(body, options)],
-  ['deflate', (body) => promisify(inflate)(body, options)],
-  ['br', (body) => promisify(brotliDecompress)(body, options)],
-])
 
 /**
  * Receives a request's body. Begins at once and copies the chunks: Node needs some 200 bytes for each chunk that waits, even if
@@ -81,23 +69,15 @@ export async function readBody(request: Request, response: Response): Promise<un
   if (!received) return undefined
   if (type === undefined || !request.is('application/json') || !isUtf8Declared(type))
     throw unsupportedMediaType('Send the body as application/json in UTF-8.')
-  const decompress = decoders.get(coding.toLowerCase())
-  if (!decompress)
-    throw unsupportedMediaType(
-      'The Content-Encoding is not supported; send the body uncompressed, or as gzip, deflate or br.',
-    )
+  if (coding.toLowerCase() !== 'identity')
+    throw unsupportedMediaType('The Content-Encoding is not supported; send the body uncompressed.')
   if (Number(length) > maxDrainedBytes) {
     response.shouldKeepAlive = false
     throw payloadTooLarge()
   }
   // RFC 9110, section 10.1.1.
   if (request.headers.expect?.toLowerCase() === '100-continue') response.writeContinue()
-  const encoded = await received
-  const body = await Promise.resolve(decompress(encoded)).catch((error: NodeJS.ErrnoException) => {
-    throw error.code === 'ERR_BUFFER_TOO_LARGE'
-      ? payloadTooLarge()
-      : malformed('The body does not match its Content-Encoding.')
-  })
+  const body = await received
   return body.length === 0 ? undefined : parseJson(body)
 }
 
