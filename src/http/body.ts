@@ -13,11 +13,6 @@ const maxDrainedBytes = 16 * maxBytes
 
 /** No valid body has forty. Describing the problems of a body with very many would block the event loop. */
 const maxTokens = 1000
-const tooManyTokens = {
-  in: 'body' as const,
-  field: '',
-  message: `must have at most ${maxTokens} JSON tokens`,
-}
 
 /**
  * Receives a request's body. Begins at once and copies the chunks: Node needs some 200 bytes for each chunk that waits, even if
@@ -46,7 +41,6 @@ export function receiveBody(request: IncomingMessage, response: ServerResponse):
     if (length > maxDrainedBytes) stop(payloadTooLarge())
   }
   slowClients.set(request, () => stop(tooSlow()), { size: body.length })
-  response.once('close', () => slowClients.delete(request))
   request.on('data', onData)
   finished(request, (error) => {
     slowClients.delete(request)
@@ -56,6 +50,7 @@ export function receiveBody(request: IncomingMessage, response: ServerResponse):
     else if (length > body.length) reject(payloadTooLarge())
     else resolve(body.subarray(0, length))
   })
+  if (announced > maxDrainedBytes) stop(payloadTooLarge())
   return promise
 }
 
@@ -64,19 +59,13 @@ export function receiveBody(request: IncomingMessage, response: ServerResponse):
  * `payload_too_large`, `malformed_json` and `unavailable`.
  */
 export async function readBody(request: Request, response: Response): Promise<unknown> {
-  const { 'content-length': length, 'content-type': type, 'content-encoding': coding = 'identity' } = request.headers
+  const { 'content-type': type, 'content-encoding': coding = 'identity' } = request.headers
   const received = response.context.body
   if (!received) return undefined
   if (type === undefined || !request.is('application/json') || !isUtf8Declared(type))
     throw unsupportedMediaType('Send the body as application/json in UTF-8.')
   if (coding.toLowerCase() !== 'identity')
     throw unsupportedMediaType('The Content-Encoding is not supported; send the body uncompressed.')
-  if (Number(length) > maxDrainedBytes) {
-    response.shouldKeepAlive = false
-    throw payloadTooLarge()
-  }
-  // RFC 9110, section 10.1.1.
-  if (request.headers.expect?.toLowerCase() === '100-continue') response.writeContinue()
   const body = await received
   return body.length === 0 ? undefined : parseJson(body)
 }
@@ -88,7 +77,8 @@ const isUtf8Declared = (contentType: string) =>
 function parseJson(body: Buffer): unknown {
   if (!isUtf8(body)) throw malformed('The body is not valid UTF-8.')
   const json = new TextDecoder().decode(body)
-  if (hasMoreTokensThan(json, maxTokens)) throw invalidRequest([tooManyTokens])
+  if (hasMoreTokensThan(json, maxTokens))
+    throw invalidRequest([{ in: 'body', field: '', message: `must have at most ${maxTokens} JSON tokens` }])
   const value = parse(json)
   const repeated = duplicateField(json)
   if (repeated) throw malformed('The body has a field twice; see data.errors.', { errors: [repeated] })

@@ -64,8 +64,6 @@ export async function listen(
   server.timeout = timeouts.idle
   // RFC 9110, section 10.1.1 lets a server ignore an unknown expectation; Node would send a bare 417.
   server.on('checkExpectation', connections.handle)
-  // Node would send 100 Continue to every such request; readBody sends it when it reads the body.
-  server.on('checkContinue', connections.handle)
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy()
     else connections.end(socket, () => sendParserError(socket, parserError(error.code), error.code, logger))
