@@ -15,10 +15,10 @@ export async function withPrivateDirectory<T>(
   onStop: (signal: NodeJS.Signals) => void,
   work: (folder: string, commit: () => void) => Promise<T>,
 ): Promise<T> {
-  let folder: string | undefined
+  const folder = mkdtempSync(join(parent, `.${name}-`))
 
   function stop(signal: NodeJS.Signals) {
-    if (folder !== undefined) rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
+    rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
     onStop(signal)
     ignoreSignals()
     // process.exit would wait for the thread that copies. The signal also becomes the exit status.
@@ -28,13 +28,11 @@ export async function withPrivateDirectory<T>(
     for (const signal of signals) process.off(signal, stop)
   }
 
-  // Before the directory exists, so that no signal can leave it behind.
   for (const signal of signals) process.on(signal, stop)
   try {
-    folder = mkdtempSync(join(parent, `.${name}-`))
     return await work(folder, ignoreSignals)
   } finally {
     ignoreSignals()
-    if (folder !== undefined) await rm(folder, { recursive: true, force: true })
+    await rm(folder, { recursive: true, force: true })
   }
 }
