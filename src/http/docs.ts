@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { type RequestHandler, Router } from 'express'
 import type { Document } from 'openapi-backend'
@@ -9,20 +10,18 @@ import { readOnlyRoute } from './error-response.ts'
 import { homeLinks, homePage, linkHeader, type SampledDocument } from './home.ts'
 import { Representation, sendRepresentation } from './response.ts'
 
-const generated = `${import.meta.dirname}/../../generated`
-const readExample = () => readFile(`${import.meta.dirname}/../../openapi/life-cycle.arazzo.yaml`, 'utf8')
-const readChangelog = () => readFile(`${import.meta.dirname}/../../CHANGELOG.md`, 'utf8')
+const root = `${import.meta.dirname}/../..`
+const generated = `${root}/generated`
+const readExample = () => readFile(`${root}/openapi/life-cycle.arazzo.yaml`, 'utf8')
+const readChangelog = () => readFile(`${root}/CHANGELOG.md`, 'utf8')
 
 /** The contract, as it is committed. */
 export const readDocument = async (): Promise<Document> =>
   JSON.parse(await readFile(`${generated}/openapi.json`, 'utf8'))
 
 /** The Redoc page, if it was built. */
-export const readPage = (): Promise<string | undefined> =>
-  readFile(`${generated}/docs.html`, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return undefined
-    throw error
-  })
+export const readPage = async (): Promise<string | undefined> =>
+  existsSync(`${generated}/docs.html`) ? readFile(`${generated}/docs.html`, 'utf8') : undefined
 
 /** The server in the document's samples; readers copy it. */
 export const documentedUrl = 'http://localhost:3000'
