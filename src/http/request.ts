@@ -124,15 +124,18 @@ export function parseInput(api: OpenAPIBackend, operation: Operation, head: Requ
   const found = requestProblems(errors).map((problem) => ({ ...problem, field: declaredName(operation, problem) }))
   const problems = firstProblemPerField([...nonDecimals, ...found])
   if (problems.length > 0) throw invalidRequest(problems)
-  const declared = parametersOf(operation).filter((parameter) => parameter.in === 'header')
-  const header = Object.fromEntries(declared.map(({ name }) => [name, headers[name.toLowerCase()]]))
+  const declared = parameterNames([operation], 'header')
+  const header = Object.fromEntries(declared.map((name) => [name, headers[name.toLowerCase()]]))
   return { path, query, header, body }
 }
 
 type ParameterObject = { name: string; in: string; schema?: { type?: string } }
 
 // openapi-backend has resolved the document's references; its type does not say so.
-export const parametersOf = ({ parameters = [] }: Operation) => parameters as ParameterObject[]
+const parametersOf = ({ parameters = [] }: Operation) => parameters as ParameterObject[]
+
+export const parameterNames = (operations: Operation[], place: 'query' | 'header'): string[] =>
+  operations.flatMap(parametersOf).flatMap((parameter) => (parameter.in === place ? [parameter.name] : []))
 
 /** Whether the operation takes anonymous requests: it has no security requirement, or an empty one. */
 export const isPublic = ({ security = [] }: Operation) =>
