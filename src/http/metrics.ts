@@ -30,7 +30,7 @@ export class Metrics {
 
   observeRequest({ method }: IncomingMessage, { statusCode, context: { route } }: ServerResponse, duration: number) {
     const labels = {
-      // Node's parser knows some forty methods, and refuses others.
+      // Node's parser knows 35 methods, and refuses others.
       http_request_method: method,
       http_response_status_code: statusCode,
       ...(route !== undefined && { http_route: route }),

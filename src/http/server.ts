@@ -16,7 +16,7 @@ export type Timeouts = {
   headers: number
   /** From a connection's first byte to the end of a request's body. */
   request: number
-  /** Without a byte sent or received: clients that read nothing, and requests that take longer than the database may. */
+  /** Without a byte sent or received: ends clients that read nothing. A request may wait for the database for less. */
   idle: number
   /** From the signal until new connections are refused, so that a load balancer sees that the service is not ready. */
   drainDelay: number
