@@ -1,5 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs'
-import { documentPlaceholder, libraryEndMarker } from '../src/http/docs.ts'
+import { documentPlaceholder } from '../src/http/docs.ts'
 
 /** Makes docs.html, which the server serves, from redoc.html, which Redocly builds. */
 
@@ -67,8 +67,6 @@ const changes: [what: string, found: string | RegExp, replacement: string][] = [
   ['head', '<head>', `<head><link rel="icon" href="data:,"><script>${script}</script>${style}`],
   // Redoc draws the page in the browser if there is no drawing; the one in the file names another server.
   ['drawing', /(?<=<div id="redoc">).*?(?=<\/div>\s*<script type="module">)/s, ''],
-  // The server serves the library as a file of its own, which browsers cache.
-  ['end of the library', /(?<=export\{[\w,]*\bhydrate\b[\w,]*\};)\s*(?=const __redoc_definition)/, libraryEndMarker],
   // The server inserts the document with its own address.
   ['document', /(?<=const __redoc_definition = )\{.*\}(?=;\n)/, documentPlaceholder],
   // The menu shows all operations from the start.

@@ -83,14 +83,16 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     problems.push(`${name} must be ${expected}${shown}`)
     return required(parse(fallback), `a valid default of ${name}`)
   }
-  const readNumber = (name: Variable, fallback: string, unit: string, max: number) =>
-    readVariable(name, fallback, wholeNumber(max), `a whole number${unit} from 0 to ${max}`)
+  const readText = (name: Variable, fallback: string, isValid: (text: string) => boolean, expected: string) =>
+    readVariable(name, fallback, (text) => (isValid(text) ? text : undefined), expected)
+  const readNumber = (name: Variable, fallback: string, unit: string, max: number, min = 0) =>
+    readVariable(name, fallback, wholeNumber(max, min), `a whole number${unit} from ${min} to ${max}`)
   const readLimit = (name: Variable, fallback: string) =>
     readNumber(name, fallback, ' of requests a minute', 999_999_999)
 
   const port = readNumber('PORT', '3000', '', maxPort)
   const config: Config = {
-    host: readVariable('HOST', '127.0.0.1', (text) => (/\s/.test(text) ? undefined : text), 'a host name or address'),
+    host: readText('HOST', '127.0.0.1', (text) => !/\s/.test(text), 'a host name or address'),
     port,
     ...readVariable(
       'BASE_URL',
@@ -98,26 +100,9 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
       parseBaseUrl,
       'an http or https URL without query and fragment, and with a path of letters, digits, ".", "_", "~" and "-"',
     ),
-    databaseUrl: readVariable(
-      'DATABASE_URL',
-      'sqlite:data/apps.sqlite',
-      (text) => (isDatabaseUrl(text) ? text : undefined),
-      urlFormats,
-    ),
-    databaseOptions: {
-      pool: readVariable(
-        'DATABASE_POOL',
-        String(defaultPoolSize),
-        (text) => (/^\d{1,4}$/.test(text) && Number(text) >= 4 ? Number(text) : undefined),
-        'a whole number of connections from 4 to 9999',
-      ),
-    },
-    logLevel: readVariable(
-      'LOG_LEVEL',
-      'info',
-      (text) => logLevels.find((level) => level === text),
-      `one of ${logLevels.join(', ')}`,
-    ),
+    databaseUrl: readText('DATABASE_URL', 'sqlite:data/apps.sqlite', isDatabaseUrl, urlFormats),
+    databaseOptions: { pool: readNumber('DATABASE_POOL', String(defaultPoolSize), ' of connections', 9999, 4) },
+    logLevel: readText('LOG_LEVEL', 'info', (text) => logLevels.includes(text), `one of ${logLevels.join(', ')}`),
     cacheSize: 2 ** 20 * readNumber('CACHE_SIZE', '64', ' of mebibytes', 99_999),
     trustProxy: readVariable(
       'TRUST_PROXY',
@@ -142,8 +127,10 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
 
 const maxPort = 65_535
 
-const wholeNumber = (max: number) => (text: string) =>
-  /^\d{1,9}$/.test(text) && Number(text) <= max ? Number(text) : undefined
+const wholeNumber =
+  (max: number, min = 0) =>
+  (text: string) =>
+    /^\d{1,9}$/.test(text) && Number(text) >= min && Number(text) <= max ? Number(text) : undefined
 
 /** proxy-addr would accept a number as an address. It refuses a network of all addresses, /0. */
 function parseTrustProxy(text: string): number | string[] | undefined {

@@ -11,7 +11,6 @@ import { createListener } from '../http/app.ts'
 import { readDocument, readPage } from '../http/docs.ts'
 import { createLogger } from '../http/log.ts'
 import type { Metrics } from '../http/metrics.ts'
-import { dispatchTo } from '../http/request.ts'
 import { listen } from '../http/server.ts'
 import { standardOutput } from '../http/standard-output.ts'
 import { statusStore } from '../moderation/status.ts'
@@ -72,7 +71,7 @@ function waitForSignal(): Promise<string> {
 /** Handles requests with the database. */
 export const catalogueBackend = (database: Database, baseUrl: string): ServiceBackend => ({
   authenticate: authenticator(database),
-  handle: dispatchTo(appHandlers(database, baseUrl)),
+  handlers: appHandlers(database, baseUrl),
   dataVersion: database.dataVersion,
   usage: database.usage,
   assertReady: readinessCheck(database),

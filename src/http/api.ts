@@ -1,7 +1,7 @@
 import addFormats from 'ajv-formats'
 import type { Request, RequestHandler, Response } from 'express'
-import { type Context, type Document, OpenAPIBackend, type Operation } from 'openapi-backend'
-import type { Caller } from '../contract/contract.ts'
+import { type Document, OpenAPIBackend, type Operation } from 'openapi-backend'
+import type { Caller, Handlers, OperationId } from '../contract/contract.ts'
 import { notFound, ServiceError } from '../contract/errors.ts'
 import type { ResponseBody } from '../contract/response.ts'
 import { addCharacterRules } from '../contract/validation.ts'
@@ -10,18 +10,15 @@ import { required } from '../util/helpers.ts'
 import { readBody } from './body.ts'
 import { methodNotAllowed, sendOptions } from './error-response.ts'
 import type { RateLimits } from './rate-limits.ts'
-import { acceptsJson, isPublic, parseHead, type Router, validateRequest } from './request.ts'
+import { acceptsJson, isPublic, parseHead, parseInput, type Router } from './request.ts'
 import { Representation, sendRepresentation } from './response.ts'
 
 /** The operations and the state that http/ needs. */
 export type ServiceBackend = {
   /** The caller whose key it is; throws `unauthorized`. */
   authenticate: (key: string) => Promise<Caller>
-  /** Handles an authenticated and valid request; http/ adds the common headers. The signal is aborted if the client disconnects. */
-  handle: (
-    context: Context,
-    signal: AbortSignal,
-  ) => Promise<{ status: number; headers: Record<string, string>; body?: ResponseBody | undefined }>
+  /** They get authenticated and valid requests; http/ adds the common headers. */
+  handlers: Handlers
   /** Throws `unavailable` while it cannot handle requests. */
   assertReady: () => Promise<void>
   /** The version that the data has now. */
@@ -29,6 +26,8 @@ export type ServiceBackend = {
   /** How busy the database is. */
   usage: () => Usage
 }
+
+type OperationResponse = { status: number; headers: Record<string, string>; body: ResponseBody }
 
 /** Compiles the document's validators. */
 export async function loadApi(document: Document): Promise<OpenAPIBackend> {
@@ -54,7 +53,7 @@ export async function loadApi(document: Document): Promise<OpenAPIBackend> {
 export function createApi(
   api: OpenAPIBackend,
   findOperation: Router,
-  { authenticate, handle }: ServiceBackend,
+  { authenticate, handlers }: ServiceBackend,
   limits: RateLimits,
 ): RequestHandler {
   return async (request, response) => {
@@ -76,17 +75,14 @@ export function createApi(
     context.caller = await findCaller(operation, request, response)
     if (!isRead && context.caller) limits.writes?.enforce(limits.writes.count(response), response)
     const sent = operation.requestBody && (await readBody(request, response))
-    const valid = validateRequest(api, operation, head, sent)
-
-    const security = { apiKey: context.caller }
-    const { status, headers, body } = await handle(
-      { api, operation, ...valid, security, response: undefined },
-      request.signal,
-    )
-    if (!isRead || status >= 400) return send(response, status, { 'Cache-Control': 'no-store', ...headers }, body)
-    const readHeaders = { ...readCacheHeaders(request), ...headers }
-    if (!body) return send(response, status, readHeaders, body)
-    const { ETag, ...others } = readHeaders
+    const input = { ...parseInput(api, operation, head, sent), caller: context.caller, signal: request.signal }
+    // The handlers' type has every operation of the document, and is generated from it.
+    const { status, headers, body }: OperationResponse = await handlers[operation.operationId as OperationId](input)
+    if (!isRead) {
+      response.status(status).set({ 'Cache-Control': 'no-store', ...headers })
+      return response.type('json').send(serialize(body))
+    }
+    const { ETag, ...others } = { ...readCacheHeaders(request), ...headers }
     const etag = required(ETag, `the ETag of ${operation.operationId}`)
     const representation = new Representation(jsonType, etag, serialize(body), others)
     if (context.cache) context.cache(representation)
@@ -106,17 +102,6 @@ export function createApi(
       throw new ServiceError('unauthorized', 'This needs an API key; send it as Authorization: Bearer apps_….')
     return undefined
   }
-}
-
-/** Express would look up the headers that are known here, and copy the text. */
-function send(response: Response, status: number, headers: Record<string, string>, body: ResponseBody | undefined) {
-  response.statusCode = status
-  response.setHeaders(new Map(Object.entries(headers)))
-  if (!body) return response.end()
-  const content = serialize(body)
-  response.setHeader('Content-Type', jsonType)
-  response.setHeader('Content-Length', content.length)
-  response.end(content)
 }
 
 const jsonType = 'application/json; charset=utf-8'

@@ -13,7 +13,7 @@ import { corsHeaders, preflightHeaders, securityHeaders } from './headers.ts'
 import { createRequestContext, logRequest } from './log.ts'
 import type { Metrics } from './metrics.ts'
 import { createRateLimits, type RateLimits, type RateLimitsConfig } from './rate-limits.ts'
-import { assertSupported, createRouter, findHeaderProblems, parametersOf } from './request.ts'
+import { assertSupported, createRouter, findHeaderProblems, parameterNames } from './request.ts'
 import { createResponseCache, type ResponseCache } from './response-cache.ts'
 
 export type ListenerOptions = {
@@ -31,19 +31,13 @@ export type ListenerOptions = {
 /** The whole HTTP service, not yet listening: each request is logged and counted, and answered from the cache or by Express. */
 export async function createListener(options: ListenerOptions): Promise<RequestListener> {
   const { config, backend, document, logger, metrics, isDraining } = options
-  const { dataVersion } = backend
-  const { prefix, cacheSize: maxSize } = config
   const api = await loadApi(document)
   const limits = createRateLimits(config)
   const commonHeaders = { ...securityHeaders(config.baseUrl), ...corsHeaders }
   const findOperation = createRouter(api)
-  const parameters = api.getOperations().flatMap(parametersOf)
-  const queryParameters = new Set(parameters.flatMap((parameter) => (parameter.in === 'query' ? [parameter.name] : [])))
+  const queryParameters = new Set(parameterNames(api.getOperations(), 'query'))
   const app = createExpressApp(options, createApi(api, findOperation, backend, limits), commonHeaders)
-  const cache =
-    maxSize > 0
-      ? createResponseCache({ api, findOperation, prefix, maxSize, commonHeaders, dataVersion, limits })
-      : undefined
+  const cache = config.cacheSize > 0 ? createResponseCache(api, config, backend, limits, commonHeaders) : undefined
   if (metrics) exposeMetrics(metrics, backend, limits, cache)
   let mayWarn = config.trustProxy === 0
 

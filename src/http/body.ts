@@ -1,12 +1,10 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { finished } from 'node:stream'
-import { promisify } from 'node:util'
-import { brotliDecompress, gunzip, inflate } from 'node:zlib'
 import type { Request, Response } from 'express'
 import { type ErrorDetails, invalidRequest, ServiceError } from '../contract/errors.ts'
 import { duplicateField, hasMoreTokensThan } from '../contract/validation.ts'
-import { slowClientBytes } from './byte-budget.ts'
+import { slowClients } from './connections.ts'
 
 /** Bytes. */
 const maxBytes = 256 * 1024
@@ -15,21 +13,6 @@ const maxDrainedBytes = 16 * maxBytes
 
 /** No valid body has forty. Describing the problems of a body with very many would block the event loop. */
 const maxTokens = 1000
-const tooManyTokens = {
-  in: 'body' as const,
-  field: '',
-  message: `must have at most ${maxTokens} JSON tokens`,
-}
-
-const options = { maxOutputLength: maxBytes }
-
-/** By content coding (RFC 9110, section 8.4.1). */
-const decoders = new Map<string, (body: Buffer) => Buffer | Promise<Buffer>>([
-  ['identity', (body) => body],
-  ['gzip', (body) => promisify(gunzip)(body, options)],
-  ['deflate', (body) => promisify(inflate)(body, options)],
-  ['br', (body) => promisify(brotliDecompress)(body, options)],
-])
 
 /**
  * Receives a request's body. Begins at once and copies the chunks: Node needs some 200 bytes for each chunk that waits, even if
@@ -40,12 +23,11 @@ export function receiveBody(request: IncomingMessage, response: ServerResponse):
   const announced = Number(request.headers['content-length'] ?? maxBytes)
   const body = Buffer.allocUnsafeSlow(Math.min(announced, maxBytes))
   let length = 0
-  let release = () => {}
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
   // Not every request needs its body.
   promise.catch(() => {})
   const stop = (error: ServiceError) => {
-    release()
+    slowClients.delete(request)
     // The rest of the body is not read, so the connection closes.
     response.shouldKeepAlive = false
     request.off('data', onData)
@@ -58,17 +40,17 @@ export function receiveBody(request: IncomingMessage, response: ServerResponse):
     length += chunk.length
     if (length > maxDrainedBytes) stop(payloadTooLarge())
   }
-  release = slowClientBytes.hold(body.length, () => stop(tooSlow()))
-  response.once('close', release)
+  slowClients.set(request, () => stop(tooSlow()), { size: body.length })
   request.on('data', onData)
   finished(request, (error) => {
-    release()
+    slowClients.delete(request)
     if (body.buffer.detached) return
     // Nobody reads the response to a client that has disconnected.
     if (error) reject(malformed('The body does not match its Content-Length.'))
     else if (length > body.length) reject(payloadTooLarge())
     else resolve(body.subarray(0, length))
   })
+  if (announced > maxDrainedBytes) stop(payloadTooLarge())
   return promise
 }
 
@@ -77,28 +59,14 @@ export function receiveBody(request: IncomingMessage, response: ServerResponse):
  * `payload_too_large`, `malformed_json` and `unavailable`.
  */
 export async function readBody(request: Request, response: Response): Promise<unknown> {
-  const { 'content-length': length, 'content-type': type, 'content-encoding': coding = 'identity' } = request.headers
+  const { 'content-type': type, 'content-encoding': coding = 'identity' } = request.headers
   const received = response.context.body
   if (!received) return undefined
   if (type === undefined || !request.is('application/json') || !isUtf8Declared(type))
     throw unsupportedMediaType('Send the body as application/json in UTF-8.')
-  const decompress = decoders.get(coding.toLowerCase())
-  if (!decompress)
-    throw unsupportedMediaType(
-      'The Content-Encoding is not supported; send the body uncompressed, or as gzip, deflate or br.',
-    )
-  if (Number(length) > maxDrainedBytes) {
-    response.shouldKeepAlive = false
-    throw payloadTooLarge()
-  }
-  // RFC 9110, section 10.1.1.
-  if (request.headers.expect?.toLowerCase() === '100-continue') response.writeContinue()
-  const encoded = await received
-  const body = await Promise.resolve(decompress(encoded)).catch((error: NodeJS.ErrnoException) => {
-    throw error.code === 'ERR_BUFFER_TOO_LARGE'
-      ? payloadTooLarge()
-      : malformed('The body does not match its Content-Encoding.')
-  })
+  if (coding.toLowerCase() !== 'identity')
+    throw unsupportedMediaType('The Content-Encoding is not supported; send the body uncompressed.')
+  const body = await received
   return body.length === 0 ? undefined : parseJson(body)
 }
 
@@ -109,7 +77,8 @@ const isUtf8Declared = (contentType: string) =>
 function parseJson(body: Buffer): unknown {
   if (!isUtf8(body)) throw malformed('The body is not valid UTF-8.')
   const json = new TextDecoder().decode(body)
-  if (hasMoreTokensThan(json, maxTokens)) throw invalidRequest([tooManyTokens])
+  if (hasMoreTokensThan(json, maxTokens))
+    throw invalidRequest([{ in: 'body', field: '', message: `must have at most ${maxTokens} JSON tokens` }])
   const value = parse(json)
   const repeated = duplicateField(json)
   if (repeated) throw malformed('The body has a field twice; see data.errors.', { errors: [repeated] })

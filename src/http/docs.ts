@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { type RequestHandler, Router } from 'express'
-import helmet from 'helmet'
 import type { Document } from 'openapi-backend'
 import type { Config } from '../config.ts'
 import { etagOf } from '../contract/response.ts'
@@ -10,27 +10,24 @@ import { readOnlyRoute } from './error-response.ts'
 import { homeLinks, homePage, linkHeader, type SampledDocument } from './home.ts'
 import { Representation, sendRepresentation } from './response.ts'
 
-const generated = `${import.meta.dirname}/../../generated`
-const readExample = () => readFile(`${import.meta.dirname}/../../openapi/life-cycle.arazzo.yaml`, 'utf8')
-const readChangelog = () => readFile(`${import.meta.dirname}/../../CHANGELOG.md`, 'utf8')
+const root = `${import.meta.dirname}/../..`
+const generated = `${root}/generated`
+const readExample = () => readFile(`${root}/openapi/life-cycle.arazzo.yaml`, 'utf8')
+const readChangelog = () => readFile(`${root}/CHANGELOG.md`, 'utf8')
 
 /** The contract, as it is committed. */
 export const readDocument = async (): Promise<Document> =>
   JSON.parse(await readFile(`${generated}/openapi.json`, 'utf8'))
 
 /** The Redoc page, if it was built. */
-export const readPage = (): Promise<string | undefined> =>
-  readFile(`${generated}/docs.html`, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return undefined
-    throw error
-  })
+export const readPage = async (): Promise<string | undefined> =>
+  existsSync(`${generated}/docs.html`) ? readFile(`${generated}/docs.html`, 'utf8') : undefined
 
 /** The server in the document's samples; readers copy it. */
 export const documentedUrl = 'http://localhost:3000'
 
-/** In docs.html: the place of the document, and the end of the Redoc library; the script that uses it follows. */
+/** The place of the document in docs.html. */
 export const documentPlaceholder = '/* the document */'
-export const libraryEndMarker = '/* the end of Redoc */'
 
 /** In the introduction, where readers learn whom to ask for a key. */
 const operatorsPhrase = 'the operators of the catalogue'
@@ -51,33 +48,15 @@ export function docsRouter(document: Document, page: string | undefined, server:
   // It refers to openapi.yaml beside it.
   serve('/life-cycle.arazzo.yaml', sendText('application/yaml', readExample))
   serve('/changelog.md', sendText('text/markdown; charset=utf-8', readChangelog))
-  if (page !== undefined) servePage(page)
-  return router
-
-  function servePage(page: string) {
-    // The page's own policy names its scripts.
-    const pageHeaders = helmet({
-      contentSecurityPolicy: false,
-      strictTransportSecurity: false,
-      crossOriginResourcePolicy: { policy: 'cross-origin' },
-    })
-    router.use('/docs', pageHeaders)
-    const [head = '', tail = ''] = page.split(libraryEndMarker)
-    // The library is most of the page's bytes, and changes only with Redoc: browsers keep it by its name (RFC 8246).
-    const libraryStart = head.lastIndexOf(moduleTag) + moduleTag.length
-    const library = head.slice(libraryStart)
-    const makeLibrary = () => library
-    const libraryPath = `/docs/${hash('sha256', library, 'base64url').slice(0, 27)}.js`
-    const libraryHeaders = { 'Cache-Control': 'public, max-age=31536000, immutable' }
-    serve(libraryPath, sendText('text/javascript; charset=utf-8', makeLibrary, libraryHeaders))
+  if (page !== undefined) {
     const makePage = () => {
       // In a script, `<` could end it.
       const json = JSON.stringify(withoutOptionalSecurity(served)).replaceAll('<', '\\u003c')
-      const script = tail.replace(documentPlaceholder, () => json)
-      return `${head.slice(0, libraryStart)}import { hydrate } from '.${libraryPath}'\n${script}`
+      return page.replace(documentPlaceholder, () => json)
     }
-    serve('/docs', sendPage(makePage))
+    serve('/docs', sendText(html, makePage))
   }
+  return router
 }
 
 /** The home page as HTML or as JSON, both with the same links. */
@@ -87,7 +66,7 @@ function sendHome(document: SampledDocument, baseUrl: string, hasReference: bool
   const headers = { Link: linkHeader(links), Vary: 'Accept, Accept-Encoding' }
   const json = JSON.stringify({ success: true, message: `${title} ${version}`, data: { links } })
   const sendJson = sendText('application/json; charset=utf-8', () => json, headers)
-  const sendHtml = sendPage(() => homePage(document, links), headers)
+  const sendHtml = sendText(html, () => homePage(document, links), headers)
   return (request, response, next) => {
     // Browsers prefer HTML; programs that accept anything get JSON.
     const send = request.accepts(['json', 'html']) === 'html' ? sendHtml : sendJson
@@ -96,35 +75,26 @@ function sendHome(document: SampledDocument, baseUrl: string, hasReference: bool
 }
 
 type Text = string | Promise<string>
-type Headers = Record<string, string>
-
-/** Sends HTML under a policy that allows only its own scripts. */
-const sendPage = (make: () => Text, headers?: Headers) =>
-  sendText('text/html; charset=utf-8', make, headers, (html) => ({
-    'Content-Security-Policy': contentSecurityPolicy(html),
-  }))
+const html = 'text/html; charset=utf-8'
 
 /** Sends a text that is made on its first request. */
-function sendText(
-  type: string,
-  make: () => Text,
-  headers: Headers = {},
-  headersOf: (text: string) => Headers = () => ({}),
-): RequestHandler {
+function sendText(type: string, make: () => Text, headers: Record<string, string> = {}): RequestHandler {
   let made: Promise<Representation> | undefined
   return async (request, response) => {
     made ??= Promise.resolve(make()).then((text) => {
-      const common = { 'Cache-Control': 'public, no-cache', Vary: 'Accept-Encoding' }
       const body = Buffer.from(text)
-      return new Representation(type, etagOf(body), body, { ...common, ...headers, ...headersOf(text) })
+      return new Representation(type, etagOf(body), body, {
+        'Cache-Control': 'public, no-cache',
+        Vary: 'Accept-Encoding',
+        ...(type === html && { 'Content-Security-Policy': contentSecurityPolicy(text) }),
+        ...headers,
+      })
     })
     const representation = await made
     const coding = representation.codingFor(request.headers['accept-encoding'])
     await sendRepresentation(request, response, representation, coding)
   }
 }
-
-const moduleTag = '<script type="module">'
 
 type Server = Pick<Config, 'baseUrl' | 'contact'>
 
@@ -152,13 +122,13 @@ const withoutOptionalSecurity = (document: object): object =>
     name === 'security' && value.some((one: object) => Object.keys(one).length === 0) ? [] : value,
   )
 
-/** The page runs its own inline scripts, by hash, and its library; it may style itself, and load nothing else. */
+/** The page runs its own inline scripts, by hash. It may style itself, and load nothing else. */
 function contentSecurityPolicy(page: string): string {
   const scripts = [...page.matchAll(/<script[^>]*>([\s\S]*?)<\/script>/g)].map(([, text = '']) => text)
   const hashes = scripts.map((text) => `'sha256-${hash('sha256', text, 'base64')}'`)
   return [
     "default-src 'none'",
-    `script-src 'self' ${hashes.join(' ')}`,
+    `script-src ${hashes.join(' ')}`,
     "style-src 'unsafe-inline'",
     'img-src data:',
     'font-src data:',

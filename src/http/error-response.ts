@@ -84,16 +84,11 @@ function challenge(reason: string | undefined): string {
 }
 
 export const methodNotAllowed = (allow: string[]) =>
-  new ServiceError('method_not_allowed', 'This path does not support that method; see the Allow header.', {
-    allow,
-  })
+  new ServiceError('method_not_allowed', 'This path does not support that method; see the Allow header.', { allow })
 
 /** Answers OPTIONS (RFC 9110, section 9.3.7). */
 export function sendOptions(response: Response, allow: string[]) {
-  response
-    .set({ Allow: allow.join(', '), 'Cache-Control': 'no-store' })
-    .status(204)
-    .end()
+  response.writeHead(204, { Allow: allow.join(', '), 'Cache-Control': 'no-store' }).end()
 }
 
 /** Adds a path outside the operations: GET, HEAD and OPTIONS are answered, other methods are 405. */

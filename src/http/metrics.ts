@@ -9,9 +9,6 @@ type Sample = [labels: Record<string, string>, value: number]
 /** OpenTelemetry's for `http.server.request.duration`, in seconds (semantic conventions, "HTTP metrics"). */
 const buckets = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
 
-/** Others count as `_OTHER`, as in OpenTelemetry: clients could create any number of labels. */
-const methods = new Set(['CONNECT', 'DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT', 'TRACE'])
-
 /** The metrics for Prometheus. The library itself measures the process, its event loop and garbage collection. */
 export class Metrics {
   readonly #registry = new Registry()
@@ -31,13 +28,10 @@ export class Metrics {
     this.addGauge('apps_build_info', 'What this is: always 1.', Object.keys(build), () => [[build, 1]])
   }
 
-  observeRequest(
-    { method = '' }: IncomingMessage,
-    { statusCode, context: { route } }: ServerResponse,
-    duration: number,
-  ) {
+  observeRequest({ method }: IncomingMessage, { statusCode, context: { route } }: ServerResponse, duration: number) {
     const labels = {
-      http_request_method: methods.has(method) ? method : '_OTHER',
+      // Node's parser knows 35 methods, and refuses others.
+      http_request_method: method,
       http_response_status_code: statusCode,
       ...(route !== undefined && { http_route: route }),
     }

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
+import { SocketAddress } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import { LRUCache } from 'lru-cache'
 import proxyaddr from 'proxy-addr'
@@ -149,13 +150,10 @@ function networkResolver(trustProxy: Config['trustProxy']): (response: ServerRes
   }
 }
 
-/** Some proxies add the port, which puts IPv6 in brackets. */
-const withPort = /^(?:\[(?<bracketed>[^\]]*)\]|(?<plain>[^:]*)):\d+$/
-
 /** Text that is no address is taken as it is: a trusted proxy sent it. */
 function networkOf(forwarded: string): string {
-  const { bracketed, plain } = withPort.exec(forwarded)?.groups ?? {}
-  const address = bracketed ?? plain ?? forwarded
+  // Some proxies add the port, which puts IPv6 in brackets.
+  const address = SocketAddress.parse(forwarded)?.address ?? forwarded
   if (!ipaddr.isValid(address)) return address
   // IPv4 mapped into IPv6 becomes IPv4.
   const ip = ipaddr.process(address)

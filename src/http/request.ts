@@ -1,8 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { parse } from 'node:querystring'
-import type { ErrorObject } from 'ajv'
-import type { Context, OpenAPIBackend, Operation, ParsedRequest } from 'openapi-backend'
-import type { Handlers, OperationId, Problem } from '../contract/contract.ts'
+import type { OpenAPIBackend, Operation } from 'openapi-backend'
+import type { Problem } from '../contract/contract.ts'
 import { httpVersionNotSupported, invalidRequest, ServiceError } from '../contract/errors.ts'
 import { firstProblemPerField, requestProblems } from '../contract/validation.ts'
 import { required } from '../util/helpers.ts'
@@ -101,16 +100,17 @@ export function createRouter(api: OpenAPIBackend) {
 }
 
 /**
- * The request with its parameters coerced and defaults filled in. Throws `invalid_request` with all problems. Runs
- * openapi-backend's validators, but not its `validateRequest`, which would parse the request again.
+ * The request in the form that handlers take, with its parameters coerced and defaults filled in. Throws `invalid_request` with
+ * all problems. Runs openapi-backend's validators, but not its `validateRequest`, which would parse the request again. Returns
+ * any: the handlers' types are generated from the schemas of these validators.
  */
-export function validateRequest(api: OpenAPIBackend, operation: Operation, head: RequestHead, body?: unknown) {
-  const parsed = api.router.parseRequest(head, operation)
-  if (Object.keys(parsed.query).length > maxParameters) {
+// biome-ignore lint/suspicious/noExplicitAny: see above
+export function parseInput(api: OpenAPIBackend, operation: Operation, head: RequestHead, body?: unknown): any {
+  const { params: path, query, headers, cookies: cookie } = api.router.parseRequest(head, operation)
+  if (Object.keys(query).length > maxParameters) {
     throw invalidRequest([{ in: 'query', field: '', message: `must have at most ${maxParameters} parameters` }])
   }
-  const nonDecimals = findNonDecimals(operation, parsed)
-  const { params: path, query, headers: header, cookies: cookie } = parsed
+  const nonDecimals = findNonDecimals(operation, path, query)
   const operationId = required(operation.operationId, 'the operationId')
   const validators = required(
     api.validator.getRequestValidatorsForOperation(operationId),
@@ -118,36 +118,37 @@ export function validateRequest(api: OpenAPIBackend, operation: Operation, head:
   )
   const errors = validators.flatMap((validate) => {
     // Coerces the parameters in place.
-    validate({ path, query, header, cookie, ...(body !== undefined && { requestBody: body }) })
+    validate({ path, query, header: headers, cookie, ...(body !== undefined && { requestBody: body }) })
     return validate.errors ?? []
   })
-  const problems = mergeProblems(operation, nonDecimals, errors)
+  const found = requestProblems(errors).map((problem) => ({ ...problem, field: declaredName(operation, problem) }))
+  const problems = firstProblemPerField([...nonDecimals, ...found])
   if (problems.length > 0) throw invalidRequest(problems)
-  return { validation: { valid: true }, request: { ...parsed, body, requestBody: body } }
+  const declared = parameterNames([operation], 'header')
+  const header = Object.fromEntries(declared.map((name) => [name, headers[name.toLowerCase()]]))
+  return { path, query, header, body }
 }
 
 type ParameterObject = { name: string; in: string; schema?: { type?: string } }
 
 // openapi-backend has resolved the document's references; its type does not say so.
-export const parametersOf = ({ parameters = [] }: Operation) => parameters as ParameterObject[]
+const parametersOf = ({ parameters = [] }: Operation) => parameters as ParameterObject[]
+
+export const parameterNames = (operations: Operation[], place: 'query' | 'header'): string[] =>
+  operations.flatMap(parametersOf).flatMap((parameter) => (parameter.in === place ? [parameter.name] : []))
 
 /** Whether the operation takes anonymous requests: it has no security requirement, or an empty one. */
 export const isPublic = ({ security = [] }: Operation) =>
   security.length === 0 || security.some((requirement) => Object.keys(requirement).length === 0)
 
-/** One problem per field: the extra problems first, then those that ajv found. */
-function mergeProblems(operation: Operation, extraProblems: Problem[], errors: ErrorObject[]): Problem[] {
-  if (errors.length === 0) return extraProblems
-  const found = requestProblems(errors).map((problem) => ({ ...problem, field: declaredName(operation, problem) }))
-  return firstProblemPerField([...extraProblems, ...found])
-}
+type Values = Readonly<Record<string, string | string[]>>
 
 /** ajv takes `0x10`, `1e3` and `+5` for integers; the document does not. */
-function findNonDecimals(operation: Operation, { params, query }: ParsedRequest): Problem[] {
+function findNonDecimals(operation: Operation, path: Values, query: Values): Problem[] {
   return parametersOf(operation)
     .filter(({ schema }) => schema?.type === 'integer')
     .flatMap(({ name, in: place }) => {
-      const text = place === 'path' ? params[name] : query[name]
+      const text = place === 'path' ? path[name] : query[name]
       if (text === undefined || (typeof text === 'string' && /^(0|[1-9]\d*)$/.test(text))) return []
       const message = Array.isArray(text) ? 'must be given once' : 'must be a whole number in plain decimal'
       return [{ in: place === 'path' ? ('path' as const) : ('query' as const), field: name, message }]
@@ -158,18 +159,3 @@ function findNonDecimals(operation: Operation, { params, query }: ParsedRequest)
 const declaredName = (operation: Operation, { in: place, field }: Problem) =>
   parametersOf(operation).find((parameter) => parameter.in === place && parameter.name.toLowerCase() === field)?.name ??
   field
-
-/** Calls the handler of the request's operation. */
-export function dispatchTo(handlers: Handlers) {
-  // The handlers' type has every operation of the document, and is generated from it.
-  return (context: Context, signal: AbortSignal) =>
-    handlers[context.operation.operationId as OperationId](toHandlerInput(context, signal))
-}
-
-/** Returns any: the request was just validated against the schemas from which the handlers' types are generated. */
-// biome-ignore lint/suspicious/noExplicitAny: see above
-function toHandlerInput({ operation, request, security }: Context, signal: AbortSignal): any {
-  const declared = parametersOf(operation).filter((parameter) => parameter.in === 'header')
-  const header = Object.fromEntries(declared.map(({ name }) => [name, request.headers[name.toLowerCase()]]))
-  return { caller: security.apiKey, path: request.params, query: request.query, header, body: request.body, signal }
-}

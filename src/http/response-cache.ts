@@ -1,19 +1,12 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { LRUCache } from 'lru-cache'
 import type { OpenAPIBackend } from 'openapi-backend'
+import type { Config } from '../config.ts'
 import { coalesce, measure, withTiming } from '../util/helpers.ts'
+import type { ServiceBackend } from './api.ts'
 import type { RequestContext } from './log.ts'
 import { type RateLimits, rateLimitHeaders } from './rate-limits.ts'
-import {
-  acceptsJson,
-  findHeaderProblems,
-  isPublic,
-  parametersOf,
-  parseHead,
-  type Router,
-  urlPattern,
-  validateRequest,
-} from './request.ts'
+import { acceptsJson, findHeaderProblems, isPublic, parameterNames, urlPattern } from './request.ts'
 import { type Representation, sendRepresentation } from './response.ts'
 
 type CachedResponse = { representation: Representation } & Pick<RequestContext, 'operation' | 'route'>
@@ -21,38 +14,28 @@ type CachedResponse = { representation: Representation } & Pick<RequestContext, 
 /** Undefined if the request failed or its client disconnected. */
 type Entry = Promise<CachedResponse | undefined>
 
-export type ResponseCacheOptions = {
-  api: OpenAPIBackend
-  findOperation: Router
-  /** Path before the operations' paths. */
-  prefix: string
-  /** Bytes. */
-  maxSize: number
-  /** Headers of every response. */
-  commonHeaders: Record<string, string>
-  /** The version that the data has now. */
-  dataVersion: () => Promise<string>
-  limits: RateLimits
-}
-
 export type ResponseCache = ReturnType<typeof createResponseCache>
 
-/** Characters. Responses to longer URLs are not cached. */
-const maxUrlLength = 1000
+/** Characters. Requests with a longer URL or ETag bypass the cache. */
+const maxLength = 1000
 
 /**
  * Caches responses to anonymous reads until the version of the public data changes. Each request asks the database for the
  * version before it uses the cache, so no response is older than the last write that any process acknowledged before the
  * request. Concurrent requests for one URL share one computation. Unusual requests bypass the cache.
  */
-export function createResponseCache(options: ResponseCacheOptions) {
-  const { api, findOperation, prefix, maxSize, dataVersion, limits } = options
+export function createResponseCache(
+  api: OpenAPIBackend,
+  { prefix, cacheSize: maxSize }: Pick<Config, 'prefix' | 'cacheSize'>,
+  { dataVersion }: Pick<ServiceBackend, 'dataVersion'>,
+  limits: RateLimits,
+  headers: Record<string, string>,
+) {
   const publicReads = api.getOperations().filter((operation) => operation.method === 'get' && isPublic(operation))
   const urls = publicReads.map(({ path }) => urlPattern(prefix + path))
-  const headerParameters = publicReads
-    .flatMap(parametersOf)
-    .flatMap((parameter) => (parameter.in === 'header' ? [parameter.name.toLowerCase()] : []))
-  const commonHeaders = Object.entries(options.commonHeaders).flat()
+  // Others than If-None-Match could change the response.
+  const headerParameters = parameterNames(publicReads, 'header').filter((name) => name !== 'If-None-Match')
+  const commonHeaders = Object.entries(headers).flat()
   // An entry that is being computed counts with its URL.
   const entries = new LRUCache<string, Entry>({ maxSize, sizeCalculation: (_entry, url) => url.length })
   const currentVersion = coalesce(() => withTiming(undefined, dataVersion))
@@ -79,7 +62,7 @@ export function createResponseCache(options: ResponseCacheOptions) {
   function isCacheable(request: IncomingMessage): boolean {
     const { url = '', headers, httpVersion } = request
     return (
-      url.length <= maxUrlLength &&
+      url.length <= maxLength &&
       urls.some((pattern) => pattern.test(url)) &&
       httpVersion === '1.1' &&
       headers.authorization === undefined &&
@@ -88,20 +71,9 @@ export function createResponseCache(options: ResponseCacheOptions) {
       headers['transfer-encoding'] === undefined &&
       findHeaderProblems(request).length === 0 &&
       acceptsJson(headers.accept) &&
-      (headerParameters.every((name) => headers[name] === undefined) || isValid(request, url.slice(prefix.length)))
+      (headers['if-none-match'] ?? '').length <= maxLength &&
+      headerParameters.every((name) => headers[name.toLowerCase()] === undefined)
     )
-  }
-
-  function isValid(request: IncomingMessage, url: string): boolean {
-    const head = parseHead(request, url)
-    const operation = findOperation(head)
-    if (!operation) return false
-    try {
-      validateRequest(api, operation, head)
-      return true
-    } catch {
-      return false
-    }
   }
 
   async function respond(request: IncomingMessage, response: ServerResponse, listener: RequestListener) {

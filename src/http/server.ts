@@ -16,19 +16,26 @@ export type Timeouts = {
   headers: number
   /** From a connection's first byte to the end of a request's body. */
   request: number
+  /** Without a byte sent or received: ends clients that read nothing. A request may wait for the database for less. */
+  idle: number
   /** From the signal until new connections are refused, so that a load balancer sees that the service is not ready. */
   drainDelay: number
   /** From the signal until open connections are cut. */
   drainLimit: number
 }
 
-export const defaultConnectionLimits: ConnectionLimits = {
-  connections: 10_000,
-  waiting: 20_000,
-  stallTimeout: 10_000,
+export const defaultConnectionLimits: ConnectionLimits = { connections: 10_000, waiting: 20_000 }
+
+export const defaultTimeouts: Timeouts = {
+  headers: 10_000,
+  request: 30_000,
+  idle: 30_000,
+  drainDelay: 1000,
+  drainLimit: 8000,
 }
 
-export const defaultTimeouts: Timeouts = { headers: 10_000, request: 30_000, drainDelay: 1000, drainLimit: 8000 }
+/** Milliseconds. A client that has ended its side of the connection may wait for its response, or have gone: then its search leaves the queue. */
+const halfOpenTimeout = 250
 
 /** Connections that wait to be accepted; the system may allow fewer. With Node's 511, some clients of a burst wait for seconds. */
 const backlog = 4096
@@ -54,24 +61,19 @@ export async function listen(
     connections.handle,
   )
   server.maxConnections = limits.connections
+  server.timeout = timeouts.idle
   // RFC 9110, section 10.1.1 lets a server ignore an unknown expectation; Node would send a bare 417.
   server.on('checkExpectation', connections.handle)
-  // Node would send 100 Continue to every such request; readBody sends it when it reads the body.
-  server.on('checkContinue', connections.handle)
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy()
     else connections.end(socket, () => sendParserError(socket, parserError(error.code), error.code, logger))
-  })
-  server.on('connect', (_request: IncomingMessage, socket: Socket) => {
-    // Node has removed its own listeners.
-    socket.on('error', () => socket.destroy())
-    connections.end(socket, () => sendParserError(socket, proxyNotSupported(), 'CONNECT', logger))
   })
   server.on('upgrade', (request: IncomingMessage, socket: Socket, rest: Buffer) => {
     connections.end(socket, () => continueWithoutUpgrade(server, request, socket, rest))
   })
   // Node's property has no type: it answers clients that have ended their side of the connection.
   Object.assign(server, { httpAllowHalfOpen: true })
+  server.on('connection', (socket) => socket.once('end', () => socket.setTimeout(halfOpenTimeout)))
   server.on('drop', logDroppedConnections(logger))
   server.listen({ port, host, backlog })
   await once(server, 'listening')
@@ -142,11 +144,6 @@ function sendParserError(socket: Socket, error: ServiceError, code: string | und
   ]
   socket.end(`${head.join('\r\n')}\r\n\r\n${content}`, () => socket.destroySoon())
 }
-
-const proxyNotSupported = () =>
-  new ServiceError('method_not_allowed', 'This server is not a proxy; CONNECT is not supported.', {
-    allow: ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS'],
-  })
 
 function parserError(code: string | undefined): ServiceError {
   switch (code) {

@@ -20,16 +20,14 @@ export function standardOutput(): DestinationStream {
   let isScheduled = false
 
   function flush() {
-    isScheduled = false
-    unwritten = writeAvailable(unwritten)
     if (unwritten.length === 0) {
-      unwritten = writeAvailable(Buffer.from(lines))
+      unwritten = Buffer.from(lines)
       lines = ''
     }
-    if (unwritten.length > 0) {
-      isScheduled = true
-      setTimeout(flush, retryDelay)
-    } else if (lost > 0) {
+    unwritten = writeAvailable(unwritten)
+    isScheduled = unwritten.length > 0 || lines !== ''
+    if (isScheduled) setTimeout(flush, retryDelay)
+    else if (lost > 0) {
       const msg = 'the reader of standard output was too slow; log lines were lost'
       const warning = { level: 40, time: Date.now(), pid: process.pid, lost, msg }
       lost = 0

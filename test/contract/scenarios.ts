@@ -714,12 +714,6 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       answers: 415,
     },
     {
-      name: 'refuses a body that does not match its Content-Encoding',
-      request: ['POST', '/apps', { key: keys.ada, headers: { ...jsonType, 'Content-Encoding': 'gzip' }, body: '{}' }],
-      answers: 400,
-      code: 'malformed_json',
-    },
-    {
       name: 'refuses a body that is nested too deeply',
       request: [
         'POST',
@@ -1078,14 +1072,14 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       answers: 415,
     },
     {
-      name: 'refuses an unknown content encoding, and lists the supported ones',
+      name: 'refuses a content encoding',
       request: [
         'POST',
         '/apps',
-        { key: keys.ada, headers: { ...jsonType, 'Content-Encoding': 'rot13' }, body: JSON.stringify(newApp) },
+        { key: keys.ada, headers: { ...jsonType, 'Content-Encoding': 'gzip' }, body: JSON.stringify(newApp) },
       ],
       answers: 415,
-      message: /^The Content-Encoding is not supported; send the body uncompressed, or as gzip, deflate or br\.$/,
+      message: /^The Content-Encoding is not supported; send the body uncompressed\.$/,
     },
     {
       name: 'takes a charset of UTF-8',

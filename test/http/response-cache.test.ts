@@ -5,6 +5,7 @@ import { createInterface } from 'node:readline'
 import { buffer } from 'node:stream/consumers'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { describe, expect, inject, onTestFinished, test } from 'vitest'
+import { appHandlers } from '../../src/catalogue/handlers.ts'
 import { readConfig } from '../../src/config.ts'
 import { etagOf, success } from '../../src/contract/response.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
@@ -296,16 +297,19 @@ test('a public read that is added to the document is cached, one that needs a ke
     '/mine': read('listMine', [{ apiKey: [] }]),
   })
   const handled: string[] = []
+  const handler = (operationId: string) => async () => {
+    handled.push(operationId)
+    const body = success('Found.', {})
+    return { status: 200, headers: { ETag: etagOf(body.json) }, body }
+  }
+  const { database } = await startService()
+  const added = { listCategories: handler('listCategories'), listMine: handler('listMine') }
   const backend: ServiceBackend = {
     authenticate: async () => ({ developerId: 1, keyId: 'x' }),
     assertReady: async () => {},
     dataVersion: async () => '1',
     usage: () => ({ pools: [], writes: 0, shed: {} }),
-    handle: async ({ operation }) => {
-      handled.push(String(operation.operationId))
-      const body = success('Found.', {})
-      return { status: 200, headers: { ETag: etagOf(body.json) }, body }
-    },
+    handlers: { ...appHandlers(database, ''), ...added },
   }
   const logger = createLogger('silent', { write: () => {} })
   const listener = await createListener({ config: readConfig({}), backend, document, logger, isDraining: () => false })

@@ -333,7 +333,7 @@ test('pages of another origin can read, also with a key, and not write', async (
 
 /** By default tall enough for any operation. */
 function openDocs(width: number, prefix: string, height = 8000, environment: Record<string, string> = {}) {
-  return openPage('/docs', [/\/docs$/, /\/docs\/[\w-]{27}\.js$/], { width, height }, prefix, environment)
+  return openPage('/docs', [/\/docs$/], { width, height }, prefix, environment)
 }
 
 /**
