@@ -1,7 +1,6 @@
 import type { Knex } from 'knex'
 import type { MatchFinder } from '../search/best-matches.ts'
-import type { SearchDocument, SearchQuery } from '../search/terms.ts'
-import type { AppRow } from './tables.ts'
+import type { SearchDocument } from '../search/terms.ts'
 
 /** Reported of a database in which migrations are missing. */
 export const notMigrated = 'is not migrated to this version; run ./apps-service migrate'
@@ -97,17 +96,12 @@ export type Connection = Readonly<{
 
 export type NewRow = { id?: number | undefined } & Record<string, string | number | null | undefined>
 
-/** Columns that all descend, the last of which is unique. The listed apps have an index in this order. */
-export type SortOrder = readonly (keyof AppRow)[]
-
 /** The full-text index of the listed apps. Its changes belong to the transaction. */
 export type SearchIndex = MatchFinder &
   Readonly<{
     /** Adds apps, or replaces what the index has of them. */
     index: (documents: (SearchDocument & { id: number; categoryId: number })[]) => Promise<void>
     remove: (ids: number[]) => Promise<void>
-    /** The ids of the first `limit` of all matches in this order. Matches are those of the tier `prefix`. */
-    sortedMatches: (query: SearchQuery, order: SortOrder, limit: number) => Promise<number[]>
   }>
 
 /** For migrations, which pass their own transaction. */

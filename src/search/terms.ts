@@ -141,10 +141,8 @@ export function queryTerms(text: string): Term[] {
 
 /** What the index stores of one app. */
 export type SearchDocument = Readonly<{
-  /** Tokens of the texts. */
-  words: readonly string[]
-  /** All tokens but the category's, separated by spaces. */
-  tokens: string
+  /** All tokens but the category's. */
+  tokens: readonly string[]
   /** The words of the name, separated by spaces. The score compares them with the search. */
   nameWords: string
   popularity: number
@@ -171,12 +169,14 @@ export function toSearchDocument(app: SearchableColumns, developerName: string):
   const words = [...indexTokens(texts.join('\n')), ...name]
   const keys = [app.name, packageName].filter((text) => text !== '').map(keyToken)
   return {
-    words,
-    tokens: [...words, ...name.map(nameToken), ...keys].join(' '),
+    tokens: [...words, ...name.map(nameToken), ...keys],
     nameWords: nameWords(app.name).join(' '),
     popularity: popularity(app.total_downloads ?? 0),
   }
 }
+
+/** Whether a token is a word of a text. */
+export const isWordToken = (token: string) => !Object.values(marks).includes(token.charAt(0))
 
 const nameToken = (token: string) => `${marks.name}${token}`
 
@@ -219,8 +219,9 @@ const termPhrases = ({ spellings, isPrefix }: Term, tier: Tier): Phrase[] =>
 
 /** Whether an app that no index has is found by these terms. */
 export function hasTerms({ tokens }: SearchDocument, terms: readonly Term[]): boolean {
+  const text = ` ${tokens.join(' ')} `
   const hasPhrase = ({ tokens: phrase, isPrefix }: Phrase) =>
-    ` ${tokens} `.includes(` ${phrase.join(' ')}${isPrefix ? '' : ' '}`)
+    text.includes(` ${phrase.join(' ')}${isPrefix ? '' : ' '}`)
   return terms.length > 0 && terms.every((term) => termPhrases(term, 'prefix').some(hasPhrase))
 }
 
