@@ -2,7 +2,7 @@ import unhomoglyph from 'unhomoglyph'
 import type { Connection } from '../db/dialect.ts'
 import { type AppRow, listed } from '../db/tables.ts'
 import { type Match, toQuery } from '../search/best-matches.ts'
-import { fold } from '../search/terms.ts'
+import { fold, phrasesOf } from '../search/terms.ts'
 import { similarWords } from '../search/typos.ts'
 import { chunk } from '../util/helpers.ts'
 
@@ -39,7 +39,7 @@ export async function findSimilarApps(
   const spellings = spellingsOf(name)
   const sameNames: Match[] = []
   for (const text of spellings) {
-    sameNames.push(...(await search.firstMatches(toQuery(text, undefined), 'key', maxSimilar)))
+    sameNames.push(...(await search.firstMatches(phrasesOf(toQuery(text, undefined), 'key'), maxSimilar)))
   }
   const { same, edited } = compactNames(spellings)
   const listedApps = sql('apps').whereRaw(listed)

@@ -1,17 +1,17 @@
-import { popularityOfRank, queryTerms, type SearchQuery, type Term, type Tier } from './terms.ts'
+import { type Phrase, phrasesOf, queryTerms, type SearchQuery, type Term, type Tier } from './terms.ts'
 import { isCorrectable, similarWords } from './typos.ts'
 
-/** Finds the best matches of a search. Engines only list the first matches of a tier; all else is here, the same for each. */
+/** Finds the best matches of a search. Engines only list the first apps with some phrases; all else is here, the same for each. */
 
-/** An app that a search finds. `nameWords` is that of its document. */
-export type Match = Readonly<{ id: number; rank: number; nameWords: string }>
+/** An app that a search finds, with what the index stores for the score. */
+export type Match = Readonly<{ id: number; popularity: number; nameWords: string }>
 
 /** Columns of the apps that all descend, the last of which is unique. The listed apps have an index in this order. */
 export type SortOrder = readonly string[]
 
 export type MatchFinder = Readonly<{
-  /** The first `limit` apps of a tier in an order or, without one, by rank. An app may be in several tiers. */
-  firstMatches: (query: SearchQuery, tier: Tier, limit: number, order?: SortOrder) => Promise<Match[]>
+  /** The first `limit` apps that have a phrase of each list, in an order or, without one, by rank. No list matches nothing. */
+  firstMatches: (phrases: Phrase[][], limit: number, order?: SortOrder) => Promise<Match[]>
   /** Those of the words that an app has as a whole word of its texts. */
   knownWords: (words: string[]) => Promise<string[]>
 }>
@@ -30,15 +30,15 @@ export const toQuery = (text: string, categoryId: number | undefined): SearchQue
 /** The ids of the first matches in an order or, without one, of the best. One more than `maxMatches` if there are more. */
 export async function bestMatches(index: MatchFinder, query: SearchQuery, order?: SortOrder): Promise<number[]> {
   const limit = maxMatches + 1
-  const first = await index.firstMatches(query, order ? 'prefix' : 'key', limit, order)
+  const first = await index.firstMatches(phrasesOf(query, order ? 'prefix' : 'key'), limit, order)
   const ids = new Set(first.map(({ id }) => id))
   if (order) return [...ids]
-  const named = await index.firstMatches(query, 'name', limit)
+  const named = await index.firstMatches(phrasesOf(query, 'name'), limit)
   const scored = named.map((match) => ({ ...match, score: scoreMatch(query.terms, match) }))
-  for (const { id } of scored.sort((a, b) => b.score - a.score || b.rank - a.rank)) ids.add(id)
+  for (const { id } of scored.sort((a, b) => b.score - a.score)) ids.add(id)
   for (const tier of ['whole', 'prefix'] as const) {
     if (ids.size >= limit) break
-    for (const { id } of await index.firstMatches(query, tier, limit)) ids.add(id)
+    for (const { id } of await index.firstMatches(phrasesOf(query, tier), limit)) ids.add(id)
   }
   return [...ids].slice(0, limit)
 }
@@ -51,7 +51,7 @@ export async function bestMatches(index: MatchFinder, query: SearchQuery, order?
 const weights = { same: 10_000, whole: 24, start: 16, share: 32 }
 
 /** How well a name that has all terms matches, popularity included. Integers, so that the order is the same everywhere. */
-function scoreMatch(terms: readonly Term[], { rank, nameWords }: Match): number {
+function scoreMatch(terms: readonly Term[], { popularity, nameWords }: Match): number {
   const words = nameWords.split(' ')
   const name = words.join('')
   const searched = terms.map(({ text }) => text).join('')
@@ -60,7 +60,7 @@ function scoreMatch(terms: readonly Term[], { rank, nameWords }: Match): number 
   const isWhole = terms.every((term) => !term.isPrefix || term.spellings.some((spelling) => whole.has(spelling)))
   const isAtStart = terms[0]?.spellings.some((spelling) => name.startsWith(spelling))
   return (
-    popularityOfRank(rank) +
+    popularity +
     (searched === name ? weights.same : 0) +
     (isWhole ? weights.whole : 0) +
     (isAtStart ? weights.start : 0) +
@@ -110,7 +110,8 @@ async function knownTerms(index: MatchFinder, query: SearchQuery): Promise<Known
 
 /** Up to `maxMatches` apps that have the term as a whole word or, if there are none, as the beginning of one. */
 async function countMatches(index: MatchFinder, query: SearchQuery, term: Term): Promise<number> {
-  const count = async (tier: Tier) => (await index.firstMatches({ ...query, terms: [term] }, tier, maxMatches)).length
+  const count = async (tier: Tier) =>
+    (await index.firstMatches(phrasesOf({ ...query, terms: [term] }, tier), maxMatches)).length
   return (await count('whole')) || count('prefix')
 }
 

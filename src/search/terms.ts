@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto'
-import { OperatorError } from '../contract/errors.ts'
 
 /**
  * Cuts text into the tokens that search works on. The same functions serve the index and the query, whatever the database, so
@@ -231,18 +230,8 @@ export function hasTerms({ tokens }: SearchDocument, terms: readonly Term[]): bo
  */
 export const popularity = (downloads: number) => Math.floor(4 * Math.log2(downloads + 1))
 
-/** Ids are less than this, so that a rank is a safe integer. */
+/** Ids are less than this, so that a rank is a safe integer. The search index refuses others. */
 export const idLimit = 2 ** 40
 
-/**
- * Ranks order apps by popularity, and equally popular ones by id: the newest has the greatest rank. Throws an OperatorError if
- * the id is too large, which only a database of version 1 can have.
- */
-export function searchRank({ id, popularity }: { id: number; popularity: number }): number {
-  if (id >= idLimit)
-    throw new OperatorError(`the app with the id ${id} cannot be indexed: ids must be less than ${idLimit}`)
-  return popularity * idLimit + id
-}
-
-export const idOfRank = (rank: number) => rank % idLimit
-export const popularityOfRank = (rank: number) => Math.floor(rank / idLimit)
+/** Ranks order apps by popularity, and equally popular ones by id: the newest has the greatest rank. */
+export const searchRank = ({ id, popularity }: { id: number; popularity: number }) => popularity * idLimit + id

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { type Database, openDatabase } from '../../src/db/database.ts'
 import { type SortOrder, toQuery } from '../../src/search/best-matches.ts'
-import { type Tier, toSearchDocument } from '../../src/search/terms.ts'
+import { phrasesOf, type Tier, toSearchDocument } from '../../src/search/terms.ts'
 import { emptyDatabaseUrl } from '../support/database.ts'
 
 /** Apps by popularity: the first has the fewest downloads and the least id. */
@@ -76,7 +76,7 @@ test('the first matches are the same however many apps match, and whether or not
       for (const limit of [1, 4, 1001]) {
         const found = await database.snapshot(async ({ search: index }) => {
           const ids = async (categoryId?: number, order?: SortOrder) =>
-            (await index.firstMatches(toQuery(search, categoryId), tier, limit, order)).map(({ id }) => id)
+            (await index.firstMatches(phrasesOf(toQuery(search, categoryId), tier), limit, order)).map(({ id }) => id)
           return {
             ranked: await ids(),
             inCategory: await ids(1),

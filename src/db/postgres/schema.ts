@@ -1,3 +1,4 @@
+import { idLimit } from '../../search/terms.ts'
 import type { SchemaHelpers } from '../dialect.ts'
 import { textType } from './client.ts'
 import { searchIndex } from './search.ts'
@@ -14,7 +15,7 @@ export const schema: SchemaHelpers = {
     await sql.raw('drop table if exists app_search')
     await sql.raw(
       `create table app_search (
-         app_id bigint primary key, rank bigint not null, name_words ${textType} not null, tokens tsvector not null,
+         app_id bigint primary key check (app_id < ${idLimit}), rank bigint not null, name_words ${textType} not null, tokens tsvector not null,
          sequence ${textType}, spaces text not null default repeat(' ', 2048)
        ) with (toast_tuple_target = 128)`,
     )

@@ -1,15 +1,6 @@
 import type { Knex } from 'knex'
 import type { Match } from '../../search/best-matches.ts'
-import {
-  categoryToken,
-  isAscii,
-  type Phrase,
-  phrasesOf,
-  type SearchDocument,
-  type SearchQuery,
-  searchRank,
-  type Tier,
-} from '../../search/terms.ts'
+import { categoryToken, idLimit, isAscii, type Phrase, type SearchDocument, searchRank } from '../../search/terms.ts'
 import type { SearchIndex } from '../dialect.ts'
 import { orderBy } from '../page-slice.ts'
 import { listed } from '../tables.ts'
@@ -50,17 +41,20 @@ export const searchIndex = (sql: Knex): SearchIndex => {
     },
 
     /** GIN finds all matches, in no order, so frequent ones are looked for app by app. */
-    async firstMatches(query, tier, limit, order) {
-      const { tokens, sequences } = conditionOf(query, tier)
+    async firstMatches(phrases, limit, order) {
+      const tokens = phrases.map((list) => `(${list.map(tsquery).join(' | ')})`).join(' & ')
+      // A term of several tokens has one spelling.
+      const runs = phrases.flatMap(([phrase]) =>
+        phrase && phrase.tokens.length > 1 ? ` ${phrase.tokens.join(' ')} ` : [],
+      )
       // In a subquery, so that the planner does not read all apps if it expects many matches.
-      const inSequence = sequences.map(() => ' and position(? in sequence) > 0')
-      const condition = `tokens @@ (select ?::tsquery)${inSequence.join('')}`
+      const condition = `tokens @@ (select ?::tsquery)${' and position(? in sequence) > 0'.repeat(runs.length)}`
       const inOrder = order ? orderBy(order, 'desc') : 'order by rank desc'
       const find = (from: string) =>
-        select<Match>(`select app_id as id, rank, name_words as "nameWords" from ${from} ${inOrder} limit ?`, [
-          ...[tokens, ...sequences],
-          limit,
-        ])
+        select<Match>(
+          `select app_id as id, rank / ${idLimit} as popularity, name_words as "nameWords" from ${from} ${inOrder} limit ?`,
+          [tokens, ...runs, limit],
+        )
       const findAmongFirst = (count: number) =>
         order
           ? find(
@@ -111,21 +105,7 @@ const shortBeginnings = (token: string) =>
   [/^~?[^=/]/u, /^~?[^=/]./u].flatMap((beginning) => token.match(beginning)?.[0] ?? [])
 const isShort = (token: string) => /^~?..?$/u.test(token)
 
-/**
- * What an app must have. `tokens` is a `tsquery` (https://www.postgresql.org/docs/current/datatype-textsearch.html); an empty one
- * matches nothing. `sequences` are parts of `app_search.sequence`, which apps of ASCII alone do not have.
- */
-type Condition = Readonly<{ tokens: string; sequences: string[] }>
-
-function conditionOf(query: SearchQuery, tier: Tier): Condition {
-  const lists = phrasesOf(query, tier)
-  return {
-    tokens: lists.map((phrases) => `(${phrases.map(tsquery).join(' | ')})`).join(' & '),
-    // A term of several tokens has one spelling.
-    sequences: lists.flatMap(([phrase]) => (phrase && phrase.tokens.length > 1 ? ` ${phrase.tokens.join(' ')} ` : [])),
-  }
-}
-
+/** A `tsquery` (https://www.postgresql.org/docs/current/datatype-textsearch.html). An empty one matches nothing. */
 const tsquery = ({ tokens, isPrefix }: Phrase) => `(${tokens.map((token) => lexeme(token, isPrefix)).join(' & ')})`
 
 function lexeme(token: string, isPrefix: boolean): string {

@@ -1,14 +1,5 @@
 import type { Knex } from 'knex'
-import {
-  categoryToken,
-  idLimit,
-  isWordToken,
-  type Phrase,
-  phrasesOf,
-  type SearchQuery,
-  searchRank,
-  type Tier,
-} from '../../search/terms.ts'
+import { categoryToken, idLimit, isWordToken, type Phrase, searchRank } from '../../search/terms.ts'
 import { required } from '../../util/helpers.ts'
 import type { SearchIndex } from '../dialect.ts'
 import { orderBy } from '../page-slice.ts'
@@ -22,8 +13,8 @@ const maxSorted = 20_000
 const maxListedPrefix = 3
 
 /**
- * The terms share so many words. A longer beginning is replaced by the words that have it, unless there are more of them than its
- * share: of a beginning FTS5 merges all lists before it returns the first match.
+ * The terms of a search share so many words. A longer beginning is replaced by the words that have it, unless there are more
+ * of them than its share: of a beginning FTS5 merges all lists before it returns the first match.
  */
 const maxSpelledOut = 1000
 
@@ -49,23 +40,23 @@ export const searchIndex = (sql: Knex): SearchIndex => {
   }
 
   /** An expression of FTS5 (https://sqlite.org/fts5.html#full_text_query_syntax). An empty phrase matches nothing. */
-  async function matchExpression(query: SearchQuery, tier: Tier): Promise<string> {
-    const maxWords = Math.floor(maxSpelledOut / Math.max(1, query.terms.length))
+  async function matchExpression(phrases: Phrase[][]): Promise<string> {
+    const maxWords = Math.floor(maxSpelledOut / phrases.length)
     const lists = []
-    for (const phrases of phrasesOf(query, tier)) {
+    for (const list of phrases) {
       const alternatives = []
-      for (const phrase of phrases) alternatives.push(...(await spellOut(phrase, tier, maxWords)))
+      for (const phrase of list) alternatives.push(...(await spellOut(phrase, maxWords)))
       lists.push(`(${alternatives.join(' OR ') || '""'})`)
     }
     return lists.join(' AND ') || '""'
   }
 
   /** The phrase, or the words that begin with it. */
-  async function spellOut({ tokens, isPrefix }: Phrase, tier: Tier, maxWords: number): Promise<string[]> {
+  async function spellOut({ tokens, isPrefix }: Phrase, maxWords: number): Promise<string[]> {
     const text = tokens.join(' ')
     if (!isPrefix) return [`"${text}"`]
     // Lists of names are short enough to be merged.
-    if (tier !== 'name' && [...text].length > maxListedPrefix) {
+    if (isWordToken(text) && [...text].length > maxListedPrefix) {
       const words = await selectJson<string>(
         'word',
         '(select word from app_search_words where word >= ?1 and word < ?1 || char(0x10FFFF) limit ?2)',
@@ -106,8 +97,8 @@ export const searchIndex = (sql: Knex): SearchIndex => {
 
     remove,
 
-    async firstMatches(query, tier, limit, order) {
-      const expression = await matchExpression(query, tier)
+    async firstMatches(phrases, limit, order) {
+      const expression = await matchExpression(phrases)
       const ranks = 'select rowid as rank from app_search where app_search match ?'
       const byRank = `(${ranks}) as found cross join app_search_apps on app_id = found.rank % ${idLimit}`
       const isCommon =
@@ -117,7 +108,7 @@ export const searchIndex = (sql: Knex): SearchIndex => {
         : `${byRank} ${order ? 'cross join apps on apps.id = app_id' : ''}`
       const inOrder = order ? orderBy(order, 'desc') : 'order by found.rank desc'
       return selectJson(
-        "json_object('id', app_id, 'rank', rank, 'nameWords', name_words)",
+        `json_object('id', app_id, 'popularity', rank / ${idLimit}, 'nameWords', name_words)`,
         `(select app_search_apps.* from ${matches} ${inOrder} limit ?)`,
         [expression, limit],
       )
