@@ -47,14 +47,7 @@ export type Engine = Readonly<{
   connectionOf: (sql: Knex) => Connection
   /** Creates the database if it is missing, and runs the work in a transaction while no other process migrates. */
   migrate: <T>(work: (sql: Knex, schema: SchemaHelpers) => Promise<T>) => Promise<T>
-  /** Whether an error means that the database could not be reached or used; the statement is not wrong. */
-  isUnavailable: (error: unknown) => boolean
-  /** Whether a transaction failed because of another one, and may be repeated. */
-  isConflict: (error: unknown) => boolean
-  /** The engine's message for operators; undefined for other errors. */
-  reasonOf: (error: unknown) => string | undefined
-  /** What operators can do about an error, if it says that. */
-  adviceOf: (error: unknown) => string | undefined
+  explain: (error: unknown) => ErrorMeaning
   /** A time before which all writes are visible to every reader. Other machines' clocks may differ. */
   committedBefore: () => Promise<Date>
   /**
@@ -67,6 +60,17 @@ export type Engine = Readonly<{
   /** To be called after each large transaction, so that later commits and queries do not pay for it. `isLast` after the last. */
   optimize: (options: { isLast: boolean }) => Promise<void>
   close: () => Promise<void>
+}>
+
+/** What an error means. `isUnavailable`: the database could not be reached or used, but the statement is not wrong. */
+export type ErrorMeaning = Readonly<{
+  isUnavailable: boolean
+  /** The transaction failed because of another one, and may be repeated. */
+  isConflict: boolean
+  /** The engine's message for operators; undefined for other errors. */
+  reason: string | undefined
+  /** What operators can do, if the error says that. */
+  advice: string | undefined
 }>
 
 /** What stores use: SQL that all engines have, and what differs. */
@@ -106,8 +110,6 @@ export type SearchIndex = MatchFinder &
 
 /** For migrations, which pass their own transaction. */
 export type SchemaHelpers = Readonly<{
-  /** A column type that compares by code point; knex's `text` is the same. */
-  textType: string
   /** Creates the full-text index, which `fill` fills, and drops what earlier versions had. */
   createSearchIndex: (sql: Knex, fill: (index: SearchIndex) => Promise<void>) => Promise<void>
   /** Makes a table reject updates and deletes. Can be repeated. */

@@ -118,11 +118,12 @@ function openServer(url: ServerUrl, { pool = defaultPoolSize, writeTimeout = lon
         return work(sql, schema)
       })
     },
-    isUnavailable,
-    isConflict,
-    reasonOf,
-    adviceOf,
-
+    explain: (error) => ({
+      isUnavailable: isUnavailable(error),
+      isConflict: isConflict(error),
+      reason: reasonOf(error),
+      advice: adviceOf(error),
+    }),
     committedBefore: () => committedBefore(reader),
     withExclusiveLock: (work) =>
       writer.transaction(async (sql) => {

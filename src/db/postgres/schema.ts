@@ -4,8 +4,6 @@ import { textType } from './client.ts'
 import { searchIndex } from './search.ts'
 
 export const schema: SchemaHelpers = {
-  textType,
-
   /**
    * Long values are stored apart from the rows (TOAST), so that fetching the ranks of many matches reads few pages. PostgreSQL
    * does so only for rows of more than 2 kB before compression (https://www.postgresql.org/docs/current/storage-toast.html):

@@ -3,9 +3,6 @@ import type { SchemaHelpers } from '../dialect.ts'
 import { searchIndex } from './search.ts'
 
 export const schema: SchemaHelpers = {
-  // BINARY, SQLite's own collation, compares the bytes of UTF-8.
-  textType: 'text',
-
   /**
    * Tokens are already cut and folded, so the tokenizer only splits at spaces: `ascii` takes every character beyond ASCII as it
    * is, and of ASCII the letters, the digits, and `tokenchars`. The index keeps no text
