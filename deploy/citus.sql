@@ -46,8 +46,6 @@ begin
   loop
     execute format('alter table %1$s alter column id set default next_id(''%1$s_id_seq'')', name);
   end loop;
-  -- For nodes that were added after it was created.
-  perform create_distributed_function('app_search_plan(tsquery)');
   -- The service's setting for each transaction does not reach other nodes. In KiB; searches read the whole list.
   alter index app_search_tokens set (gin_pending_list_limit = 64);
 end $$;

@@ -1,10 +1,9 @@
 import type { AppSummary, Input, Sort } from '../contract/contract.ts'
 import type { Database } from '../db/database.ts'
-import type { Connection, SortOrder } from '../db/dialect.ts'
+import type { Connection } from '../db/dialect.ts'
 import { nearestSlice, orderBy, orderKeys, type Slice } from '../db/page-slice.ts'
-import { listed } from '../db/tables.ts'
-import { bestMatches, cutNote, findOrRelax, maxMatches, toQuery } from '../search/best-matches.ts'
-import type { SearchQuery } from '../search/terms.ts'
+import { type AppRow, listed } from '../db/tables.ts'
+import { cutNote, findOrRelax, maxMatches, type SortOrder, toQuery } from '../search/best-matches.ts'
 
 /** The public list: pages of the listed apps, sorted or searched. */
 
@@ -14,11 +13,11 @@ type ListQuery = Input<'listApps'>['query']
 export type AppPage = { apps: AppSummary[]; total: number; notes?: string[] }
 
 /** Each order has an index, which is read backwards. */
-const orders: Record<Sort, SortOrder> = {
+const orders = {
   latest: ['approved_at', 'id'],
   popular: ['total_downloads', 'id'],
   rating: ['weighted_rating', 'rating_count', 'id'],
-}
+} satisfies Record<Sort, (keyof AppRow)[]>
 
 /** Up to this offset a page is found from the front: skipping so few ids costs less than another statement. */
 const maxShallowOffset = 1000
@@ -108,10 +107,8 @@ async function searchPage(
 ): Promise<AppPage> {
   const scope = category ? await findScope(connection, category) : { categoryId: undefined }
   if (!scope) return { apps: [], total: 0 }
-  const { search: index } = connection
-  const find = (query: SearchQuery) =>
-    sort === undefined ? bestMatches(index, query) : index.sortedMatches(query, orders[sort], maxMatches + 1)
-  const { ids, notes } = await findOrRelax(index, toQuery(search, scope.categoryId), find)
+  const query = toQuery(search, scope.categoryId)
+  const { ids, notes } = await findOrRelax(connection.search, query, sort && orders[sort])
   if (ids.length > maxMatches) notes.push(cutNote(sort === undefined ? 'best' : 'first'))
   const matches = ids.slice(0, maxMatches)
   return { apps: await findSummaries(connection, matches.slice(offset, offset + limit)), total: matches.length, notes }

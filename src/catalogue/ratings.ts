@@ -31,7 +31,7 @@ export const ratingColumns = ({
 /** Ratings that are added to each app's own for the order by rating. The document states them, too. */
 const priorRatings: Ratings = { sum: 10 * 350, count: 10 }
 
-/** The mean including the prior ratings, in whole millionths; 0 without ratings, which sorts last. Also in migration 0002. */
+/** The mean including the prior ratings, in whole millionths; 0 without ratings, which sorts last. */
 function weightedRating(own: Ratings): number {
   if (own.count === 0) return 0
   const { sum, count } = addRatings(own, priorRatings)

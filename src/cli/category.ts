@@ -63,7 +63,7 @@ const remove = () =>
       database
         .write((connection) => categoryStore(connection).remove(slug, currentOperator()))
         .catch((error) => {
-          if (!database.violatesForeignKey(error)) throw error
+          if (!database.explain(error).violatesForeignKey) throw error
           throw new OperatorError(`there are apps in the category ${slug}, perhaps deleted ones; rename it instead`)
         }),
     print: ({ id, slug, name }) => print(`Removed category ${id}: ${name} (${slug}).`),

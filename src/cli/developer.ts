@@ -57,7 +57,7 @@ const remove = () =>
       database
         .write((connection) => accountStore(connection).remove(name, currentOperator()))
         .catch((error) => {
-          if (!database.violatesForeignKey(error)) throw error
+          if (!database.explain(error).violatesForeignKey) throw error
           throw new OperatorError(
             `${name} has apps, perhaps deleted ones, or active keys; transfer the apps and revoke the keys first`,
           )

@@ -28,7 +28,7 @@ export type WriteOptions<T> = Pick<WorkOptions, 'signal'> & {
 }
 
 /** Methods throw `unavailable` if the database cannot be reached or is overloaded. */
-export type Database = Pick<Engine, 'checkHealth' | 'violatesForeignKey' | 'committedBefore' | 'optimize' | 'close'> &
+export type Database = Pick<Engine, 'checkHealth' | 'explain' | 'committedBefore' | 'optimize' | 'close'> &
   Readonly<{
     /** Runs work of one statement, which sees one moment. Cannot write. */
     read: <T>(work: (connection: Connection) => Promise<T>, options?: WorkOptions) => Promise<T>
@@ -103,20 +103,20 @@ export function databaseFor(engine: Engine): Database {
     (isExpensive ? expensive : cheap).run(work, signal).catch(rethrowUnavailable)
 
   function rethrowUnavailable(error: unknown): never {
-    if (!engine.isUnavailable(error)) throw error
-    const advice = engine.adviceOf(error)
+    const { isUnavailable, advice } = engine.explain(error)
+    if (!isUnavailable) throw error
     const message = 'The service is temporarily unavailable; try again shortly.'
     // The log and the command line have the cause.
     throw new ServiceError('unavailable', message, {}, { cause: advice ? new OperatorError(advice) : error })
   }
 
   function rethrowCopyError(error: unknown): never {
-    const reason = engine.reasonOf(error)
+    const { reason } = engine.explain(error)
     throw reason ? new ServiceError('unavailable', `the database cannot be copied: ${reason}`) : error
   }
 
   function rethrowMigrationError(error: unknown): never {
-    const reason = error instanceof OperatorError ? error.message : engine.reasonOf(error)
+    const reason = error instanceof OperatorError ? error.message : engine.explain(error).reason
     throw reason ? new OperatorError(`the database ${name} cannot be migrated: ${reason}`) : error
   }
 
@@ -134,7 +134,7 @@ export function databaseFor(engine: Engine): Database {
         writes++
         return result
       } catch (error) {
-        if (attempt === maxAttempts || !engine.isConflict(error)) throw error
+        if (attempt === maxAttempts || !engine.explain(error).isConflict) throw error
       }
     }
   }
@@ -150,7 +150,7 @@ export function databaseFor(engine: Engine): Database {
     migrate: () => engine.migrate(migrateAndRenew).catch(rethrowMigrationError),
     schemaAge: () => cheap.run(() => readSchemaAge(reader)),
     checkHealth: engine.checkHealth,
-    violatesForeignKey: engine.violatesForeignKey,
+    explain: engine.explain,
     seed: (directory) => runSeeds(write, directory),
     committedBefore: () => engine.committedBefore().catch(rethrowUnavailable),
     dataVersion: () => readVersion(monitorConnection).catch(rethrowUnavailable),

@@ -1,7 +1,6 @@
 import type { Knex } from 'knex'
 import type { MatchFinder } from '../search/best-matches.ts'
-import type { SearchDocument, SearchQuery } from '../search/terms.ts'
-import type { AppRow } from './tables.ts'
+import type { SearchDocument } from '../search/terms.ts'
 
 /** Reported of a database in which migrations are missing. */
 export const notMigrated = 'is not migrated to this version; run ./apps-service migrate'
@@ -48,16 +47,7 @@ export type Engine = Readonly<{
   connectionOf: (sql: Knex) => Connection
   /** Creates the database if it is missing, and runs the work in a transaction while no other process migrates. */
   migrate: <T>(work: (sql: Knex, schema: SchemaHelpers) => Promise<T>) => Promise<T>
-  /** Whether an error means that the database could not be reached or used; the statement is not wrong. */
-  isUnavailable: (error: unknown) => boolean
-  /** Whether a transaction failed because of another one, and may be repeated. */
-  isConflict: (error: unknown) => boolean
-  /** Whether a foreign key rejected a statement: it refers to a missing row, or deletes one that others refer to. */
-  violatesForeignKey: (error: unknown) => boolean
-  /** The engine's message for operators; undefined for other errors. */
-  reasonOf: (error: unknown) => string | undefined
-  /** What operators can do about an error, if it says that. */
-  adviceOf: (error: unknown) => string | undefined
+  explain: (error: unknown) => ErrorMeaning
   /** A time before which all writes are visible to every reader. Other machines' clocks may differ. */
   committedBefore: () => Promise<Date>
   /**
@@ -70,6 +60,19 @@ export type Engine = Readonly<{
   /** To be called after each large transaction, so that later commits and queries do not pay for it. `isLast` after the last. */
   optimize: (options: { isLast: boolean }) => Promise<void>
   close: () => Promise<void>
+}>
+
+/** What an error means. `isUnavailable`: the database could not be reached or used, but the statement is not wrong. */
+export type ErrorMeaning = Readonly<{
+  isUnavailable: boolean
+  /** The transaction failed because of another one, and may be repeated. */
+  isConflict: boolean
+  /** The statement refers to a missing row, or deletes one that others refer to. */
+  violatesForeignKey: boolean
+  /** The engine's message for operators; undefined for other errors. */
+  reason: string | undefined
+  /** What operators can do, if the error says that. */
+  advice: string | undefined
 }>
 
 /** What stores use: SQL that all engines have, and what differs. */
@@ -99,23 +102,16 @@ export type Connection = Readonly<{
 
 export type NewRow = { id?: number | undefined } & Record<string, string | number | null | undefined>
 
-/** Columns that all descend, the last of which is unique. The listed apps have an index in this order. */
-export type SortOrder = readonly (keyof AppRow)[]
-
 /** The full-text index of the listed apps. Its changes belong to the transaction. */
 export type SearchIndex = MatchFinder &
   Readonly<{
     /** Adds apps, or replaces what the index has of them. */
     index: (documents: (SearchDocument & { id: number; categoryId: number })[]) => Promise<void>
     remove: (ids: number[]) => Promise<void>
-    /** The ids of the first `limit` of all matches in this order. Matches are those of the tier `prefix`. */
-    sortedMatches: (query: SearchQuery, order: SortOrder, limit: number) => Promise<number[]>
   }>
 
 /** For migrations, which pass their own transaction. */
 export type SchemaHelpers = Readonly<{
-  /** A column type that compares by code point; knex's `text` is the same. */
-  textType: string
   /** Creates the full-text index, which `fill` fills, and drops what earlier versions had. */
   createSearchIndex: (sql: Knex, fill: (index: SearchIndex) => Promise<void>) => Promise<void>
   /** Makes a table reject updates and deletes. Can be repeated. */

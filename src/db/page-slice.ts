@@ -1,4 +1,4 @@
-import type { SortOrder } from './dialect.ts'
+import type { SortOrder } from '../search/best-matches.ts'
 
 /** Part of an ordered list, counted from the nearer end, so that no page skips more than half. */
 export type Slice = { direction: 'asc' | 'desc'; skip: number; take: number }

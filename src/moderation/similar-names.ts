@@ -1,8 +1,8 @@
 import unhomoglyph from 'unhomoglyph'
 import type { Connection } from '../db/dialect.ts'
 import { type AppRow, listed } from '../db/tables.ts'
-import { toQuery } from '../search/best-matches.ts'
-import { fold, idOfRank } from '../search/terms.ts'
+import { type Match, toQuery } from '../search/best-matches.ts'
+import { fold, phrasesOf } from '../search/terms.ts'
 import { similarWords } from '../search/typos.ts'
 import { chunk } from '../util/helpers.ts'
 
@@ -37,14 +37,14 @@ export async function findSimilarApps(
   { name, developer_id }: Pick<AppRow, 'name' | 'developer_id'>,
 ): Promise<SimilarApp[]> {
   const spellings = spellingsOf(name)
-  const ranks: number[] = []
+  const sameNames: Match[] = []
   for (const text of spellings) {
-    ranks.push(...(await search.firstMatches(toQuery(text, undefined), 'key', maxSimilar)))
+    sameNames.push(...(await search.firstMatches(phrasesOf(toQuery(text, undefined), 'key'), maxSimilar)))
   }
   const { same, edited } = compactNames(spellings)
   const listedApps = sql('apps').whereRaw(listed)
   const ids = [
-    ...ranks.map(idOfRank),
+    ...sameNames.map(({ id }) => id),
     ...(await listedApps
       .clone()
       .whereRaw(...isNamed(same))

@@ -1,13 +1,17 @@
-import { idOfRank, popularityOfRank, queryTerms, type SearchQuery, type Term, type Tier } from './terms.ts'
+import { type Phrase, phrasesOf, queryTerms, type SearchQuery, type Term, type Tier } from './terms.ts'
 import { isCorrectable, similarWords } from './typos.ts'
 
-/** Finds the best matches of a search. Engines only list the first matches of a tier; all else is here, the same for each. */
+/** Finds the best matches of a search. Engines only list the first apps with some phrases; all else is here, the same for each. */
+
+/** An app that a search finds, with what the index stores for the score. */
+export type Match = Readonly<{ id: number; popularity: number; nameWords: string }>
+
+/** Columns of the apps that all descend, the last of which is unique. The listed apps have an index in this order. */
+export type SortOrder = readonly string[]
 
 export type MatchFinder = Readonly<{
-  /** The ranks of the first `limit` apps of a tier, the greatest first. An app may be in several tiers. */
-  firstMatches: (query: SearchQuery, tier: Tier, limit: number) => Promise<number[]>
-  /** The `nameWords` of the documents with these ranks, in any order. */
-  nameWords: (ranks: number[]) => Promise<{ rank: number; nameWords: string }[]>
+  /** The first `limit` apps that have a phrase of each list, in an order or, without one, by rank. No list matches nothing. */
+  firstMatches: (phrases: Phrase[][], limit: number, order?: SortOrder) => Promise<Match[]>
   /** Those of the words that an app has as a whole word of its texts. */
   knownWords: (words: string[]) => Promise<string[]>
 }>
@@ -23,126 +27,113 @@ export const toQuery = (text: string, categoryId: number | undefined): SearchQue
   categoryId,
 })
 
-/** The ids of the best matches, best first: one more than `maxMatches` if there are more. */
-export async function bestMatches(index: MatchFinder, query: SearchQuery): Promise<number[]> {
+/** The ids of the first matches in an order or, without one, of the best. One more than `maxMatches` if there are more. */
+export async function bestMatches(index: MatchFinder, query: SearchQuery, order?: SortOrder): Promise<number[]> {
   const limit = maxMatches + 1
-  const exact = new Set(await index.firstMatches(query, 'key', limit))
-  const byName = exact.union(new Set(await index.firstMatches(query, 'name', limit)))
-  const scored = (await index.nameWords([...byName])).map(({ rank, nameWords }) => ({
-    rank,
-    score: (exact.has(rank) ? weights.exact : 0) + scoreMatch(query.terms, rank, nameWords),
-  }))
-  scored.sort((a, b) => b.score - a.score || b.rank - a.rank)
-  const ranks = new Set(scored.map(({ rank }) => rank))
+  const first = await index.firstMatches(phrasesOf(query, order ? 'prefix' : 'key'), limit, order)
+  const ids = new Set(first.map(({ id }) => id))
+  if (order) return [...ids]
+  const named = await index.firstMatches(phrasesOf(query, 'name'), limit)
+  const scored = named.map((match) => ({ ...match, score: scoreMatch(query.terms, match) }))
+  for (const { id } of scored.sort((a, b) => b.score - a.score)) ids.add(id)
   for (const tier of ['whole', 'prefix'] as const) {
-    if (ranks.size >= limit) break
-    for (const rank of await index.firstMatches(query, tier, limit)) ranks.add(rank)
+    if (ids.size >= limit) break
+    for (const { id } of await index.firstMatches(phrasesOf(query, tier), limit)) ids.add(id)
   }
-  return [...ranks].slice(0, limit).map(idOfRank)
+  return [...ids].slice(0, limit)
 }
 
 /**
- * In steps of popularity, four to a doubling of the downloads. A search that equals a name finds that app first, whatever is
- * more popular. Otherwise a match has to be that much more popular to precede a closer one: 64 times if its words only begin
- * with the terms, 16 times if its name does not begin with the first term, and up to 256 times if its name says much more.
+ * In steps of popularity, four to a doubling of the downloads. A name that is spelled like the search precedes all others.
+ * Otherwise a match has to be that much more popular to precede a closer one: 64 times if its words only begin with the terms,
+ * 16 times if its name does not begin with the first term, and up to 256 times if its name says much more.
  */
-const weights = { exact: 10_000, whole: 24, start: 16, share: 32 }
+const weights = { same: 10_000, whole: 24, start: 16, share: 32 }
 
 /** How well a name that has all terms matches, popularity included. Integers, so that the order is the same everywhere. */
-function scoreMatch(terms: readonly Term[], rank: number, nameWords: string): number {
+function scoreMatch(terms: readonly Term[], { popularity, nameWords }: Match): number {
   const words = nameWords.split(' ')
   const name = words.join('')
-  const length = terms.reduce((sum, { spellings }) => sum + (spellings[0]?.length ?? 0), 0)
+  const searched = terms.map(({ text }) => text).join('')
   const whole = new Set([name, ...words, ...words.map((word, index) => `${word}${words[index + 1] ?? ''}`)])
   // Without a prefix to begin with, a term can only be whole.
   const isWhole = terms.every((term) => !term.isPrefix || term.spellings.some((spelling) => whole.has(spelling)))
   const isAtStart = terms[0]?.spellings.some((spelling) => name.startsWith(spelling))
   return (
-    popularityOfRank(rank) +
-    (isSpelledBy(terms, name) ? weights.exact : 0) +
+    popularity +
+    (searched === name ? weights.same : 0) +
     (isWhole ? weights.whole : 0) +
     (isAtStart ? weights.start : 0) +
-    Math.floor(weights.share * Math.min(1, length / Math.max(1, name.length)))
+    Math.floor(weights.share * Math.min(1, searched.length / Math.max(1, name.length)))
   )
 }
-
-/** Whether a spelling of each term, written together, is the text. */
-const isSpelledBy = ([first, ...others]: readonly Term[], text: string): boolean =>
-  first === undefined
-    ? text === ''
-    : first.spellings.some((one) => text.startsWith(one) && isSpelledBy(others, text.slice(one.length)))
 
 /** Later terms are dropped. */
 const maxRelaxedTerms = 8
 
-/** A term with the number of apps that have it. */
-type CountedTerm = { term: Term; count: number }
+/** A term, or its correction with a sentence about it, and the number of apps that have it. */
+type KnownTerm = { term: Term; count: number; note?: string }
 
 /**
- * What `find` finds. If it finds nothing: corrects the typos in terms that no app of the category has, drops the others of these,
+ * Like `bestMatches`, but if nothing matches: corrects the typos in terms that no app of the category has, drops the others of these,
  * and then drops the commonest term until there are matches. The notes say so.
  */
 export async function findOrRelax(
   index: MatchFinder,
   query: SearchQuery,
-  find: (query: SearchQuery) => Promise<number[]>,
+  order?: SortOrder,
 ): Promise<{ ids: number[]; notes: string[] }> {
-  const ids = await find(query)
+  const ids = await bestMatches(index, query, order)
   if (ids.length > 0) return { ids, notes: [] }
-  const { known, corrections } = await knownTerms(index, query)
-  for (let counted = known; counted.length > 0; counted = withoutCommonest(counted)) {
-    const isComplete = counted.length === query.terms.length
+  for (let known = await knownTerms(index, query); known.length > 0; known = withoutCommonest(known)) {
+    const isComplete = known.length === query.terms.length
+    const corrections = known.flatMap(({ note }) => note ?? [])
     if (isComplete && corrections.length === 0) continue
-    const terms = counted.map(({ term }) => term)
-    const ids = await find({ ...query, terms })
+    const terms = known.map(({ term }) => term)
+    const ids = await bestMatches(index, { ...query, terms }, order)
     const dropNote = `No app matches all words. Results for "${terms.map(({ text }) => text).join(' ')}".`
     if (ids.length > 0) return { ids, notes: isComplete ? corrections : [dropNote] }
   }
   return { ids: [], notes: [] }
 }
 
-/** The terms that an app of the category has, typos in the others corrected; and sentences about the corrections. */
-async function knownTerms(index: MatchFinder, query: SearchQuery) {
-  const counted = []
+/** The terms that an app of the category has, typos in the others corrected. */
+async function knownTerms(index: MatchFinder, query: SearchQuery): Promise<KnownTerm[]> {
+  const known: KnownTerm[] = []
   for (const term of query.terms.slice(0, maxRelaxedTerms)) {
-    const count = await countMatches(index, { ...query, terms: [term] })
-    counted.push({ term, count, similar: count === 0 && isCorrectable(term) ? similarWords(term.text) : [] })
-  }
-  const knownWords = new Set(await index.knownWords(counted.flatMap(({ similar }) => similar)))
-  const known: CountedTerm[] = []
-  const corrections: string[] = []
-  for (const { term, count, similar } of counted) {
-    const words = similar.filter((word) => knownWords.has(word)).toSorted()
+    const count = await countMatches(index, query, term)
     if (count > 0) known.push({ term, count })
-    if (words.length === 0) continue
-    corrections.push(correctionNote(term.text, words))
-    // The message has to stay short.
-    const text = words.slice(0, maxNamedWords).join(' or ')
-    const corrected = { text, spellings: words, isPrefix: false }
-    const correctedCount = await countMatches(index, { ...query, terms: [corrected] })
-    if (correctedCount > 0) known.push({ term: corrected, count: correctedCount })
+    else known.push(...(await correct(index, query, term)))
   }
-  return { known, corrections }
+  return known
 }
 
-/** Up to `maxMatches` apps that have the terms as whole words or, if there are none, as the beginnings of words. */
-async function countMatches(index: MatchFinder, query: SearchQuery): Promise<number> {
-  const count = async (tier: Tier) => (await index.firstMatches(query, tier, maxMatches)).length
+/** Up to `maxMatches` apps that have the term as a whole word or, if there are none, as the beginning of one. */
+async function countMatches(index: MatchFinder, query: SearchQuery, term: Term): Promise<number> {
+  const count = async (tier: Tier) =>
+    (await index.firstMatches(phrasesOf({ ...query, terms: [term] }, tier), maxMatches)).length
   return (await count('whole')) || count('prefix')
 }
 
+/** How many of the words that replace another are named: the message has to stay short. */
+const maxNamedWords = 3
+
+/** The term with its typo corrected to any of the known words; none if no app of the category has these. */
+async function correct(index: MatchFinder, query: SearchQuery, term: Term): Promise<KnownTerm[]> {
+  if (!isCorrectable(term)) return []
+  const words = (await index.knownWords(similarWords(term.text))).toSorted()
+  if (words.length === 0) return []
+  const named = words.slice(0, maxNamedWords)
+  const corrected = { text: named.join(' or '), spellings: words, isPrefix: false }
+  const count = await countMatches(index, query, corrected)
+  const more = words.length > maxNamedWords ? ' and others' : ''
+  const note = `No results for "${term.text}"; showing ${named.map((word) => `"${word}"`).join(', ')}${more}.`
+  return count > 0 ? [{ term: corrected, count, note }] : []
+}
+
 /** Of equally common terms the last goes. */
-function withoutCommonest(terms: CountedTerm[]): CountedTerm[] {
+function withoutCommonest(terms: KnownTerm[]): KnownTerm[] {
   const most = Math.max(...terms.map(({ count }) => count))
   const commonest = terms.findLast(({ count }) => count === most)
   return terms.filter((term) => term !== commonest)
-}
-
-/** How many of the words that replace another are named. */
-const maxNamedWords = 3
-
-function correctionNote(word: string, replacements: string[]): string {
-  const named = replacements.slice(0, maxNamedWords).map((one) => `"${one}"`)
-  const more = replacements.length > maxNamedWords ? ' and others' : ''
-  return `No results for "${word}"; showing ${named.join(', ')}${more}.`
 }

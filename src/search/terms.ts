@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto'
-import { OperatorError } from '../contract/errors.ts'
 
 /**
  * Cuts text into the tokens that search works on. The same functions serve the index and the query, whatever the database, so
@@ -141,10 +140,8 @@ export function queryTerms(text: string): Term[] {
 
 /** What the index stores of one app. */
 export type SearchDocument = Readonly<{
-  /** Tokens of the texts. */
-  words: readonly string[]
-  /** All tokens but the category's, separated by spaces. */
-  tokens: string
+  /** All tokens but the category's. */
+  tokens: readonly string[]
   /** The words of the name, separated by spaces. The score compares them with the search. */
   nameWords: string
   popularity: number
@@ -171,12 +168,14 @@ export function toSearchDocument(app: SearchableColumns, developerName: string):
   const words = [...indexTokens(texts.join('\n')), ...name]
   const keys = [app.name, packageName].filter((text) => text !== '').map(keyToken)
   return {
-    words,
-    tokens: [...words, ...name.map(nameToken), ...keys].join(' '),
+    tokens: [...words, ...name.map(nameToken), ...keys],
     nameWords: nameWords(app.name).join(' '),
     popularity: popularity(app.total_downloads ?? 0),
   }
 }
+
+/** Whether a token is a word of a text. */
+export const isWordToken = (token: string) => !Object.values(marks).includes(token.charAt(0))
 
 const nameToken = (token: string) => `${marks.name}${token}`
 
@@ -219,8 +218,9 @@ const termPhrases = ({ spellings, isPrefix }: Term, tier: Tier): Phrase[] =>
 
 /** Whether an app that no index has is found by these terms. */
 export function hasTerms({ tokens }: SearchDocument, terms: readonly Term[]): boolean {
+  const text = ` ${tokens.join(' ')} `
   const hasPhrase = ({ tokens: phrase, isPrefix }: Phrase) =>
-    ` ${tokens} `.includes(` ${phrase.join(' ')}${isPrefix ? '' : ' '}`)
+    text.includes(` ${phrase.join(' ')}${isPrefix ? '' : ' '}`)
   return terms.length > 0 && terms.every((term) => termPhrases(term, 'prefix').some(hasPhrase))
 }
 
@@ -230,18 +230,8 @@ export function hasTerms({ tokens }: SearchDocument, terms: readonly Term[]): bo
  */
 export const popularity = (downloads: number) => Math.floor(4 * Math.log2(downloads + 1))
 
-/** Ids are less than this, so that a rank is a safe integer. */
+/** Ids are less than this, so that a rank is a safe integer. The search index refuses others. */
 export const idLimit = 2 ** 40
 
-/**
- * Ranks order apps by popularity, and equally popular ones by id: the newest has the greatest rank. Throws an OperatorError if
- * the id is too large, which only a database of version 1 can have.
- */
-export function searchRank({ id, popularity }: { id: number; popularity: number }): number {
-  if (id >= idLimit)
-    throw new OperatorError(`the app with the id ${id} cannot be indexed: ids must be less than ${idLimit}`)
-  return popularity * idLimit + id
-}
-
-export const idOfRank = (rank: number) => rank % idLimit
-export const popularityOfRank = (rank: number) => Math.floor(rank / idLimit)
+/** Ranks order apps by popularity, and equally popular ones by id: the newest has the greatest rank. */
+export const searchRank = ({ id, popularity }: { id: number; popularity: number }) => popularity * idLimit + id

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { ratingColumns, ratingsOf } from '../../src/catalogue/ratings.ts'
 import { appStore } from '../../src/catalogue/store.ts'
-import { openDatabase, openEngine } from '../../src/db/database.ts'
+import { openDatabase } from '../../src/db/database.ts'
 import { importLines } from '../support/catalogue-file.ts'
-import { copyWorld, emptyDatabaseUrl } from '../support/database.ts'
+import { copyWorld } from '../support/database.ts'
 import { startService } from '../support/service.ts'
 
 test.for<[what: string, sum: number, count: number, average: number, weighted: number]>([
@@ -101,49 +101,4 @@ test('each review counts at once, in addition to imported ratings', async () => 
     ),
     { numRuns: 10 },
   )
-})
-
-describe('migration 0002', () => {
-  test('counts existing reviews like the program, and keeps an average without reviews', async () => {
-    const engine = openEngine(await emptyDatabaseUrl())
-    onTestFinished(() => engine.close())
-    const schema = await engine.migrate(async (_sql, schema) => schema)
-    const migrate = async (name: string) => {
-      const { up } = await import(`../../src/db/migrations/${name}.ts`)
-      await engine.writer.transaction((sql) => up(sql, schema))
-    }
-    await migrate('0001-catalogue')
-    const reviews = Array.from({ length: 40 }, (_, app) =>
-      Array.from({ length: app * app }, (_, n) => 1 + ((n * app) % 5)),
-    )
-    await engine.writer.transaction(async (sql) => {
-      await sql.raw("insert into developers (name, created_at) values ('Ada', '')")
-      await sql.raw("insert into categories (slug, name) values ('tools', 'Tools')")
-      for (const [index, ratings] of reviews.entries()) {
-        const mean = ratings.reduce((sum, rating) => sum + rating, 0) / ratings.length || 0
-        // The first has an average without reviews, the second has neither.
-        const average = index === 0 ? 4.45 : index === 1 ? 0 : Math.round(mean * 100) / 100
-        await sql.raw(
-          `insert into apps (id, developer_id, category_id, status, created_at, updated_at, slug, version, name, description, average_rating, review_count)
-         values (${index + 1}, 1, 1, 'pending', '', '', 'a${index}', '1', 'A', 'A', ${average}, ${ratings.length})`,
-        )
-        for (const rating of index === 1 ? [] : ratings)
-          await sql.raw(
-            `insert into reviews (app_id, rating, created_at, reviewer_name, comment) values (${index + 1}, ${rating}, '', '', '')`,
-          )
-      }
-    })
-    await migrate('0002-ratings')
-    const rows = await engine.reader('apps').orderBy('id')
-    for (const [index, row] of rows.entries()) {
-      const other = index === 0 ? { sum: 445, count: 1 } : { sum: 0, count: 0 }
-      const ratings =
-        index === 0 ? other : ratingsOf(index === 1 ? [] : (reviews[index] ?? []).map((rating) => ({ rating })))
-      expect(row).toMatchObject({
-        other_rating_sum: other.sum,
-        other_rating_count: other.count,
-        ...ratingColumns(ratings),
-      })
-    }
-  })
 })

@@ -115,7 +115,10 @@ describe('a transaction that conflicts with another', () => {
   /** Writes in a transaction that fails this many times with an error that the engine classifies as a conflict. */
   const writeAfterConflicts = async (times: number) => {
     const engine = openEngine(await copyWorld())
-    const database = databaseFor({ ...engine, isConflict: (error) => error === conflict })
+    const database = databaseFor({
+      ...engine,
+      explain: (error) => ({ ...engine.explain(error), isConflict: error === conflict }),
+    })
     let attempts = 0
     const work = database.write(async ({ sql }) => {
       attempts++

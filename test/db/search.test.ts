@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { type Database, openDatabase } from '../../src/db/database.ts'
-import { toQuery } from '../../src/search/best-matches.ts'
-import { idOfRank, type Tier, toSearchDocument } from '../../src/search/terms.ts'
+import { type SortOrder, toQuery } from '../../src/search/best-matches.ts'
+import { phrasesOf, type Tier, toSearchDocument } from '../../src/search/terms.ts'
 import { emptyDatabaseUrl } from '../support/database.ts'
 
 /** Apps by popularity: the first has the fewest downloads and the least id. */
@@ -74,19 +74,22 @@ test('the first matches are the same however many apps match, and whether or not
     if (statistics === 'current') await database.optimize({ isLast: true })
     for (const [search, tier, matches] of searches) {
       for (const limit of [1, 4, 1001]) {
-        const found = await database.snapshot(async ({ search: index }) => ({
-          ranked: (await index.firstMatches(toQuery(search, undefined), tier, limit)).map(idOfRank),
-          inCategory: (await index.firstMatches(toQuery(search, 1), tier, limit)).map(idOfRank),
-          elsewhere: await index.firstMatches(toQuery(search, 2), tier, limit),
-          sorted:
-            tier === 'prefix' && (await index.sortedMatches(toQuery(search, 1), ['total_downloads', 'id'], limit)),
-        }))
+        const found = await database.snapshot(async ({ search: index }) => {
+          const ids = async (categoryId?: number, order?: SortOrder) =>
+            (await index.firstMatches(phrasesOf(toQuery(search, categoryId), tier), limit, order)).map(({ id }) => id)
+          return {
+            ranked: await ids(),
+            inCategory: await ids(1),
+            elsewhere: await ids(2),
+            sorted: await ids(1, ['total_downloads', 'id']),
+          }
+        })
         const expected = expectedIds(matches, limit)
         expect(found, `${search}, ${tier}, ${limit}, statistics: ${statistics}`).toEqual({
           ranked: expected,
           inCategory: expected,
           elsewhere: [],
-          sorted: tier === 'prefix' && expected,
+          sorted: expected,
         })
       }
     }

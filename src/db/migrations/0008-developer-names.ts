@@ -1,9 +1,8 @@
 import type { Knex } from 'knex'
-import type { SchemaHelpers } from '../dialect.ts'
 
 /** While a developer is given another name: what search is told of beside the name, and what it has yet to forget. */
-export async function up(sql: Knex, { textType }: SchemaHelpers) {
+export async function up(sql: Knex) {
   for (const column of ['next_name', 'former_name']) {
-    await sql.raw(`alter table developers add column ${column} ${textType}`)
+    await sql.schema.alterTable('developers', (table) => table.text(column))
   }
 }

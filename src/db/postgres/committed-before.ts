@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Knex } from 'knex'
 import { OperatorError } from '../../contract/errors.ts'
-import { UnusableDatabase } from './errors.ts'
+import { UnusableDatabase } from '../errors.ts'
 
 /** Milliseconds between two polls, and for all of them. */
 const pollInterval = 20

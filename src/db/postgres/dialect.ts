@@ -118,12 +118,13 @@ function openServer(url: ServerUrl, { pool = defaultPoolSize, writeTimeout = lon
         return work(sql, schema)
       })
     },
-    isUnavailable,
-    isConflict,
-    violatesForeignKey,
-    reasonOf,
-    adviceOf,
-
+    explain: (error) => ({
+      isUnavailable: isUnavailable(error),
+      isConflict: isConflict(error),
+      violatesForeignKey: violatesForeignKey(error),
+      reason: reasonOf(error),
+      advice: adviceOf(error),
+    }),
     committedBefore: () => committedBefore(reader),
     withExclusiveLock: (work) =>
       writer.transaction(async (sql) => {

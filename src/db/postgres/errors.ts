@@ -1,15 +1,5 @@
-/** The database cannot be used now. The message follows "the database", such as "is a standby". */
-export class UnusableDatabase extends Error {
-  override readonly name = 'UnusableDatabase'
-}
-
-const codeOf = (error: unknown): string =>
-  error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
-
-const textOf = (error: unknown, field: 'routine'): string => {
-  const value = error instanceof Error && field in error ? (error as Error & Record<string, unknown>)[field] : undefined
-  return typeof value === 'string' ? value : ''
-}
+import pg from 'pg'
+import { codeOf, hasNoConnection, UnusableDatabase } from '../errors.ts'
 
 /** SQLSTATEs (https://www.postgresql.org/docs/current/errcodes-appendix.html) and classes of them that pass by themselves or when an operator acts. */
 const unavailableClasses = new Set(['08', '28', '3D', '53', '57', '58'])
@@ -51,13 +41,16 @@ export const isStarting = (error: unknown) => codeOf(error) === '57P03'
 export function isUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   const code = codeOf(error)
-  if (error instanceof UnusableDatabase || unavailableCodes.has(code)) return true
-  if (certificateCodes.test(code)) return true
-  if (code.length === 5 && unavailableClasses.has(code.slice(0, 2))) return true
-  if (isBroken(error) || isStaleStatement(error) || isStandbyError(error)) return true
-  if (code === 'XX000' && lostNode.test(error.message)) return true
-  // knex: no connection came free in time, or the pool is closed.
-  return error.name === 'KnexTimeoutError' || error.message.startsWith('Unable to acquire a connection')
+  return (
+    unavailableCodes.has(code) ||
+    certificateCodes.test(code) ||
+    (code.length === 5 && unavailableClasses.has(code.slice(0, 2))) ||
+    (code === 'XX000' && lostNode.test(error.message)) ||
+    isBroken(error) ||
+    isStaleStatement(error) ||
+    isStandbyError(error) ||
+    hasNoConnection(error)
+  )
 }
 
 /** Serialization failures, deadlocks, and rows that another transaction has inserted meanwhile. */
@@ -68,12 +61,14 @@ export const violatesForeignKey = (error: unknown) => codeOf(error) === '23503'
 
 /** A prepared statement is no longer valid: the schema has changed, or a pooler has switched the backend. */
 export const isStaleStatement = (error: unknown) =>
-  ['26000', '42P05'].includes(codeOf(error)) ||
-  (codeOf(error) === '0A000' && textOf(error, 'routine') === 'RevalidateCachedQuery')
+  ['26000', '42P05'].includes(codeOf(error)) || isRefusedBy(error, 'RevalidateCachedQuery')
 
 /** A standby refuses transactions that write. The former primary may be one now. */
-const isStandbyError = (error: unknown) =>
-  codeOf(error) === '0A000' && textOf(error, 'routine') === 'call_bool_check_hook'
+const isStandbyError = (error: unknown) => isRefusedBy(error, 'call_bool_check_hook')
+
+/** Whether a function of the server says that something is not supported. */
+const isRefusedBy = (error: unknown, routine: string) =>
+  error instanceof pg.DatabaseError && error.code === '0A000' && error.routine === routine
 
 /** The driver's error for a statement that timed out. */
 export const isQueryTimeout = (error: unknown) => error instanceof Error && error.message === 'Query read timeout'

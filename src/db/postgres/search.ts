@@ -1,15 +1,6 @@
 import type { Knex } from 'knex'
-import {
-  categoryToken,
-  isAscii,
-  type Phrase,
-  phrasesOf,
-  type SearchDocument,
-  type SearchQuery,
-  searchRank,
-  type Tier,
-} from '../../search/terms.ts'
-import { required } from '../../util/helpers.ts'
+import type { Match } from '../../search/best-matches.ts'
+import { categoryToken, idLimit, isAscii, type Phrase, type SearchDocument, searchRank } from '../../search/terms.ts'
 import type { SearchIndex } from '../dialect.ts'
 import { orderBy } from '../page-slice.ts'
 import { listed } from '../tables.ts'
@@ -18,55 +9,13 @@ import { select as selectWith } from './client.ts'
 /** More documents than the pending list of the GIN index (connections.ts) has room for go into the index at once. */
 const manyDocuments = 20
 
-/**
- * The first matches are looked for among the first apps in order if these are less than so many times the expected matches.
- * Otherwise all matches are sorted. Measured with 200,000 apps.
- */
-const maxAppsPerMatch = 2
+/** Matches are first looked for among so many apps. If many of these match, more of the first apps are searched. */
+const sampleSize = 50
+const manyMatches = 7
 
-/**
- * A row per app in `app_search`, whose tokens are in a GIN index. GIN finds all matches, in no order. If many are expected, they
- * are looked for only among the first apps in order, twice as many as should do.
- */
+/** A row per app in `app_search`, whose tokens are in a GIN index. */
 export const searchIndex = (sql: Knex): SearchIndex => {
   const select = selectWith(sql)
-
-  /**
-   * The first `limit` values of a statement on all matches, or of one on those among the first `count` apps if that should be
-   * quick and finds as many.
-   */
-  async function findFirst(
-    { tokens, sequences }: Match,
-    limit: number,
-    amongAll: (condition: string) => string,
-    amongFirst: (condition: string, count: number) => Promise<string>,
-  ): Promise<number[]> {
-    const conditionOf = (query: string) =>
-      [`tokens @@ ${query}`, ...sequences.map(() => 'position(? in sequence) > 0')].join(' and ')
-    const values = [tokens, ...sequences, limit]
-    const expected = await estimate(tokens)
-    const count = Math.ceil((2 * limit * expected.all) / expected.matches)
-    if (count < maxAppsPerMatch * expected.matches) {
-      const statement = await amongFirst(conditionOf('?::tsquery'), count)
-      // Not `select`: a prepared statement would not be planned for these values.
-      const { rows }: { rows: { value: number }[] } = await sql.raw(`${statement} limit ?`, values)
-      if (rows.length === limit) return rows.map(({ value }) => value)
-    }
-    // In a subquery, so that the planner does not read all apps if it expects many matches.
-    const found = await select<{ value: number }>(`${amongAll(conditionOf('(select ?::tsquery)'))} limit ?`, values)
-    return found.map(({ value }) => value)
-  }
-
-  /** How many apps the planner expects to match, and to be there (https://wiki.postgresql.org/wiki/Count_estimate). */
-  async function estimate(tokens: string): Promise<{ matches: number; all: number }> {
-    type Scan = { 'Plan Rows': number }
-    const [explained] = await select<{ plan: [{ Plan: { Plans: [Scan, Scan] } }] }>(
-      'select app_search_plan(?::tsquery) as plan',
-      [tokens],
-    )
-    const [matches, all] = required(explained, 'the plan').plan[0].Plan.Plans
-    return { matches: matches['Plan Rows'], all: all['Plan Rows'] }
-  }
 
   return {
     async index(documents) {
@@ -91,40 +40,35 @@ export const searchIndex = (sql: Knex): SearchIndex => {
       if (ids.length > 0) await sql.raw('delete from app_search where app_id = any(?::bigint[])', [ids])
     },
 
-    firstMatches: (query, tier, limit) =>
-      findFirst(
-        matchOf(query, tier),
-        limit,
-        (condition) =>
-          `select rank as value from (select rank from app_search where ${condition} offset 0) as matches
-           order by rank desc`,
-        async (condition, count) => {
-          const [last] = await select<{ rank: number }>(
-            'select rank from app_search order by rank desc limit 1 offset ?',
-            [count],
-          )
-          return `select rank as value from app_search where rank >= ${last?.rank ?? 0} and ${condition} order by rank desc`
-        },
-      ),
-
-    nameWords: (ranks) =>
-      select('select rank, name_words as "nameWords" from app_search where rank = any(cast(? as bigint[]))', [
-        `{${ranks}}`,
-      ]),
-
-    async sortedMatches(query, order, limit) {
-      const inOrder = orderBy(order, 'desc')
-      return findFirst(
-        matchOf(query, 'prefix'),
-        limit,
-        (condition) =>
-          `select apps.id as value from (select app_id from app_search where ${condition} offset 0) as matches
-           join apps on apps.id = app_id ${inOrder}`,
-        async (condition, count) =>
-          // App by app until there are enough. For a join, the planner underrates what reading all of `app_search` costs.
-          `select id as value from (select * from apps where ${listed} ${inOrder} limit ${count}) as apps
-           where (select ${condition} from app_search where app_id = apps.id) ${inOrder}`,
+    /** GIN finds all matches, in no order, so frequent ones are looked for app by app. */
+    async firstMatches(phrases, limit, order) {
+      const tokens = phrases.map((list) => `(${list.map(tsquery).join(' | ')})`).join(' & ')
+      // A term of several tokens has one spelling.
+      const runs = phrases.flatMap(([phrase]) =>
+        phrase && phrase.tokens.length > 1 ? ` ${phrase.tokens.join(' ')} ` : [],
       )
+      // In a subquery, so that the planner does not read all apps if it expects many matches.
+      const condition = `tokens @@ (select ?::tsquery)${' and position(? in sequence) > 0'.repeat(runs.length)}`
+      const inOrder = order ? orderBy(order, 'desc') : 'order by rank desc'
+      const find = (from: string) =>
+        select<Match>(
+          `select app_id as id, rank / ${idLimit} as popularity, name_words as "nameWords" from ${from} ${inOrder} limit ?`,
+          [tokens, ...runs, limit],
+        )
+      const findAmongFirst = (count: number) =>
+        order
+          ? find(
+              `(select * from apps where ${listed} ${inOrder} limit ${count}) as apps
+               cross join lateral (select * from app_search where app_id = apps.id and ${condition} offset 0) as matches`,
+            )
+          : find(`(select * from app_search ${inOrder} limit ${count}) as app_search where ${condition}`)
+
+      const sample = await findAmongFirst(sampleSize)
+      if (sample.length >= limit) return sample
+      const found = sample.length >= manyMatches ? await findAmongFirst((2 * limit * sampleSize) / manyMatches) : []
+      if (found.length >= limit) return found
+      const matches = `(select * from app_search where ${condition} offset 0) as matches`
+      return find(order ? `${matches} join apps on apps.id = app_id` : matches)
     },
 
     async knownWords(words) {
@@ -143,14 +87,13 @@ export const searchIndex = (sql: Knex): SearchIndex => {
 
 /** A row of app_search, with its tokens separated by spaces. */
 function rowOf(document: SearchDocument & { id: number; categoryId: number }) {
-  const tokens = document.tokens.split(' ')
-  const beginnings = tokens.flatMap(shortBeginnings).map((beginning) => `^${beginning}`)
+  const beginnings = document.tokens.flatMap(shortBeginnings).map((beginning) => `^${beginning}`)
   return {
     app_id: document.id,
     rank: searchRank(document),
     name_words: document.nameWords,
-    tokens: [...new Set([...tokens, ...beginnings, categoryToken(document.categoryId)])].join(' '),
-    sequence: isAscii(document.tokens) ? null : ` ${document.tokens} `,
+    tokens: [...new Set([...document.tokens, ...beginnings, categoryToken(document.categoryId)])].join(' '),
+    sequence: document.tokens.every(isAscii) ? null : ` ${document.tokens.join(' ')} `,
   }
 }
 
@@ -162,21 +105,7 @@ const shortBeginnings = (token: string) =>
   [/^~?[^=/]/u, /^~?[^=/]./u].flatMap((beginning) => token.match(beginning)?.[0] ?? [])
 const isShort = (token: string) => /^~?..?$/u.test(token)
 
-/**
- * What an app must have. `tokens` is a `tsquery` (https://www.postgresql.org/docs/current/datatype-textsearch.html); an empty one
- * matches nothing. `sequences` are parts of `app_search.sequence`, which apps of ASCII alone do not have.
- */
-type Match = Readonly<{ tokens: string; sequences: string[] }>
-
-function matchOf(query: SearchQuery, tier: Tier): Match {
-  const lists = phrasesOf(query, tier)
-  return {
-    tokens: lists.map((phrases) => `(${phrases.map(tsquery).join(' | ')})`).join(' & '),
-    // A term of several tokens has one spelling.
-    sequences: lists.flatMap(([phrase]) => (phrase && phrase.tokens.length > 1 ? ` ${phrase.tokens.join(' ')} ` : [])),
-  }
-}
-
+/** A `tsquery` (https://www.postgresql.org/docs/current/datatype-textsearch.html). An empty one matches nothing. */
 const tsquery = ({ tokens, isPrefix }: Phrase) => `(${tokens.map((token) => lexeme(token, isPrefix)).join(' & ')})`
 
 function lexeme(token: string, isPrefix: boolean): string {

@@ -3,19 +3,12 @@ import { availableParallelism } from 'node:os'
 import { dirname } from 'node:path'
 import { OperatorError } from '../../contract/errors.ts'
 import type { Dialect, Engine } from '../dialect.ts'
+import { UnusableDatabase } from '../errors.ts'
 import { openReader, openWriter } from './client.ts'
 import { connectionOf } from './connection.ts'
 import { copyTo, withExclusiveLock } from './copy.ts'
 import { databaseFile } from './database-file.ts'
-import {
-  adviceOf,
-  healthErrorOf,
-  isBusy,
-  isUnavailable,
-  reasonOf,
-  UnusableDatabase,
-  violatesForeignKey,
-} from './errors.ts'
+import { adviceOf, healthErrorOf, isBusy, isUnavailable, reasonOf, violatesForeignKey } from './errors.ts'
 import { findOpenError, foreignDatabase, inspectFile } from './inspect-file.ts'
 import { schema } from './schema.ts'
 
@@ -89,12 +82,14 @@ function openFile(filename: string): Engine {
       }
     },
 
-    isUnavailable,
-    // There is one writer at a time.
-    isConflict: () => false,
-    violatesForeignKey,
-    reasonOf,
-    adviceOf,
+    explain: (error) => ({
+      isUnavailable: isUnavailable(error),
+      // There is one writer at a time.
+      isConflict: false,
+      violatesForeignKey: violatesForeignKey(error),
+      reason: reasonOf(error),
+      advice: adviceOf(error),
+    }),
     // There is one writer at a time, so all earlier ones have ended.
     committedBefore: () => writer.transaction(async () => new Date()),
     copyTo: (target, options) => copyTo(openSource, filename, target, options),

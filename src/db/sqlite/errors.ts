@@ -1,7 +1,4 @@
-/** The file cannot be used now. The message follows "the database", such as "is gone". */
-export class UnusableDatabase extends Error {
-  override readonly name = 'UnusableDatabase'
-}
+import { codeOf, hasNoConnection, UnusableDatabase } from '../errors.ts'
 
 export const diskFull = 'has no room left on its disk'
 
@@ -24,9 +21,6 @@ const unavailableCodes = new Set([
   'SQLITE_NOMEM',
 ])
 
-const codeOf = (error: unknown): string =>
-  error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
-
 export const isDamage = (error: unknown) => ['SQLITE_CORRUPT', 'SQLITE_NOTADB'].includes(codeOf(error))
 
 /** Others write for longer than a statement waits. */
@@ -37,12 +31,8 @@ export const violatesForeignKey = (error: unknown) =>
 
 export const healthErrorOf = (error: unknown): string | undefined => healthErrors.get(codeOf(error))
 
-export function isUnavailable(error: unknown): boolean {
-  if (!(error instanceof Error)) return false
-  if (error instanceof UnusableDatabase || unavailableCodes.has(codeOf(error))) return true
-  // knex: no connection came free in time, or the pool is closed.
-  return error.name === 'KnexTimeoutError' || error.message.startsWith('Unable to acquire a connection')
-}
+export const isUnavailable = (error: unknown) =>
+  error instanceof Error && (unavailableCodes.has(codeOf(error)) || hasNoConnection(error))
 
 export const adviceOf = (error: unknown) =>
   codeOf(error) === 'SQLITE_FULL' ? 'The disk is full: free some space where the database is.' : undefined

@@ -1,10 +1,8 @@
+import { idLimit } from '../../search/terms.ts'
 import type { SchemaHelpers } from '../dialect.ts'
 import { searchIndex } from './search.ts'
 
 export const schema: SchemaHelpers = {
-  // BINARY, SQLite's own collation, compares the bytes of UTF-8.
-  textType: 'text',
-
   /**
    * Tokens are already cut and folded, so the tokenizer only splits at spaces: `ascii` takes every character beyond ASCII as it
    * is, and of ASCII the letters, the digits, and `tokenchars`. The index keeps no text
@@ -27,7 +25,8 @@ export const schema: SchemaHelpers = {
          content='', contentless_delete=1, tokenize="ascii tokenchars '+#~=/'", prefix='1 2 3')`,
     )
     await sql.raw(
-      'create table app_search_apps (app_id integer primary key, rank integer not null, name_words text not null)',
+      `create table app_search_apps (
+         app_id integer primary key check (app_id < ${idLimit}), rank integer not null, name_words text not null)`,
     )
     await sql.raw('create table app_search_words (word text primary key) without rowid')
     await fill(searchIndex(sql))

@@ -1,0 +1,14 @@
+/** The database cannot be used now. The message follows "the database", such as "is gone". */
+export class UnusableDatabase extends Error {
+  override readonly name = 'UnusableDatabase'
+}
+
+/** The code of an error of a driver or of Node; empty if it has none. */
+export const codeOf = (error: unknown): string =>
+  error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
+
+/** Errors of every engine: of this program, or of knex if no connection came free in time or the pool is closed. */
+export const hasNoConnection = (error: Error) =>
+  error instanceof UnusableDatabase ||
+  error.name === 'KnexTimeoutError' ||
+  error.message.startsWith('Unable to acquire a connection')
