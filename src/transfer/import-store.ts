@@ -7,7 +7,7 @@ import { OperatorError } from '../contract/errors.ts'
 import type { Connection } from '../db/dialect.ts'
 import type { CategoryRow } from '../db/tables.ts'
 import { required } from '../util/helpers.ts'
-import { type Given, hasSameReviews, missingCategories, toColumns, toNewRow } from './columns.ts'
+import { categoryProblems, type Given, hasSameReviews, toColumns, toNewRow } from './columns.ts'
 import { type ImportLine, type Line, type LineCategory, type LineReview, problem, type RemovedApp } from './line.ts'
 import {
   type ExistingApp,
@@ -132,7 +132,7 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
       const { category } = match.line
       if (typeof category !== 'string' && !ids.has(category.slug)) match.problems = await addCategory(category, ids)
     }
-    for (const match of matches.filter(isAccepted)) match.problems = missingCategories(match.line, ids)
+    for (const match of matches.filter(isAccepted)) match.problems = categoryProblems(match.line, ids)
     return ids
   }
 

@@ -1,7 +1,6 @@
 import { Ajv, type SchemaValidateFunction, type ValidateFunction } from 'ajv'
 import addFormats from 'ajv-formats'
 import document from '../../generated/openapi.json' with { type: 'json' }
-import type { UnreviewedChanges } from '../catalogue/policy.ts'
 import type { NewReviewRow } from '../catalogue/store.ts'
 import type { Problem } from '../contract/contract.ts'
 import {
@@ -20,21 +19,15 @@ import { isNestedTooDeeply, unwrapReject } from './rejects.ts'
 
 /** A line of a catalogue file: an app. A field that is left out stays as it is; null removes it. */
 export type Line = Pick<AppRow, 'name' | 'description'> &
-  Partial<
-    Pick<AppRow, 'id' | 'short_description' | 'version' | 'package_name' | 'slug' | 'status' | 'rejection_reason'>
-  > &
-  Partial<
-    Pick<AppRow, 'total_downloads' | 'created_at' | 'updated_at' | 'approved_at' | 'deleted_at' | 'unreviewed_since'>
-  > & {
+  Partial<Pick<AppRow, 'id' | 'slug' | 'short_description' | 'version' | 'package_name' | 'total_downloads'>> &
+  Partial<Pick<AppRow, 'status' | 'rejection_reason'>> &
+  Partial<Pick<AppRow, 'created_at' | 'updated_at' | 'approved_at' | 'deleted_at'>> & {
     category: string | LineCategory
     developer_name: string
     average_rating?: number | null
     rating_count?: number | null
-    unreviewed_changes?: LineChanges | null
     reviews?: LineReview[]
   }
-/** Earlier values of fields. A category is given by its slug. */
-type LineChanges = Omit<UnreviewedChanges, 'category_id'> & { category?: string }
 export type LineCategory = Pick<CategoryRow, 'slug' | 'name'> & Partial<Pick<CategoryRow, 'id' | 'created_at'>>
 export type LineReview = Omit<NewReviewRow, 'app_id'>
 
@@ -73,8 +66,8 @@ const Timestamp = {
   'x-utc': true,
 }
 
-/** Reviews come from elsewhere, and earlier values may be older than the rules for new ones. */
-const storedText = { 'x-characters': 'text' }
+const ignored = { description: 'Ignored. Exports of version 1 have it.' }
+const oldFields = { unreviewed_since: ignored, unreviewed_changes: ignored }
 
 const ratingRule = when(
   { required: ['average_rating'], properties: { average_rating: { type: 'number', exclusiveMinimum: 0 } } },
@@ -102,16 +95,8 @@ export const lineSchema = {
   allOf: [
     when(
       { required: ['status'], properties: { status: { const: 'rejected' } } },
-      {
-        required: ['rejection_reason'],
-        properties: { rejection_reason: { type: 'string' }, unreviewed_since: { type: 'null' } },
-      },
+      { required: ['rejection_reason'], properties: { rejection_reason: { type: 'string' } } },
       { properties: { rejection_reason: { type: 'null' } } },
-    ),
-    when(
-      { required: ['unreviewed_since'], properties: { unreviewed_since: { type: 'string' } } },
-      { required: ['unreviewed_changes'], properties: { unreviewed_changes: { type: 'object' } } },
-      { properties: { unreviewed_changes: { type: 'null' } } },
     ),
     ratingRule,
   ],
@@ -188,24 +173,6 @@ export const lineSchema = {
       description:
         'When the app was deleted; it keeps its id, slug and package name. null restores a deleted app if the updated_at of the line is later than the deletion.',
     },
-    unreviewed_since: {
-      ...nullable(Timestamp),
-      description:
-        'When the owner first changed the app after an operator’s last decision; null if no change waits for review.',
-    },
-    unreviewed_changes: {
-      description: 'With unreviewed_since: the earlier values of the changed fields; a category by its slug.',
-      type: ['object', 'null'],
-      additionalProperties: false,
-      properties: {
-        name: { ...schemas.AppName, ...storedText },
-        short_description: nullable({ ...schemas.App.properties.short_description, ...storedText }),
-        description: { ...schemas.AppDescription, ...storedText },
-        version: { ...schemas.App.properties.version, ...storedText },
-        package_name: nullable(schemas.NewPackageName),
-        category: categorySlugRule,
-      } satisfies Record<keyof LineChanges, object>,
-    },
     reviews: {
       description: 'All reviews of the app. They replace the existing ones.',
       type: 'array',
@@ -215,13 +182,14 @@ export const lineSchema = {
         properties: {
           ...Review.properties,
           reviewer_name: reviewerNameRule,
-          comment: { ...Review.properties.comment, ...storedText },
+          comment: { ...Review.properties.comment, 'x-characters': 'text' },
           id: { ...Review.properties.id, description: 'Used if no review of the database has it.' },
           created_at: Timestamp,
         },
       },
     },
-  } satisfies Record<keyof Line | keyof RemovalLine, object>,
+    ...oldFields,
+  } satisfies Record<keyof Line | keyof RemovalLine | keyof typeof oldFields, object>,
 }
 
 /** A line of a file of counters: the app that has the slug or package name gets the downloads and ratings. */
