@@ -41,14 +41,18 @@ type RemovalLine = { removed: RemovedApp }
 export type AnyLine = Line | CategoryLine | RemovalLine
 
 /** A line on its way into the database. */
-export type ImportLine = {
+export type ImportLine = ParsedLine & {
   number: number
   /** As it was read; undefined if it is not UTF-8. */
   text?: string
-  /** One of the three, unless the line is not valid. */
+}
+
+/** One of the first four, or why the line is refused. */
+export type ParsedLine = {
   app?: Line
   category?: LineCategory
   removed?: RemovedApp
+  counters?: CounterLine
   /** Prepared while the previous lines are written, for an app that will be listed. */
   document?: SearchDocument
   outcome?: 'created' | 'updated' | 'unchanged' | Problem[]

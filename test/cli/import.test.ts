@@ -195,6 +195,22 @@ describe('import', () => {
     }
   })
 
+  test('of counters reports refused lines, and where a broken file ends', async () => {
+    const env = { DATABASE_URL: await copyWorld() }
+    const file = join(temporaryFolder(), 'counters.gz')
+    const lines = textOf([{ slug: 'tide-clock', total_downloads: 7 }, { slug: 'nobody', total_downloads: 7 }, '{'])
+    writeFileSync(file, gzipSync(lines).subarray(0, -1))
+    expect(await run(['counters', file], env)).toEqual({
+      code: 1,
+      stdout: '3 lines: 1 updated, 0 unchanged.\n',
+      stderr: `2 refused
+  1 × /slug: belongs to no app
+  1 × line: is not valid JSON
+apps-service: cannot read ${file} beyond line 3: its gzip data is damaged: unexpected end of file; the lines before were imported
+`,
+    })
+  })
+
   test('reads standard input, and writes nothing in a dry run', async () => {
     const env = { DATABASE_URL: await copyWorld() }
     const rejects = join(temporaryFolder(), 'rejects')

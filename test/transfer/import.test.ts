@@ -1038,7 +1038,7 @@ describe('a file that cannot be read to its end', () => {
       throw thrown
     }
     const sums: number[] = []
-    const summary = await importFrom(database, source(), {
+    const { reasons, ...summary } = await importFrom(database, source(), {
       onProgress: ({ lines, created }) => sums.push(lines, created),
     })
     expect(summary).toEqual({
@@ -1079,7 +1079,8 @@ test('a retried transaction is written, counted and refused once', async () => {
     // These lines describe an earlier app again, so the batch ends before them.
     ...manyApps(2, 1199).map((line) => ({ ...line, version: '2' })),
   ]
-  const { rejects, ...summary } = await importLines(conflicting, lines)
+  const { rejects, reasons, ...summary } = await importLines(conflicting, lines)
+  expect(reasons.all()[0]).toMatchObject({ count: 1 })
   expect(summary).toEqual({ lines: 1206, created: 1203, updated: 1, unchanged: 0, rejected: 2 })
   expect(rejects).toEqual([
     { line: 1202, fields: ['/description', '/category', '/developer_name'] },

@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream'
 import { expect, test } from 'vitest'
 import { accountStore } from '../../src/accounts/store.ts'
 import { categoryStore } from '../../src/catalogue/categories.ts'
@@ -9,8 +8,7 @@ import { OperatorError } from '../../src/contract/errors.ts'
 import type { Database } from '../../src/db/database.ts'
 import type { Connection } from '../../src/db/dialect.ts'
 import { moderationStore } from '../../src/moderation/store.ts'
-import { setCounters } from '../../src/transfer/counters.ts'
-import { exportLines, importLines, textOf } from '../support/catalogue-file.ts'
+import { exportLines, importLines, setCounters } from '../support/catalogue-file.ts'
 import { expectConsistent } from '../support/consistency.ts'
 import { type Service, startEmptyService, startService } from '../support/service.ts'
 
@@ -231,12 +229,7 @@ function changer({ database, request, world }: Service, start: number): () => Pr
     async () => {
       const slug = oneOf(await database.read(({ sql }) => sql('apps').orderBy('id').pluck('slug')))
       const line = { slug, total_downloads: below(1e6), average_rating: 1 + below(5), rating_count: below(100) }
-      const { updated } = await setCounters(
-        database,
-        Readable.from([Buffer.from(textOf([line]))]),
-        operator(),
-        () => {},
-      )
+      const { updated } = await setCounters(database, [line], {}, operator())
       return updated === 1
     },
     () =>
