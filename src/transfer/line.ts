@@ -1,4 +1,4 @@
-import { Ajv, type SchemaValidateFunction, type ValidateFunction } from 'ajv'
+import { Ajv, type SchemaValidateFunction } from 'ajv'
 import addFormats from 'ajv-formats'
 import document from '../../generated/openapi.json' with { type: 'json' }
 import type { NewReviewRow } from '../catalogue/store.ts'
@@ -15,7 +15,7 @@ import { addCharacterRules, duplicateField, objectProblems } from '../contract/v
 import type { AppRow, CategoryRow } from '../db/tables.ts'
 import { idLimit, type SearchDocument } from '../search/terms.ts'
 import { pick, required } from '../util/helpers.ts'
-import { isNestedTooDeeply, unwrapReject } from './rejects.ts'
+import { isNestedTooDeeply, isObject, unwrapReject } from './rejects.ts'
 
 /** A line of a catalogue file: an app. A field that is left out stays as it is; null removes it. */
 export type Line = Pick<AppRow, 'name' | 'description'> &
@@ -214,22 +214,14 @@ const counterSchema = {
   } satisfies Record<keyof CounterLine, object>,
 }
 
-/** Compiled for the first line, because that takes longer than most commands. */
-let validateLine: ValidateFunction<AnyLine> | undefined
-let validateCounters: ValidateFunction<CounterLine> | undefined
-
 /** Parses a line, trims its texts and converts its times to UTC. Returns all its problems if it is not valid. */
 export function readLine(text: string): AnyLine | Problem[] {
-  validateLine ??= compile<AnyLine>(lineSchema)
-  const line = readValid(text, validateLine)
+  const line = readValid<AnyLine>(text, 'line')
   const problems = 'name' in line ? timeProblems(line) : []
   return problems.length > 0 ? problems : line
 }
 
-export function readCounterLine(text: string): CounterLine | Problem[] {
-  validateCounters ??= compile<CounterLine>(counterSchema)
-  return readValid(text, validateCounters)
-}
+export const readCounterLine = (text: string): CounterLine | Problem[] => readValid(text, 'counters')
 
 /** Milliseconds by which the clock of the exporting machine may be ahead. */
 const maxClockSkew = 5 * 60_000
@@ -241,7 +233,7 @@ function timeProblems({ created_at, updated_at }: Line): Problem[] {
   return isLate ? [problem('/created_at', 'must not be after updated_at')] : []
 }
 
-function readValid<T>(text: string, validate: ValidateFunction<T>): T | Problem[] {
+function readValid<T>(text: string, schema: 'line' | 'counters'): T | Problem[] {
   const parsed = parse(text)
   if (parsed === undefined) return [problem('', 'is not valid JSON')]
   // A compact line without repeated fields is the same when it is written again, which is quick to see.
@@ -251,13 +243,8 @@ function readValid<T>(text: string, validate: ValidateFunction<T>): T | Problem[
   const unwrapped = unwrapReject(parsed)
   if (isNestedTooDeeply(unwrapped)) return [problem('', 'is nested too deeply')]
   const line = trimTexts(unwrapped)
-  return validate(line) ? line : objectProblems(required(validate.errors, 'the errors of a line'))
+  return ajv.validate<T>(schema, line) ? line : objectProblems(required(ajv.errors, 'the errors of a line'))
 }
-
-const compile = <T>(schema: object) =>
-  addCharacterRules(addFormats.default(new Ajv({ allErrors: true, verbose: true, strict: false })))
-    .addKeyword({ keyword: 'x-utc', type: 'string', modifying: true, validate: convertToUtc })
-    .compile<T>(schema)
 
 /** The form in which times are stored. Leap seconds are not. */
 const storedTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:[0-5]\d\.\d{3}Z$/
@@ -276,6 +263,14 @@ const convertToUtc: SchemaValidateFunction = (_schema, text: string, _parentSche
   return false
 }
 
+/** Compiles a schema when the first line is validated, because that takes longer than most commands. */
+const ajv = addCharacterRules(
+  addFormats.default(new Ajv({ allErrors: true, verbose: true, strict: false, validateSchema: false })),
+)
+  .addKeyword({ keyword: 'x-utc', type: 'string', modifying: true, validate: convertToUtc })
+  .addSchema(lineSchema, 'line')
+  .addSchema(counterSchema, 'counters')
+
 export const isSet = <T>(value: T): value is NonNullable<T> => value !== undefined && value !== null
 
 export const problem = (field: string, message: string): Problem => ({ in: 'body', field, message })
@@ -291,13 +286,7 @@ function parse(text: string): unknown {
 /** Trims all texts of a value, in place. */
 function trimTexts(value: unknown): unknown {
   if (typeof value === 'string') return value.trim()
-  if (typeof value !== 'object' || value === null) return value
-  const parts = value as Record<string, unknown>
-  for (const name of Object.keys(parts)) {
-    const part = parts[name]
-    const trimmed = trimTexts(part)
-    if (trimmed !== part) parts[name] = trimmed
-  }
+  if (isObject(value)) for (const [name, part] of Object.entries(value)) value[name] = trimTexts(part)
   return value
 }
 
