@@ -27,7 +27,7 @@ export const canDecide = (decision: Decision, app: { status: AppStatus; unreview
   app.status !== decisions[decision] || (decision === 'approve' && app.unreviewed_since !== null)
 
 /** The fields that the owner has changed since the last decision, with their values at that decision. */
-export type UnreviewedChanges = Partial<Pick<AppRow, OwnerColumn>>
+type UnreviewedChanges = Partial<Pick<AppRow, OwnerColumn>>
 
 export const parseUnreviewed = ({ unreviewed_changes }: Pick<AppRow, 'unreviewed_changes'>): UnreviewedChanges =>
   unreviewed_changes === null ? {} : JSON.parse(unreviewed_changes)
@@ -44,7 +44,7 @@ export function mergeUnreviewed(app: AppRow, changes: Partial<AppRow>): string {
 }
 
 /** The value of the column `unreviewed_changes`: equal changes give equal texts. */
-export const serializeUnreviewed = (before: UnreviewedChanges): string =>
+const serializeUnreviewed = (before: UnreviewedChanges): string =>
   JSON.stringify(
     Object.fromEntries(ownerColumns.filter((column) => column in before).map((column) => [column, before[column]])),
   )

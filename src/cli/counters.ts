@@ -1,8 +1,9 @@
 import { createReadStream } from 'node:fs'
 import { Command } from 'commander'
-import { setCounters } from '../transfer/counters.ts'
-import { ReasonCounts } from '../transfer/rejects.ts'
-import { buildDatabaseCommand, currentOperator, print, printError } from './command.ts'
+import { counterLines } from '../transfer/counters.ts'
+import { importLines } from '../transfer/import.ts'
+import { buildDatabaseCommand, currentOperator, print } from './command.ts'
+import { printProblems } from './import.ts'
 import { formatCount } from './terminal-text.ts'
 
 export const countersCommand = () =>
@@ -17,12 +18,12 @@ refused, and the exit code is 1.`,
     examples: ['counters counts.ndjson.gz'],
     json: `{lines, updated, unchanged, rejected, reasons: [{reason, count}]}.`,
     async run(database, file: string) {
-      const reasons = new ReasonCounts()
       const source = file === '-' ? process.stdin : createReadStream(file)
-      const summary = await setCounters(database, source, currentOperator(), (problems) => reasons.add(problems))
-      for (const { reason, count } of reasons.all()) printError(`refused ${formatCount(count)} × ${reason}`)
-      return { ...summary, reasons: reasons.all() }
+      const summary = await importLines(database, source, counterLines(currentOperator()))
+      printProblems(file, summary)
+      return summary
     },
+    toJson: ({ created, readError, reasons, ...counts }) => ({ ...counts, reasons: reasons.all() }),
     print: ({ lines, updated, unchanged }) =>
       print(`${formatCount(lines)} lines: ${formatCount(updated)} updated, ${formatCount(unchanged)} unchanged.`),
   })

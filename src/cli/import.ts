@@ -6,12 +6,12 @@ import { Command, CommanderError } from 'commander'
 import { OperatorError } from '../contract/errors.ts'
 import { withTemporaryCopy } from '../db/copy.ts'
 import type { Database } from '../db/database.ts'
-import { type ImportSummary, importCatalogue } from '../transfer/import.ts'
+import { catalogueLines, type ImportSummary, importLines } from '../transfer/import.ts'
 import { lineSchema } from '../transfer/line.ts'
 import { buildCommand, currentOperator, print, printError, printInfo, printJson, withDatabase } from './command.ts'
 import { showProgress } from './progress.ts'
 import { hasEarlierRejects, rejectsWriter } from './rejects-file.ts'
-import { formatCount, sanitize } from './terminal-text.ts'
+import { formatCount } from './terminal-text.ts'
 import { elapsedSeconds } from './time.ts'
 
 type Options = { dryRun?: boolean; onlyNew?: boolean; rejects?: string }
@@ -56,7 +56,11 @@ can keep running.`,
 reasons: [{reason, count}]}. rejects: the rejects file; it and reasons are left
 out if no line was refused.`,
     run: runImport,
-    toJson: ({ summary: { readError, ...counts }, seconds, rejects }) => ({ ...counts, seconds, ...rejects }),
+    toJson: ({ summary: { readError, reasons, ...counts }, seconds, rejects }) => ({
+      ...counts,
+      seconds,
+      ...(counts.rejected > 0 && { rejects, reasons: reasons.all() }),
+    }),
     print: ({ summary, seconds }, [, { dryRun }]) =>
       print(formatSummary(summary, seconds) + (dryRun ? '; nothing was written.' : '.')),
   })
@@ -78,22 +82,20 @@ async function runImport(file: string, { dryRun, onlyNew = false, rejects: path 
 
   limitHeapGrowth()
   const importInto = (database: Database) =>
-    importCatalogue(database, source, { actor: currentOperator(), onlyNew, onReject: rejects.add, onProgress })
+    importLines(database, source, catalogueLines({ actor: currentOperator(), onlyNew }), {
+      onReject: rejects.add,
+      onProgress,
+    })
   const summary = await withDatabase((database) =>
     dryRun ? withTemporaryCopy(database, importInto) : importInto(database),
   ).finally(async () => {
     stop()
     await rejects.close()
   })
-  const { rejected, readError, lines } = summary
-  const reasons = rejects.reasons.all()
-  if (rejected > 0) printRejections(rejected, rejectsPath, reasons)
-  if (readError) {
-    const name = isStdin ? 'standard input' : file
-    if (lines === 0) printError(`cannot read ${name}: ${readError.message}`)
-    else printError(`cannot read ${name} beyond line ${lines}: ${readError.message}; the lines before were imported`)
-  } else if (isReplacing && rejected === 0 && !isStdin && path === undefined && !dryRun) await rm(rejectsPath)
-  return { summary, seconds: elapsedSeconds(begin), rejects: rejected > 0 ? { rejects: rejectsPath, reasons } : {} }
+  printProblems(file, summary, `: see ${rejectsPath}; correct the lines there and import that file`)
+  const isComplete = summary.rejected === 0 && !summary.readError
+  if (isComplete && isReplacing && !isStdin && path === undefined && !dryRun) await rm(rejectsPath)
+  return { summary, seconds: elapsedSeconds(begin), rejects: rejectsPath }
 }
 
 /** V8 would let garbage grow with the free memory of the machine: to 400 MB, where an import needs half of that. */
@@ -119,11 +121,17 @@ const linesPerSecond = (lines: number, seconds: number) => Math.round(lines / Ma
 /** How many reasons are printed. */
 const maxReasons = 10
 
-function printRejections(rejected: number, path: string, reasons: { reason: string; count: number }[]) {
-  process.exitCode = 1
-  printInfo(`${formatCount(rejected)} refused: see ${path}; correct the lines there and import that file`)
-  for (const { reason, count } of reasons.slice(0, maxReasons)) {
-    printInfo(`  ${formatCount(count)} × ${sanitize(reason)}`)
+/** Prints why lines were refused or not read, if any. The exit code is then 1. */
+export function printProblems(file: string, { lines, rejected, reasons, readError }: ImportSummary, advice = '') {
+  if (rejected > 0) {
+    process.exitCode = 1
+    printInfo(`${formatCount(rejected)} refused${advice}`)
+    const all = reasons.all()
+    for (const { reason, count } of all.slice(0, maxReasons)) printInfo(`  ${formatCount(count)} × ${reason}`)
+    if (all.length > maxReasons) printInfo(`  and ${all.length - maxReasons} more reasons`)
   }
-  if (reasons.length > maxReasons) printInfo(`  and ${reasons.length - maxReasons} more reasons`)
+  if (!readError) return
+  const where = `cannot read ${file === '-' ? 'standard input' : file}`
+  if (lines === 0) printError(`${where}: ${readError.message}`)
+  else printError(`${where} beyond line ${lines}: ${readError.message}; the lines before were imported`)
 }

@@ -3,16 +3,13 @@ import { type FileHandle, open, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { Problem } from '../contract/contract.ts'
 import { OperatorError } from '../contract/errors.ts'
-import { ReasonCounts, toReject } from '../transfer/rejects.ts'
+import { toReject } from '../transfer/rejects.ts'
 
-/** Writes an import's refused lines to a file, and counts their reasons. The first one creates or overwrites the file. */
+/** Writes an import's refused lines to a file. The first one creates or overwrites the file. */
 export function rejectsWriter(path: string) {
-  const reasons = new ReasonCounts()
   let file: FileHandle | undefined
   return {
-    reasons,
     async add(line: number, problems: Problem[], text: string | undefined) {
-      reasons.add(problems)
       const reject = JSON.stringify(toReject(line, problems, text))
       try {
         file ??= await open(path, 'w')

@@ -1,4 +1,4 @@
-import { reviewedColumns, serializeUnreviewed } from '../catalogue/policy.ts'
+import { reviewedColumns } from '../catalogue/policy.ts'
 import { addRatings, noRatings, type Ratings, ratingColumns, ratingsOf } from '../catalogue/ratings.ts'
 import type { NewAppRow } from '../catalogue/store.ts'
 import type { Problem } from '../contract/contract.ts'
@@ -32,7 +32,8 @@ export function toColumns(line: Line, existing: AppRow | undefined, { ownerIds, 
     approved_at: line.approved_at ?? before.approved_at ?? (status === 'approved' ? (line.created_at ?? now) : null),
     deleted_at,
     ...ratingsAfter(line, before),
-    ...unreviewedAfter(line, before, categoryIds),
+    // A new status is an operator's decision, so nothing is left to review.
+    ...(status !== before.status && reviewedColumns),
     ...(line.updated_at !== undefined && { updated_at: line.updated_at }),
   }
 }
@@ -56,33 +57,13 @@ export function toNewRow(line: Line, given: Given): NewAppRow {
   return { ...(id !== undefined && { id }), ...(slug !== undefined && { slug }), updated_at, ...columns }
 }
 
-/** Why the categories of a line cannot be used. */
-export function missingCategories({ category, unreviewed_changes }: Line, ids: Map<string, number>): Problem[] {
+/** Why the category of a line cannot be used. */
+export function categoryProblems({ category }: Line, ids: Map<string, number>): Problem[] {
   const slug = slugOf(category)
-  if (!ids.has(slug)) return [problem('/category', `does not exist: give slug and name to add it, not ${slug} alone`)]
-  const former = unreviewed_changes?.category
-  if (former === undefined || ids.has(former)) return []
-  return [problem('/unreviewed_changes/category', `does not exist: ${former}`)]
+  return ids.has(slug) ? [] : [problem('/category', `does not exist: give slug and name to add it, not ${slug} alone`)]
 }
 
 const slugOf = (category: Line['category']) => (typeof category === 'string' ? category : category.slug)
-
-/** The columns of what waits for review. A new status is an operator's decision, so nothing is left to review. */
-function unreviewedAfter(
-  { status, unreviewed_since, unreviewed_changes }: Line,
-  before: Pick<AppRow, 'status' | keyof typeof reviewedColumns>,
-  categoryIds: Map<string, number>,
-) {
-  const { category, ...changes } = unreviewed_changes ?? {}
-  if (unreviewed_since) {
-    const former =
-      category === undefined ? {} : { category_id: required(categoryIds.get(category), 'a former category') }
-    return { unreviewed_since, unreviewed_changes: serializeUnreviewed({ ...changes, ...former }) }
-  }
-  const isDecision = status !== undefined && status !== before.status
-  if (unreviewed_since === null || isDecision) return reviewedColumns
-  return { unreviewed_since: before.unreviewed_since, unreviewed_changes: before.unreviewed_changes }
-}
 
 /** Whether an app has exactly the reviews of a line, in any order. */
 export function hasSameReviews(reviews: LineReview[], rows: ReviewRow[]): boolean {

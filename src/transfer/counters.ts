@@ -1,18 +1,12 @@
 import { type Actor, auditStore, type NewAuditEntry } from '../audit/store.ts'
 import { auditedDifference } from '../catalogue/store.ts'
-import type { Problem } from '../contract/contract.ts'
-import type { Database } from '../db/database.ts'
 import type { Connection } from '../db/dialect.ts'
 import { indexListedApps } from '../db/index-apps.ts'
 import type { AppRow } from '../db/tables.ts'
-import { pauseForOthers } from '../db/write-pacing.ts'
 import { popularity } from '../search/terms.ts'
 import { ratingsAfter } from './columns.ts'
-import { type CounterLine, problem, readCounterLine } from './line.ts'
-import { readLines } from './read-lines.ts'
-
-/** Lines per transaction. */
-const batchSize = 500
+import type { LineWork } from './import.ts'
+import { type ImportLine, problem, readCounterLine } from './line.ts'
 
 const numbers = [
   'id',
@@ -26,49 +20,19 @@ const numbers = [
 ] as const
 type Counters = Pick<AppRow, (typeof numbers)[number]>
 
-/** Sets the downloads and ratings of apps from a file of counter lines. Does not change `updated_at`. Refused lines do not stop it. */
-export async function setCounters(
-  database: Database,
-  source: AsyncIterable<Buffer>,
-  actor: Actor,
-  onReject: (problems: Problem[]) => void,
-) {
-  const summary = { lines: 0, updated: 0, unchanged: 0, rejected: 0 }
-  let batch: CounterLine[] = []
-  const pause = pauseForOthers(database)
-  for await (const read of readLines(source)) {
-    summary.lines++
-    const line = 'problem' in read ? [problem('', read.problem)] : readCounterLine(read.text)
-    if (Array.isArray(line)) reject(line)
-    else batch.push(line)
-    if (batch.length === batchSize) await writeBatch()
-  }
-  await writeBatch()
-  await database.optimize({ isLast: true })
-  return summary
+/** Sets the downloads and ratings of apps. Does not change `updated_at`. */
+export const counterLines = (actor: Actor): LineWork => ({
+  parse(text) {
+    const counters = readCounterLine(text)
+    return Array.isArray(counters) ? { outcome: counters } : { counters }
+  },
+  write: (connection, lines) => setCounters(connection, lines, actor),
+})
 
-  async function writeBatch() {
-    if (batch.length === 0) return
-    const outcomes = await database.write((connection) => writeLines(connection, batch, actor), {
-      changesPublicData: (outcomes) => outcomes.includes('updated'),
-    })
-    batch = []
-    for (const outcome of outcomes) {
-      if (Array.isArray(outcome)) reject(outcome)
-      else summary[outcome]++
-    }
-    await pause()
-  }
-
-  function reject(problems: Problem[]) {
-    summary.rejected++
-    onReject(problems)
-  }
-}
-
-async function writeLines(connection: Connection, lines: CounterLine[], actor: Actor) {
+async function setCounters(connection: Connection, batch: ImportLine[], actor: Actor) {
   const { sql } = connection
   const at = new Date().toISOString()
+  const lines = batch.flatMap((line) => (line.counters ? [{ line, ...line.counters }] : []))
   const slugs = lines.flatMap(({ slug }) => slug ?? [])
   const packageKeys = lines.flatMap(({ package_name }) => package_name?.toLowerCase() ?? [])
   const apps = await sql('apps')
@@ -82,18 +46,16 @@ async function writeLines(connection: Connection, lines: CounterLine[], actor: A
   const changed = new Set<Counters>()
   const entries: NewAuditEntry[] = []
   const movedIds: number[] = []
-  const outcomes: ('updated' | 'unchanged' | Problem[])[] = []
-  for (const line of lines) {
-    const { slug, package_name = '' } = line
+  for (const { line, slug, package_name = '', ...given } of lines) {
     const app = slug === undefined ? byPackageKey.get(package_name.toLowerCase()) : bySlug.get(slug)
     if (!app) {
-      outcomes.push([problem(slug === undefined ? '/package_name' : '/slug', 'belongs to no app')])
+      line.outcome = [problem(slug === undefined ? '/package_name' : '/slug', 'belongs to no app')]
       continue
     }
-    const { total_downloads = app.total_downloads } = line
-    const changes = { total_downloads, ...ratingsAfter(line, app) }
+    const { total_downloads = app.total_downloads } = given
+    const changes = { total_downloads, ...ratingsAfter(given, app) }
     const isChanged = numbers.some((column) => column !== 'id' && app[column] !== changes[column])
-    outcomes.push(isChanged ? 'updated' : 'unchanged')
+    line.outcome = isChanged ? 'updated' : 'unchanged'
     if (!isChanged) continue
     changed.add(app)
     const subject = { app_id: app.id, developer_id: app.developer_id }
@@ -106,7 +68,6 @@ async function writeLines(connection: Connection, lines: CounterLine[], actor: A
   await auditStore(connection).record(entries, actor)
   // The search index stores the popularity.
   await indexListedApps(connection, movedIds)
-  return outcomes
 }
 
 /** Updates all apps in one statement, which takes a third of the time. The values are numbers, so they need no escaping. */

@@ -1,6 +1,5 @@
 import { once } from 'node:events'
 import type { Writable } from 'node:stream'
-import { parseUnreviewed } from '../catalogue/policy.ts'
 import { type AppReview, reviewColumns } from '../catalogue/store.ts'
 import type { Database } from '../db/database.ts'
 import type { Connection } from '../db/dialect.ts'
@@ -117,8 +116,7 @@ const toLine = (app: ExportedApp, categories: Categories): Required<Line> => ({
   ...pick(app, 'developer_name', 'status', 'rejection_reason', 'total_downloads'),
   average_rating: app.other_rating_count === 0 ? null : app.other_rating_sum / (100 * app.other_rating_count),
   rating_count: app.other_rating_count === 0 ? null : app.other_rating_count,
-  ...pick(app, 'created_at', 'updated_at', 'approved_at', 'deleted_at', 'unreviewed_since'),
-  unreviewed_changes: app.unreviewed_since === null ? null : toLineChanges(app, categories),
+  ...pick(app, 'created_at', 'updated_at', 'approved_at', 'deleted_at'),
   reviews: app.reviews,
 })
 
@@ -129,10 +127,4 @@ function toPublicLine(app: ExportedApp, categories: Categories): Line {
   const line = toLine(app, categories)
   const isPublic = (field: string) => publicFields.has(field)
   return pick(line, ...(Object.keys(line) as (keyof Line)[]).filter(isPublic))
-}
-
-function toLineChanges(app: ExportedApp, categories: Categories) {
-  const { category_id, ...texts } = parseUnreviewed(app)
-  if (category_id === undefined) return texts
-  return { ...texts, category: required(categories.get(category_id), 'the category of a change').slug }
 }

@@ -2,12 +2,11 @@ import type { Actor } from '../audit/store.ts'
 import { categoryStore } from '../catalogue/categories.ts'
 import { isListed } from '../catalogue/policy.ts'
 import { appStore, hasChanges, timestampAfter } from '../catalogue/store.ts'
-import type { Problem } from '../contract/contract.ts'
+import type { Category, Problem } from '../contract/contract.ts'
 import { OperatorError } from '../contract/errors.ts'
 import type { Connection } from '../db/dialect.ts'
-import type { CategoryRow } from '../db/tables.ts'
 import { required } from '../util/helpers.ts'
-import { type Given, hasSameReviews, missingCategories, toColumns, toNewRow } from './columns.ts'
+import { categoryProblems, type Given, hasSameReviews, toColumns, toNewRow } from './columns.ts'
 import { type ImportLine, type Line, type LineCategory, type LineReview, problem, type RemovedApp } from './line.ts'
 import {
   type ExistingApp,
@@ -29,8 +28,7 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
   const owners = new Map<string, number>()
 
   /**
-   * Writes a batch of lines and notes the outcome in each. No two lines may claim the same app. A refused line leaves nothing
-   * behind.
+   * Writes a batch of lines and notes the outcome in each. A refused line leaves nothing behind but a category.
    */
   async function write(lines: ImportLine[]) {
     // Categories first: in an export they stand before the apps that are in them.
@@ -43,7 +41,7 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
 
   async function writeCategories(lines: { line: ImportLine; category: LineCategory }[]) {
     const current = await categories.lockAll()
-    const renames: CategoryRename[] = []
+    const renames: { line: ImportLine; before: Category; after: Category }[] = []
     const others: typeof lines = []
     for (const { line, category } of lines) {
       const { id, slug, name, created_at } = category
@@ -51,16 +49,16 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
       line.outcome = 'unchanged'
       if (!before) others.push({ line, category })
       else if (!onlyNew && (before.slug !== slug || before.name !== name)) {
-        renames.push({ line, before, after: { slug, name } })
+        renames.push({ line, before, after: { id: before.id, slug, name } })
       }
     }
-    const possible = new Set(possibleRenames(current, renames))
-    await categories.renameAll([...possible], actor)
-    for (const rename of renames) {
-      const names = `${rename.after.slug}, ${rename.after.name}`
-      const refusal = problem('/category', `has a slug or name that another category has: ${names}`)
-      rename.line.outcome = possible.has(rename) ? 'updated' : [refusal]
-    }
+    // All or none, because categories may exchange their names.
+    const after = current.map((category) => renames.find(({ before }) => before === category)?.after ?? category)
+    const isUnique = (field: 'slug' | 'name') => new Set(after.map((one) => one[field])).size === after.length
+    const arePossible = isUnique('slug') && isUnique('name')
+    if (arePossible) await categories.renameAll(renames, actor)
+    const refusal = problem('/category', 'is not renamed: a slug or name in the file belongs to another category')
+    for (const { line } of renames) line.outcome = arePossible ? 'updated' : [refusal]
     // Afterwards, because a new category may have a name that another gave up.
     const ids = await findCategoryIds()
     for (const { line, category } of others) {
@@ -108,9 +106,8 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
   }
 
   async function writeMatches(matches: Match[]) {
-    refuseTakenNames(matches)
     const categoryIds = await resolveCategories(matches.filter(isAccepted))
-    // Again, because an app keeps its package name if its line was just refused for its category.
+    // Afterwards, because an app keeps its package name if its line is refused for its category.
     refuseTakenNames(matches)
     const accepted = matches.filter(isAccepted)
     const holders = accepted.flatMap(({ holder }) => holder?.id ?? [])
@@ -132,36 +129,30 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
       const { category } = match.line
       if (typeof category !== 'string' && !ids.has(category.slug)) match.problems = await addCategory(category, ids)
     }
-    for (const match of matches.filter(isAccepted)) match.problems = missingCategories(match.line, ids)
+    for (const match of matches.filter(isAccepted)) match.problems = categoryProblems(match.line, ids)
     return ids
   }
 
   /** All apps that one of the lines may describe, locked. */
   async function findExistingApps(lines: Line[]): Promise<ExistingApp[]> {
-    const found = new Map<number, ExistingApp>()
-    const find = async (columns: string | string[], values: readonly (string | readonly (string | number)[])[]) => {
-      if (values.length === 0) return
-      // knex has different types for one column and for several; both accept a list of values.
-      const apps = () => sql('apps').whereIn(columns as string, values as string[])
-      // Before the joined rows are read: one statement that joins and locks may see the two at different moments.
-      await apps().orderBy('apps.id').forUpdate().select('apps.id')
-      const rows: ExistingApp[] = await apps()
-        .join('developers', 'developers.id', 'apps.developer_id')
-        .select('apps.*', 'developers.name as developer_name')
-      for (const app of rows) found.set(app.id, app)
-    }
-    const packageKeys = lines.flatMap(({ package_name }) => package_name?.toLowerCase() ?? [])
-    await find('apps.package_key', packageKeys)
-    const slugs = lines.flatMap(({ slug }) => slug ?? [])
-    await find('apps.slug', slugs)
-
     await findOwners(lines)
     const ownedNames = lines.filter(isKnownByName).flatMap(({ developer_name, name }) => {
       const owner = owners.get(developer_name)
       return owner === undefined ? [] : [[owner, name] as const]
     })
-    await find(['apps.developer_id', 'apps.name'], ownedNames)
-    return [...found.values()]
+    const packageKeys = lines.flatMap(({ package_name }) => package_name?.toLowerCase() ?? [])
+    const slugs = lines.flatMap(({ slug }) => slug ?? [])
+    const ids: number[] = [
+      ...(await sql('apps').whereIn('package_key', packageKeys).pluck('id')),
+      ...(await sql('apps').whereIn('slug', slugs).pluck('id')),
+      ...(await sql('apps').whereIn(['developer_id', 'name'], ownedNames).pluck('id')),
+    ]
+    // Before the joined rows are read: one statement that joins and locks may see the two at different moments.
+    await sql('apps').whereIn('id', ids).orderBy('id').forUpdate().select('id')
+    return sql('apps')
+      .join('developers', 'developers.id', 'apps.developer_id')
+      .whereIn('apps.id', ids)
+      .select('apps.*', 'developers.name as developer_name')
   }
 
   async function findOwners(lines: Line[]) {
@@ -244,23 +235,3 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
 }
 
 const withAppId = (reviews: LineReview[], app_id: number) => reviews.map((review) => ({ ...review, app_id }))
-
-type Names = Pick<CategoryRow, 'slug' | 'name'>
-type CategoryRename = { line: ImportLine; before: Pick<CategoryRow, 'id' | 'slug' | 'name'>; after: Names }
-
-/** All renames, because categories may exchange their names; or else those that are possible one after the other. */
-function possibleRenames(current: (Names & { id: number })[], renames: CategoryRename[]): CategoryRename[] {
-  const names = new Map<number, Names>(current.map((category) => [category.id, category]))
-  const arePossible = (some: CategoryRename[]) => {
-    const renamed = new Map([...names, ...some.map(({ before, after }) => [before.id, after] as const)])
-    const isUnique = (field: keyof Names) =>
-      new Set([...renamed.values()].map((one) => one[field])).size === renamed.size
-    return isUnique('slug') && isUnique('name')
-  }
-  if (arePossible(renames)) return renames
-  return renames.filter((rename) => {
-    const isPossible = arePossible([rename])
-    if (isPossible) names.set(rename.before.id, rename.after)
-    return isPossible
-  })
-}

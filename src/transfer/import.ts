@@ -2,13 +2,14 @@ import { setImmediate } from 'node:timers/promises'
 import type { Actor } from '../audit/store.ts'
 import type { Problem } from '../contract/contract.ts'
 import type { Database } from '../db/database.ts'
+import type { Connection } from '../db/dialect.ts'
 import { pauseForOthers } from '../db/write-pacing.ts'
 import { toSearchDocument } from '../search/terms.ts'
 import { required } from '../util/helpers.ts'
 import { importStore } from './import-store.ts'
-import { type ImportLine, isSet, problem, readLine } from './line.ts'
-import { claimedKeys } from './match.ts'
-import { readLines, type TextLine } from './read-lines.ts'
+import { type ImportLine, isSet, type ParsedLine, problem, readLine } from './line.ts'
+import { readLines } from './read-lines.ts'
+import { ReasonCounts } from './rejects.ts'
 
 export type ImportSummary = {
   lines: number
@@ -16,38 +17,44 @@ export type ImportSummary = {
   updated: number
   unchanged: number
   rejected: number
+  reasons: ReasonCounts
   /** Why the file could not be read to its end. The lines before are imported. */
   readError?: Error
 }
 
-export type ImportOptions = {
-  actor: Actor
-  /** Leaves existing apps and categories unchanged. */
-  onlyNew: boolean
+export type ImportEvents = {
   /** Called in the order of the file. */
-  onReject: (number: number, problems: Problem[], text: string | undefined) => Promise<void>
+  onReject?: (number: number, problems: Problem[], text: string | undefined) => Promise<void>
   /** Called after each transaction with the counts so far. */
-  onProgress: (summary: ImportSummary) => void
+  onProgress?: (summary: ImportSummary) => void
+}
+
+/** What is done with the lines of a file. */
+export type LineWork = {
+  parse: (text: string) => ParsedLine
+  /** Notes the outcome in each line that has none. */
+  write: (connection: Connection, lines: ImportLine[]) => Promise<void>
 }
 
 /** One batch is a transaction. Small batches cost time, large ones memory. */
 const maxBatchLines = 1000
 const maxBatchLength = 2 * 1024 * 1024
 
-/** Imports the lines of a file. Memory does not grow with the file. A stopped import finishes when it is run again. */
-export async function importCatalogue(
+/** Writes the lines of a file in batches. Memory does not grow with the file. A stopped import finishes when it is run again. */
+export async function importLines(
   database: Database,
   source: AsyncIterable<Buffer>,
-  { actor, onlyNew, onReject, onProgress }: ImportOptions,
+  { parse, write }: LineWork,
+  { onReject, onProgress }: ImportEvents = {},
 ): Promise<ImportSummary> {
-  const summary: ImportSummary = { lines: 0, created: 0, updated: 0, unchanged: 0, rejected: 0 }
-  const now = new Date().toISOString()
-
+  const reasons = new ReasonCounts()
+  const summary: ImportSummary = { lines: 0, created: 0, updated: 0, unchanged: 0, rejected: 0, reasons }
   const pause = pauseForOthers(database)
   for await (const batch of prefetch(batches(read()))) {
-    await write(batch)
+    const changesPublicData = () => batch.some(({ outcome }) => outcome === 'created' || outcome === 'updated')
+    await database.write((connection) => write(connection, batch), { changesPublicData })
     for (const line of batch) await count(line)
-    onProgress(summary)
+    onProgress?.(summary)
     await pause()
   }
   await database.optimize({ isLast: true })
@@ -59,56 +66,53 @@ export async function importCatalogue(
         summary.lines++
         // Lets a statement that has finished start the next one, so that the database does not wait for this loop.
         await setImmediate()
-        yield parseLine(line)
+        if ('problem' in line) yield { number: line.number, outcome: [problem('', line.problem)] }
+        else yield { ...line, ...parse(line.text) }
       }
     } catch (error) {
       summary.readError = error instanceof Error ? error : new Error(String(error))
     }
   }
 
-  async function write(batch: ImportLine[]) {
-    await database.write((connection) => importStore(connection, { actor, onlyNew, now }).write(batch))
-  }
-
   async function count({ number, text, ...line }: ImportLine) {
     const outcome = required(line.outcome, 'the outcome of a line')
     if (Array.isArray(outcome)) {
       summary.rejected++
-      await onReject(number, outcome, text)
+      reasons.add(outcome)
+      await onReject?.(number, outcome, text)
     } else summary[outcome]++
   }
 }
 
-function parseLine(read: TextLine): ImportLine {
-  if ('problem' in read) return { number: read.number, outcome: [problem('', read.problem)] }
-  const line = readLine(read.text)
-  if (Array.isArray(line)) return { ...read, outcome: line }
-  if ('removed' in line) return { ...read, removed: line.removed }
-  if (!('name' in line)) return { ...read, category: line.category }
-  const willBeListed = line.status === 'approved' && !isSet(line.deleted_at)
-  return { ...read, app: line, ...(willBeListed && { document: toSearchDocument(line, line.developer_name) }) }
+/** Writes a catalogue. `onlyNew` leaves existing apps and categories unchanged. */
+export function catalogueLines({ actor, onlyNew }: { actor: Actor; onlyNew: boolean }): LineWork {
+  const now = new Date().toISOString()
+  return { parse, write: (connection, lines) => importStore(connection, { actor, onlyNew, now }).write(lines) }
 }
 
-/** Groups lines. Two lines that claim the same app are in different batches: the second has to find what the first wrote. */
+function parse(text: string): ParsedLine {
+  const line = readLine(text)
+  if (Array.isArray(line)) return { outcome: line }
+  if (!('name' in line)) return line
+  const willBeListed = line.status === 'approved' && !isSet(line.deleted_at)
+  return { app: line, ...(willBeListed && { document: toSearchDocument(line, line.developer_name) }) }
+}
+
 async function* batches(lines: AsyncIterable<ImportLine>): AsyncGenerator<ImportLine[]> {
   let batch: ImportLine[] = []
   let length = 0
-  let claimed = new Set<string>()
   for await (const line of lines) {
-    const keys = line.app ? claimedKeys(line.app) : []
     // Categories that exchange their names stand next to each other, and have to be in one batch.
     const isFull = batch.length >= maxBatchLines && !line.category
     // A batch hides apps before it writes others, which may have been listed again.
     const isLate = line.removed && batch.some(({ app }) => app)
-    if (isFull || isLate || length >= maxBatchLength || keys.some((key) => claimed.has(key))) {
+    if (isFull || isLate || length >= maxBatchLength) {
       yield batch
       batch = []
       length = 0
-      claimed = new Set()
     }
     batch.push(line)
     length += line.text?.length ?? 0
-    for (const key of keys) claimed.add(key)
   }
   if (batch.length > 0) yield batch
 }

@@ -1,7 +1,6 @@
-import { Ajv, type SchemaValidateFunction, type ValidateFunction } from 'ajv'
+import { Ajv, type SchemaValidateFunction } from 'ajv'
 import addFormats from 'ajv-formats'
 import document from '../../generated/openapi.json' with { type: 'json' }
-import type { UnreviewedChanges } from '../catalogue/policy.ts'
 import type { NewReviewRow } from '../catalogue/store.ts'
 import type { Problem } from '../contract/contract.ts'
 import {
@@ -16,25 +15,19 @@ import { addCharacterRules, duplicateField, objectProblems } from '../contract/v
 import type { AppRow, CategoryRow } from '../db/tables.ts'
 import { idLimit, type SearchDocument } from '../search/terms.ts'
 import { pick, required } from '../util/helpers.ts'
-import { isNestedTooDeeply, unwrapReject } from './rejects.ts'
+import { isNestedTooDeeply, isObject, unwrapReject } from './rejects.ts'
 
 /** A line of a catalogue file: an app. A field that is left out stays as it is; null removes it. */
 export type Line = Pick<AppRow, 'name' | 'description'> &
-  Partial<
-    Pick<AppRow, 'id' | 'short_description' | 'version' | 'package_name' | 'slug' | 'status' | 'rejection_reason'>
-  > &
-  Partial<
-    Pick<AppRow, 'total_downloads' | 'created_at' | 'updated_at' | 'approved_at' | 'deleted_at' | 'unreviewed_since'>
-  > & {
+  Partial<Pick<AppRow, 'id' | 'slug' | 'short_description' | 'version' | 'package_name' | 'total_downloads'>> &
+  Partial<Pick<AppRow, 'status' | 'rejection_reason'>> &
+  Partial<Pick<AppRow, 'created_at' | 'updated_at' | 'approved_at' | 'deleted_at'>> & {
     category: string | LineCategory
     developer_name: string
     average_rating?: number | null
     rating_count?: number | null
-    unreviewed_changes?: LineChanges | null
     reviews?: LineReview[]
   }
-/** Earlier values of fields. A category is given by its slug. */
-type LineChanges = Omit<UnreviewedChanges, 'category_id'> & { category?: string }
 export type LineCategory = Pick<CategoryRow, 'slug' | 'name'> & Partial<Pick<CategoryRow, 'id' | 'created_at'>>
 export type LineReview = Omit<NewReviewRow, 'app_id'>
 
@@ -48,14 +41,18 @@ type RemovalLine = { removed: RemovedApp }
 export type AnyLine = Line | CategoryLine | RemovalLine
 
 /** A line on its way into the database. */
-export type ImportLine = {
+export type ImportLine = ParsedLine & {
   number: number
   /** As it was read; undefined if it is not UTF-8. */
   text?: string
-  /** One of the three, unless the line is not valid. */
+}
+
+/** One of the first four, or why the line is refused. */
+export type ParsedLine = {
   app?: Line
   category?: LineCategory
   removed?: RemovedApp
+  counters?: CounterLine
   /** Prepared while the previous lines are written, for an app that will be listed. */
   document?: SearchDocument
   outcome?: 'created' | 'updated' | 'unchanged' | Problem[]
@@ -73,8 +70,8 @@ const Timestamp = {
   'x-utc': true,
 }
 
-/** Reviews come from elsewhere, and earlier values may be older than the rules for new ones. */
-const storedText = { 'x-characters': 'text' }
+const ignored = { description: 'Ignored. Exports of version 1 have it.' }
+const oldFields = { unreviewed_since: ignored, unreviewed_changes: ignored }
 
 const ratingRule = when(
   { required: ['average_rating'], properties: { average_rating: { type: 'number', exclusiveMinimum: 0 } } },
@@ -102,16 +99,8 @@ export const lineSchema = {
   allOf: [
     when(
       { required: ['status'], properties: { status: { const: 'rejected' } } },
-      {
-        required: ['rejection_reason'],
-        properties: { rejection_reason: { type: 'string' }, unreviewed_since: { type: 'null' } },
-      },
+      { required: ['rejection_reason'], properties: { rejection_reason: { type: 'string' } } },
       { properties: { rejection_reason: { type: 'null' } } },
-    ),
-    when(
-      { required: ['unreviewed_since'], properties: { unreviewed_since: { type: 'string' } } },
-      { required: ['unreviewed_changes'], properties: { unreviewed_changes: { type: 'object' } } },
-      { properties: { unreviewed_changes: { type: 'null' } } },
     ),
     ratingRule,
   ],
@@ -188,24 +177,6 @@ export const lineSchema = {
       description:
         'When the app was deleted; it keeps its id, slug and package name. null restores a deleted app if the updated_at of the line is later than the deletion.',
     },
-    unreviewed_since: {
-      ...nullable(Timestamp),
-      description:
-        'When the owner first changed the app after an operator’s last decision; null if no change waits for review.',
-    },
-    unreviewed_changes: {
-      description: 'With unreviewed_since: the earlier values of the changed fields; a category by its slug.',
-      type: ['object', 'null'],
-      additionalProperties: false,
-      properties: {
-        name: { ...schemas.AppName, ...storedText },
-        short_description: nullable({ ...schemas.App.properties.short_description, ...storedText }),
-        description: { ...schemas.AppDescription, ...storedText },
-        version: { ...schemas.App.properties.version, ...storedText },
-        package_name: nullable(schemas.NewPackageName),
-        category: categorySlugRule,
-      } satisfies Record<keyof LineChanges, object>,
-    },
     reviews: {
       description: 'All reviews of the app. They replace the existing ones.',
       type: 'array',
@@ -215,13 +186,14 @@ export const lineSchema = {
         properties: {
           ...Review.properties,
           reviewer_name: reviewerNameRule,
-          comment: { ...Review.properties.comment, ...storedText },
+          comment: { ...Review.properties.comment, 'x-characters': 'text' },
           id: { ...Review.properties.id, description: 'Used if no review of the database has it.' },
           created_at: Timestamp,
         },
       },
     },
-  } satisfies Record<keyof Line | keyof RemovalLine, object>,
+    ...oldFields,
+  } satisfies Record<keyof Line | keyof RemovalLine | keyof typeof oldFields, object>,
 }
 
 /** A line of a file of counters: the app that has the slug or package name gets the downloads and ratings. */
@@ -242,22 +214,14 @@ const counterSchema = {
   } satisfies Record<keyof CounterLine, object>,
 }
 
-/** Compiled for the first line, because that takes longer than most commands. */
-let validateLine: ValidateFunction<AnyLine> | undefined
-let validateCounters: ValidateFunction<CounterLine> | undefined
-
 /** Parses a line, trims its texts and converts its times to UTC. Returns all its problems if it is not valid. */
 export function readLine(text: string): AnyLine | Problem[] {
-  validateLine ??= compile<AnyLine>(lineSchema)
-  const line = readValid(text, validateLine)
+  const line = readValid<AnyLine>(text, 'line')
   const problems = 'name' in line ? timeProblems(line) : []
   return problems.length > 0 ? problems : line
 }
 
-export function readCounterLine(text: string): CounterLine | Problem[] {
-  validateCounters ??= compile<CounterLine>(counterSchema)
-  return readValid(text, validateCounters)
-}
+export const readCounterLine = (text: string): CounterLine | Problem[] => readValid(text, 'counters')
 
 /** Milliseconds by which the clock of the exporting machine may be ahead. */
 const maxClockSkew = 5 * 60_000
@@ -269,7 +233,7 @@ function timeProblems({ created_at, updated_at }: Line): Problem[] {
   return isLate ? [problem('/created_at', 'must not be after updated_at')] : []
 }
 
-function readValid<T>(text: string, validate: ValidateFunction<T>): T | Problem[] {
+function readValid<T>(text: string, schema: 'line' | 'counters'): T | Problem[] {
   const parsed = parse(text)
   if (parsed === undefined) return [problem('', 'is not valid JSON')]
   // A compact line without repeated fields is the same when it is written again, which is quick to see.
@@ -279,13 +243,8 @@ function readValid<T>(text: string, validate: ValidateFunction<T>): T | Problem[
   const unwrapped = unwrapReject(parsed)
   if (isNestedTooDeeply(unwrapped)) return [problem('', 'is nested too deeply')]
   const line = trimTexts(unwrapped)
-  return validate(line) ? line : objectProblems(required(validate.errors, 'the errors of a line'))
+  return ajv.validate<T>(schema, line) ? line : objectProblems(required(ajv.errors, 'the errors of a line'))
 }
-
-const compile = <T>(schema: object) =>
-  addCharacterRules(addFormats.default(new Ajv({ allErrors: true, verbose: true, strict: false })))
-    .addKeyword({ keyword: 'x-utc', type: 'string', modifying: true, validate: convertToUtc })
-    .compile<T>(schema)
 
 /** The form in which times are stored. Leap seconds are not. */
 const storedTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:[0-5]\d\.\d{3}Z$/
@@ -304,6 +263,14 @@ const convertToUtc: SchemaValidateFunction = (_schema, text: string, _parentSche
   return false
 }
 
+/** Compiles a schema when the first line is validated, because that takes longer than most commands. */
+const ajv = addCharacterRules(
+  addFormats.default(new Ajv({ allErrors: true, verbose: true, strict: false, validateSchema: false })),
+)
+  .addKeyword({ keyword: 'x-utc', type: 'string', modifying: true, validate: convertToUtc })
+  .addSchema(lineSchema, 'line')
+  .addSchema(counterSchema, 'counters')
+
 export const isSet = <T>(value: T): value is NonNullable<T> => value !== undefined && value !== null
 
 export const problem = (field: string, message: string): Problem => ({ in: 'body', field, message })
@@ -319,13 +286,7 @@ function parse(text: string): unknown {
 /** Trims all texts of a value, in place. */
 function trimTexts(value: unknown): unknown {
   if (typeof value === 'string') return value.trim()
-  if (typeof value !== 'object' || value === null) return value
-  const parts = value as Record<string, unknown>
-  for (const name of Object.keys(parts)) {
-    const part = parts[name]
-    const trimmed = trimTexts(part)
-    if (trimmed !== part) parts[name] = trimmed
-  }
+  if (isObject(value)) for (const [name, part] of Object.entries(value)) value[name] = trimTexts(part)
   return value
 }
 

@@ -4,16 +4,15 @@ import { duplicateField } from '../contract/validation.ts'
 /** A line of a rejects file: a refused line with its problems. Once `rejected` is corrected, import accepts it. */
 export type Reject = {
   line: number
-  errors: { field: string; message: string; value?: unknown }[]
+  errors: { field: string; message: string }[]
   /** The refused line: its text if that is not usable JSON, undefined if it is not text. */
   rejected?: unknown
 }
 
 export function toReject(line: number, problems: Problem[], text: string | undefined): Reject {
   const value = text === undefined ? undefined : unwrapReject(parseOrText(text))
-  const rejected = isNestedTooDeeply(value) ? text : value
-  const errors = problems.map(({ field, message }) => ({ field, message, value: valueAt(rejected, field) }))
-  return { line, errors, rejected }
+  const errors = problems.map(({ field, message }) => ({ field, message }))
+  return { line, errors, rejected: isNestedTooDeeply(value) ? text : value }
 }
 
 /** The line itself, or the line within a reject. A reject that was refused again is a reject within a reject. */
@@ -41,18 +40,8 @@ function parseOrText(text: string): unknown {
   }
 }
 
-/** The text or number at a JSON pointer (RFC 6901), cut to a length that is easy to read: `rejected` has all of it. */
-function valueAt(line: unknown, pointer: string): unknown {
-  let value = line
-  for (const segment of pointer.split('/').slice(1)) {
-    const name = segment.replaceAll('~1', '/').replaceAll('~0', '~')
-    value = isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined
-  }
-  if (typeof value === 'string' && value.length > 200) return `${value.slice(0, 200).toWellFormed()}…`
-  return isObject(value) ? undefined : value
-}
-
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null
+export const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null
 
 /** Counts refused lines by reason. Indexes are left out of a reason, so that it is the same for every line. */
 export class ReasonCounts {

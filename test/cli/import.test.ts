@@ -96,11 +96,11 @@ describe('import', () => {
           { field: '/description', message: 'is required' },
           { field: '/category', message: 'is required' },
           { field: '/developer_name', message: 'is required' },
-          { field: '/name', message: 'must not be empty', value: '' },
+          { field: '/name', message: 'must not be empty' },
         ],
         rejected: { name: '' },
       },
-      { line: 4, errors: [{ field: '', message: 'is not valid JSON', value: 'not json' }], rejected: 'not json' },
+      { line: 4, errors: [{ field: '', message: 'is not valid JSON' }], rejected: 'not json' },
     ])
     // A run without refused lines removes the rejects of an earlier one.
     writeFileSync(file, gzipSync(textOf([app])))
@@ -193,6 +193,22 @@ describe('import', () => {
       const reply = await run(['import', given], env, input)
       expect([reply.code, reply.stderr]).toEqual([1, `apps-service: cannot read ${name}: ${problem}\n`])
     }
+  })
+
+  test('of counters reports refused lines, and where a broken file ends', async () => {
+    const env = { DATABASE_URL: await copyWorld() }
+    const file = join(temporaryFolder(), 'counters.gz')
+    const lines = textOf([{ slug: 'tide-clock', total_downloads: 7 }, { slug: 'nobody', total_downloads: 7 }, '{'])
+    writeFileSync(file, gzipSync(lines).subarray(0, -1))
+    expect(await run(['counters', file], env)).toEqual({
+      code: 1,
+      stdout: '3 lines: 1 updated, 0 unchanged.\n',
+      stderr: `2 refused
+  1 × /slug: belongs to no app
+  1 × line: is not valid JSON
+apps-service: cannot read ${file} beyond line 3: its gzip data is damaged: unexpected end of file; the lines before were imported
+`,
+    })
   })
 
   test('reads standard input, and writes nothing in a dry run', async () => {
@@ -315,7 +331,7 @@ describe('import', () => {
     expect(second.stdout).toMatch(/1 created/)
     expect(JSON.parse(second.rejects)).toEqual({
       line: 2,
-      errors: [{ field: '/version', message: 'must not be empty', value: '' }],
+      errors: [{ field: '/version', message: 'must not be empty' }],
       rejected: { ...app, name: 'Moon Map', version: '' },
     })
     const third = await mend(second.rejects.replaceAll('"version":""', '"version":"2"'))

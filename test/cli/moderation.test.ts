@@ -589,11 +589,16 @@ describe('printed for people,', () => {
       ...{ name: 'Star Map', slug: 'star-map', short_description: 'Stars.', description: 'The sky.\nAll of it.' },
       ...{ category: 'tools', developer_name: 'Grace', package_name: 'org.example.stars', version: '2' },
       ...{ status: 'approved', total_downloads: 1234, average_rating: 4.5, rating_count: 10 },
-      ...{ created_at: time(1), approved_at: time(2), updated_at: time(3), unreviewed_since: time(3) },
-      unreviewed_changes: { name: 'Moon Map', category: 'games', short_description: null },
+      ...{ created_at: time(1), approved_at: time(2), updated_at: time(3) },
       reviews: [{ reviewer_name: 'Cy', rating: 4, comment: 'Fine.', created_at: time(2) }],
     }
     await importLines(database, [line])
+    const unreviewed_changes = JSON.stringify({ name: 'Moon Map', short_description: null, category_id: 2 })
+    await database.write(({ sql }) =>
+      sql('apps')
+        .where({ id: 7 })
+        .update({ unreviewed_since: time(3), unreviewed_changes }),
+    )
     const { stdout } = await commandLine(databaseUrl).run('moderation', 'show', '7')
     expect(stdout.split('\n').slice(0, -3)).toEqual([
       'App             7 (star-map)',

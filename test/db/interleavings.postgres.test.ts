@@ -8,9 +8,8 @@ import type { AppChanges } from '../../src/contract/contract.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
 import type { Connection } from '../../src/db/dialect.ts'
 import { moderationStore } from '../../src/moderation/store.ts'
-import { setCounters } from '../../src/transfer/counters.ts'
 import { newApp } from '../contract/valid-requests.ts'
-import { importLines, textOf } from '../support/catalogue-file.ts'
+import { importLines, setCounters } from '../support/catalogue-file.ts'
 import { expectConsistent } from '../support/consistency.ts'
 import { copyWorld } from '../support/database.ts'
 import { ask } from '../support/postgres.ts'
@@ -62,12 +61,8 @@ const addReview = write((connection) =>
 )
 const setCountersOf =
   (line: object): Operation =>
-  (database) => {
-    async function* source() {
-      yield Buffer.from(textOf([line]))
-    }
-    return setCounters(database, source(), actor, (problems) => expect.fail(JSON.stringify(problems)))
-  }
+  (database) =>
+    setCounters(database, [line], { onReject: async (_number, problems) => expect.fail(JSON.stringify(problems)) })
 const importLine =
   (line: object): Operation =>
   (database) =>

@@ -1,8 +1,15 @@
-import { PassThrough } from 'node:stream'
+import { PassThrough, Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
+import type { Actor } from '../../src/audit/store.ts'
 import type { Database } from '../../src/db/database.ts'
+import { counterLines } from '../../src/transfer/counters.ts'
 import { type ExportOptions, exportCatalogue } from '../../src/transfer/export.ts'
-import { type ImportOptions, type ImportSummary, importCatalogue } from '../../src/transfer/import.ts'
+import {
+  catalogueLines,
+  type ImportEvents,
+  type ImportSummary,
+  importLines as importSource,
+} from '../../src/transfer/import.ts'
 
 export type Imported = ImportSummary & { rejects: { line: number; fields: string[] }[] }
 
@@ -10,15 +17,23 @@ export type Imported = ImportSummary & { rejects: { line: number; fields: string
 export const textOf = (lines: (object | string)[]): string =>
   lines.map((line) => `${typeof line === 'string' ? line : JSON.stringify(line)}\n`).join('')
 
+const actor = { operator: 'test' }
+
 /** Imports a source as an operator. */
-export const importFrom = (database: Database, source: AsyncIterable<Buffer>, options: Partial<ImportOptions> = {}) =>
-  importCatalogue(database, source, {
-    actor: { operator: 'test' },
-    onlyNew: false,
-    onReject: async () => {},
-    onProgress: () => {},
-    ...options,
-  })
+export const importFrom = (
+  database: Database,
+  source: AsyncIterable<Buffer>,
+  events: ImportEvents = {},
+  onlyNew = false,
+) => importSource(database, source, catalogueLines({ actor, onlyNew }), events)
+
+/** Sets counters like a file with these lines. */
+export const setCounters = (
+  database: Database,
+  lines: (object | string)[],
+  events: ImportEvents = {},
+  by: Actor = actor,
+) => importSource(database, Readable.from([Buffer.from(textOf(lines))]), counterLines(by), events)
 
 /** Imports lines like a file with them. */
 export async function importLines(database: Database, lines: (object | string)[], onlyNew = false): Promise<Imported> {
@@ -26,12 +41,10 @@ export async function importLines(database: Database, lines: (object | string)[]
   async function* source() {
     for (const line of lines) yield Buffer.from(textOf([line]))
   }
-  const summary = await importFrom(database, source(), {
-    onlyNew,
-    onReject: async (line, problems) => {
-      rejects.push({ line, fields: problems.map(({ field }) => field) })
-    },
-  })
+  const onReject: ImportEvents['onReject'] = async (line, problems) => {
+    rejects.push({ line, fields: problems.map(({ field }) => field) })
+  }
+  const summary = await importFrom(database, source(), { onReject }, onlyNew)
   return { ...summary, rejects }
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { AppRow } from '../../src/db/tables.ts'
-import { hasSameReviews, missingCategories, toColumns, toNewRow } from '../../src/transfer/columns.ts'
+import { categoryProblems, hasSameReviews, toColumns, toNewRow } from '../../src/transfer/columns.ts'
 import type { Line } from '../../src/transfer/line.ts'
 import { app, line, time } from './star-map.ts'
 
@@ -16,13 +16,10 @@ const newRow = (of: Line) => toNewRow(of, given)
 const changesOf = (said: Partial<Line>, there = app) => toColumns({ ...line, slug: 'star-map', ...said }, there, given)
 
 test('categories that do not exist are named', () => {
-  const fieldsOf = (said: Partial<Line>) => missingCategories({ ...line, ...said }, given.categoryIds)
+  const fieldsOf = (said: Partial<Line>) => categoryProblems({ ...line, ...said }, given.categoryIds)
   expect(fieldsOf({})).toEqual([])
   expect(fieldsOf({ category: 'arts' })).toMatchObject([
     { field: '/category', message: 'does not exist: give slug and name to add it, not arts alone' },
-  ])
-  expect(fieldsOf({ unreviewed_since: time(5), unreviewed_changes: { category: 'arts' } })).toMatchObject([
-    { field: '/unreviewed_changes/category', message: 'does not exist: arts' },
   ])
 })
 
@@ -31,42 +28,18 @@ test('a category is found by its slug, given with a name or without', () => {
   expect(newRow({ ...line, category: { slug: 'tools', name: 'Gear' } }).category_id).toBe(2)
 })
 
-test.for<[what: string, said: Partial<Line>, columns: object]>([
-  ['nothing', {}, { unreviewed_since: time(4), unreviewed_changes: '{"version":"1"}' }],
-  ['that everything was reviewed', { unreviewed_since: null }, { unreviewed_since: null, unreviewed_changes: null }],
-  [
-    'since when changes wait for review',
-    { unreviewed_since: time(5) },
-    { unreviewed_since: time(5), unreviewed_changes: '{}' },
-  ],
-  [
-    'earlier values of fields',
-    { unreviewed_since: time(5), unreviewed_changes: { name: 'Sky', category: 'games' } },
-    { unreviewed_since: time(5), unreviewed_changes: '{"name":"Sky","category_id":3}' },
-  ],
-  [
-    'an earlier text that was not set',
-    { unreviewed_since: time(5), unreviewed_changes: { short_description: null } },
-    { unreviewed_since: time(5), unreviewed_changes: '{"short_description":null}' },
-  ],
-])('a line says %s about its review', ([, said, columns]) => {
-  const waiting = { ...app, unreviewed_since: time(4), unreviewed_changes: '{"version":"1"}' }
-  expect(changesOf(said, waiting)).toMatchObject(columns)
-})
-
 describe('a new row', () => {
   test('has the values of the line', () => {
     const said: Partial<Line> = {
       ...{ status: 'rejected', rejection_reason: 'No.', version: '2.0', total_downloads: 5, package_name: 'a.b.c' },
-      ...{ short_description: 'Stars', created_at: time(1), deleted_at: time(8), unreviewed_since: null },
+      ...{ short_description: 'Stars', created_at: time(1), deleted_at: time(8) },
     }
     expect(newRow({ ...line, ...said, updated_at: time(6) })).toMatchObject({
       ...said,
-      ...{ updated_at: time(6), developer_id: 1, category_id: 2, unreviewed_changes: null },
+      ...{ updated_at: time(6), developer_id: 1, category_id: 2 },
     })
     const without = newRow({ ...line, short_description: '' })
     expect(without).toMatchObject({ short_description: null, rejection_reason: null })
-    expect(without).toMatchObject({ unreviewed_since: null, unreviewed_changes: null })
     const approved: Line = { ...line, status: 'approved', created_at: time(1), approved_at: time(5) }
     expect(newRow(approved).updated_at).toBe(time(5))
   })
@@ -80,8 +53,9 @@ describe('a new row', () => {
 
 test('only another status is a decision, after which nothing waits for review', () => {
   const waiting = { ...app, unreviewed_since: time(4), unreviewed_changes: '{}' }
-  expect(changesOf({ status: 'approved' }, waiting)).toMatchObject({ unreviewed_since: time(4) })
-  expect(changesOf({ status: 'rejected', rejection_reason: 'No.' }, waiting)).toMatchObject({ unreviewed_since: null })
+  const reviewed = { unreviewed_since: null, unreviewed_changes: null }
+  expect({ ...waiting, ...changesOf({ status: 'approved' }, waiting) }).toMatchObject({ unreviewed_since: time(4) })
+  expect(changesOf({ status: 'rejected', rejection_reason: 'No.' }, waiting)).toMatchObject(reviewed)
 })
 
 test.for<[what: string, said: Partial<Line>, there: Partial<AppRow>, columns: object]>([

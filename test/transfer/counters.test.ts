@@ -1,18 +1,16 @@
 import { expect, test } from 'vitest'
 import type { Problem } from '../../src/contract/contract.ts'
-import { setCounters } from '../../src/transfer/counters.ts'
-import { exportLines, importLines, textOf } from '../support/catalogue-file.ts'
+import { exportLines, importLines, setCounters } from '../support/catalogue-file.ts'
 import { expectConsistent } from '../support/consistency.ts'
 import { type Service, startService } from '../support/service.ts'
 
-const actor = { operator: 'test' }
-
 async function set(service: Service, lines: (object | string)[]) {
-  async function* source() {
-    yield Buffer.from(textOf(lines))
-  }
   const problems: Problem[] = []
-  const summary = await setCounters(service.database, source(), actor, (refused) => problems.push(...refused))
+  const { created, reasons, ...summary } = await setCounters(service.database, lines, {
+    onReject: async (_number, refused) => {
+      problems.push(...refused)
+    },
+  })
   return { ...summary, problems: problems.map(({ field, message }) => `${field} ${message}`) }
 }
 
