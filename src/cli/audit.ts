@@ -5,7 +5,7 @@ import { type AuditEntry, auditStore } from '../audit/store.ts'
 import { moderationStore } from '../moderation/store.ts'
 import { required } from '../util/helpers.ts'
 import { buildDatabaseCommand, parsePositiveInteger, printInfo, printTable } from './command.ts'
-import { detailWidth, formatDifference, toSingleLine, truncate } from './terminal-text.ts'
+import { formatDifference, toSingleLine, truncate } from './terminal-text.ts'
 import { formatMinute, parsePastTime } from './time.ts'
 
 export const auditCommand = () =>
@@ -69,7 +69,7 @@ function changeLines({ before, after }: AuditEntry): string[] {
       const isNew = before === null || before[column] === value
       return `${column}: ${isNew ? truncate(toSingleLine(now), maxValueWidth) : formatDifference(formatValue(before[column]), now, maxValueWidth)}`
     })
-  return changes.length === 0 ? [] : [truncate(changes.join('; '), detailWidth())]
+  return changes.length === 0 ? [] : [changes.join('; ')]
 }
 
 const formatValue = (value: unknown) => (value === null || value === undefined ? '–' : String(value))

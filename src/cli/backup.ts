@@ -14,18 +14,8 @@ export const backupCommand = () =>
       .argument('<file>', 'path of the backup; an existing file is never overwritten'),
     about: `The backup is the database at one moment in one file: all apps, also pending,
 rejected and deleted ones, keys, and the audit. The file appears under its name
-only when it is complete, verified and synced to disk.
-
-To restore it:
-  1. Stop the server.
-  2. Move away the file that DATABASE_URL names, and those with -wal and -shm
-     appended to its name.
-  3. Copy the backup to where that file was.
-  4. Run ./apps-service migrate, which upgrades a backup of an older version,
-     and start the server.
-
-To inspect it first, serve a copy of it:
-  DATABASE_URL=sqlite:COPY PORT=3001 ./apps-service serve`,
+only when it is complete, verified and synced to disk. docs/operating.md says
+how to restore it.`,
     examples: ['backup /var/backups/apps-2026-11-20.sqlite'],
     json: '{file, bytes, apps, seconds}.',
     async run({ copyTo }, file: string) {
@@ -36,7 +26,7 @@ To inspect it first, serve a copy of it:
       const begin = performance.now()
       const target = resolve(file)
       // SQLite would apply a log or journal of an older database to the backup when it is opened.
-      for (const suffix of ['-wal', '-shm', '-journal']) await assertMissing(target + suffix)
+      for (const suffix of ['-wal', '-shm', '-journal']) assertMissing(target + suffix)
       const written = await writeNewFile(file, 'backup', async (copy) => {
         const { apps } = await copyTo(copy, { verify: true })
         return { bytes: (await stat(copy)).size, apps }

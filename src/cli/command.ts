@@ -1,5 +1,5 @@
 import { userInfo } from 'node:os'
-import { Command, CommanderError, InvalidArgumentError } from 'commander'
+import { Command, InvalidArgumentError } from 'commander'
 import { readConfig } from '../config.ts'
 import { type Database, openMigratedDatabase } from '../db/database.ts'
 import type { Connection, ServerOptions } from '../db/dialect.ts'
@@ -28,8 +28,8 @@ type CommandParts<Args, Result> = {
   json: string
   /** The value that `--json` prints, if it is not the result itself. Nothing is printed for undefined. */
   toJson?: (result: NoInfer<Result>, args: NoInfer<Args>) => unknown
-  /** Prints the result for people. */
-  print: (result: NoInfer<Result>, args: NoInfer<Args>) => void
+  /** Prints the result for people, unless `run` has printed it. */
+  print?: (result: NoInfer<Result>, args: NoInfer<Args>) => void
 }
 
 /** The parts of a command that do not depend on its result. */
@@ -47,7 +47,7 @@ export function buildCommand<Args extends unknown[], Result>(
     .action(async (...given) => {
       const args = given as Args
       const result = await run(...args)
-      if (!command.opts().json) return print(result, args)
+      if (!command.opts().json) return print?.(result, args)
       const value = toJson(result, args)
       if (value !== undefined) printJson(value)
     })
@@ -131,15 +131,6 @@ export function currentOperator() {
     // In a container the account may have only a number.
     return { operator: `uid ${process.getuid?.()}` }
   }
-}
-
-/**
- * Ends the command as commander does after wrong usage. Unlike the errors of commander's parsers, the message does not
- * repeat the argument.
- */
-export function failUsage(message: string): never {
-  printInfo(`error: ${message}`)
-  throw new CommanderError(2, 'usage', message)
 }
 
 export function parsePositiveInteger(text: string): number {

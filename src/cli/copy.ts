@@ -13,12 +13,8 @@ export const copyCommand = () =>
     command: new Command('copy')
       .description('copy the whole database into another, empty one, of the same engine or another')
       .requiredOption('--to <url>', 'the other database, written as for DATABASE_URL'),
-    about: `Everything is copied: apps, reviews, developers, categories, keys, the audit,
-and which ids and slugs were used. A server on the copy gives the same
-responses, byte for byte. Migrate the other database first; it must be empty. It
+    about: `Stop the server first. Migrate the other database first; it must be empty. It
 receives everything in one transaction, or nothing: start a stopped copy again.
-Stop the server first; nobody can write to the first database during the copy.
-
 Other users of the machine can see a password in an argument: put it into
 ~/.pgpass or PGPASSWORD.`,
     examples: ['copy --to postgres://apps@db.example/apps'],

@@ -50,7 +50,7 @@ async function readRows(file: string): Promise<Record<string, unknown>[]> {
   if (text.trim() === '') throw new Error('it is empty')
   if (!text.trimStart().startsWith('{'))
     return parse(text, { columns: checkHeader, trim: true, skip_empty_lines: true })
-  return text.split('\n').flatMap((line, index) => (line.trim() === '' ? [] : [parseObject(line, index + 1)]))
+  return text.split('\n').flatMap((line, index) => (line.trim() === '' ? [] : [parseRow(line, index + 1)]))
 }
 
 function checkHeader(names: string[]): string[] {
@@ -58,13 +58,11 @@ function checkHeader(names: string[]): string[] {
   throw new Error('the first line must be the header id,decision,reason')
 }
 
-function parseObject(line: string, number: number): Record<string, unknown> {
-  let value: unknown
+function parseRow(line: string, number: number): Record<string, unknown> {
   try {
-    value = JSON.parse(line)
+    // Other values than objects have no valid fields.
+    return Object(JSON.parse(line))
   } catch {
-    // The error below covers it.
+    throw new Error(`line ${number} is not JSON`)
   }
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value }
-  throw new Error(`line ${number} is not a JSON object`)
 }

@@ -24,31 +24,14 @@ export const exportCommand = () =>
       'after',
       `
 An export is the catalogue of one moment: categories, then apps with their
-reviews, in any status, and with changes that wait for review. Deleted apps are
-included and keep their ids, slugs and package names. API keys, the audit log
-and developers without apps are left out.
-
-With --since it has what has changed: apps, their reviews, the names of their
-developers and categories, and deleted apps as lines with deleted_at. The last
-line on standard error has the --since for the next export. That time is some
-time ago, so that nothing is missed; importing a line twice changes nothing.
-
-With --public it has all categories, and the apps that GET /apps lists, as
-everyone sees them, with all reviews. With --since it also names, by id and
-creation time only, apps that were approved once and are hidden now; import
-hides them, too.
+reviews, in any status, also deleted ones. The last line on standard error has
+the --since for the next export. docs/operating.md says what is left out, and
+how to keep a mirror.
 
 Examples:
   ./apps-service export catalogue.ndjson.gz
   ./apps-service export --public public.ndjson.gz
-  ./apps-service export | grep '"status":"pending"'
-
-The file gets its name when it is complete.
-
-To keep a mirror, migrate an empty database, import a whole export once, and
-then, from cron:
-  ./apps-service export --since 2h |
-    DATABASE_URL=sqlite:mirror.sqlite ./apps-service import -`,
+  ./apps-service export | grep '"status":"pending"'`,
     )
     .action(runExport)
 

@@ -1,9 +1,8 @@
-import { createReadStream, fstatSync, type Stats } from 'node:fs'
+import { createReadStream, fstatSync } from 'node:fs'
 import { rm, stat } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import { setFlagsFromString } from 'node:v8'
 import { Command, CommanderError } from 'commander'
-import { OperatorError } from '../contract/errors.ts'
 import { withTemporaryCopy } from '../db/copy.ts'
 import type { Database } from '../db/database.ts'
 import { catalogueLines, type ImportSummary, importLines } from '../transfer/import.ts'
@@ -36,21 +35,12 @@ export const importCommand = () =>
         throw new CommanderError(0, 'schema', 'The schema has been printed.')
       }),
     about: `Existing apps are updated; importing the same file twice changes nothing.
-A line describes the existing app that has
-  1. its id, slug and created_at, all three, whoever owns it; or else
-  2. its package_name; or else
-  3. its slug, if the developer is the same; or else, if the line has neither
-     package_name nor slug,
-  4. its developer_name and exact name, if that app has no package name.
-Any other line is a new app. A line with the slug of another developer's app is
-refused; without the slug, the app gets a free one. A line of a public export
-that has the field removed hides an app.
+docs/operating.md says which app a line updates.
 
 Invalid lines are refused and the others imported; the exit code is then 1. The
 rejects file has the refused lines with their problems: correct them there, and
 import that file. The next import of FILE replaces its rejects, or removes them
-if there are none. An interrupted import finishes when it is run again. Servers
-can keep running.`,
+if there are none. An interrupted import finishes when it is run again.`,
     examples: ['import catalogue.ndjson.gz', 'import --schema', 'import - --dry-run --json < catalogue.ndjson.gz'],
     json: `{lines, created, updated, unchanged, rejected, seconds, rejects,
 reasons: [{reason, count}]}. rejects: the rejects file; it and reasons are left
@@ -68,7 +58,7 @@ out if no line was refused.`,
 async function runImport(file: string, { dryRun, onlyNew = false, rejects: path }: Options) {
   const isStdin = file === '-'
   const rejectsPath = path ?? (isStdin ? 'stdin.rejects.ndjson' : `${file}.rejects.ndjson`)
-  const input = isStdin ? fstatSync(process.stdin.fd) : await statFile(file)
+  const input = isStdin ? fstatSync(process.stdin.fd) : await stat(file)
   const isReplacing = await hasEarlierRejects(rejectsPath, input)
   const rejects = rejectsWriter(rejectsPath)
   const source: Readable & { bytesRead: number } = isStdin ? process.stdin : createReadStream(file)
@@ -102,13 +92,6 @@ async function runImport(file: string, { dryRun, onlyNew = false, rejects: path 
 function limitHeapGrowth() {
   setFlagsFromString('--semi-space-growth-factor=1')
   setFlagsFromString('--heap-growing-percent=75')
-}
-
-async function statFile(file: string): Promise<Stats> {
-  const found = await stat(file).catch(() => undefined)
-  if (!found) throw new OperatorError(`cannot read ${file}: it does not exist`)
-  if (found.isDirectory()) throw new OperatorError(`cannot read ${file}: it is a directory`)
-  return found
 }
 
 function formatSummary({ lines, created, updated, unchanged }: ImportSummary, seconds: number): string {

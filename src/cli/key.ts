@@ -1,13 +1,13 @@
 import { Command } from 'commander'
 import { keyPrefix, parseKeyIdOrPrefix } from '../accounts/keys.ts'
 import { accountStore } from '../accounts/store.ts'
+import { OperatorError } from '../contract/errors.ts'
 import { findSimilarDevelopers } from '../moderation/similar-names.ts'
 import {
   buildDatabaseCommand,
   buildListCommand,
   commandGroup,
   currentOperator,
-  failUsage,
   print,
   printInfo,
   printTable,
@@ -33,11 +33,8 @@ const issue = () =>
           const accounts = accountStore(connection)
           const developer = await accounts.findOrAddDeveloper(developerName)
           const similar = developer.isNew ? await findSimilarDevelopers(connection, developer.name) : []
-          return {
-            developer,
-            similar,
-            issued: await accounts.issueKey(developer, currentOperator(), { name, expiresAt }),
-          }
+          const issued = await accounts.issueKey(developer, currentOperator(), { name, expiresAt })
+          return { developer, similar, issued }
         },
         { changesPublicData: () => false },
       ),
@@ -78,14 +75,18 @@ revoked_at may be null. last_used_at is updated at most once an hour.`,
       ),
   })
 
+/** The error does not repeat the text, which may be a mistyped secret. */
+function parseKey(text: string): string {
+  const id = parseKeyIdOrPrefix(text)
+  if (id === undefined) throw new OperatorError('that is neither a key nor the id of one')
+  return id
+}
+
 const revoke = () =>
   buildDatabaseCommand({
-    command: new Command('revoke').description('revoke a key; it is refused from the next request on').argument(
-      '<key>',
-      'id of the key, as key list shows it, or the whole key',
-      // The message does not repeat the text, which may be a mistyped secret.
-      (text) => parseKeyIdOrPrefix(text) ?? failUsage('that is neither a key nor the id of one'),
-    ),
+    command: new Command('revoke')
+      .description('revoke a key; it is refused from the next request on')
+      .argument('<key>', 'id of the key, as key list shows it, or the whole key', parseKey),
     examples: ['key revoke apps_3k9x0v2m1qzt'],
     json: '{id, developer_name, revoked_at}.',
     run: (database, id: string) =>

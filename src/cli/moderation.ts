@@ -18,7 +18,6 @@ import {
   buildListCommand,
   commandGroup,
   currentOperator,
-  failUsage,
   parsePositiveInteger,
   print,
   printError,
@@ -29,7 +28,7 @@ import {
   withFilterOptions,
 } from './command.ts'
 import { type GivenDecision, readDecisions } from './decision-file.ts'
-import { detailWidth, formatCount, formatDifference, sanitize, toSingleLine, truncate } from './terminal-text.ts'
+import { detailWidth, formatCount, formatDifference, sanitize } from './terminal-text.ts'
 import { age, parsePastTime, secondsSince } from './time.ts'
 
 export const moderationCommand = () =>
@@ -69,17 +68,15 @@ null without apps. Without --limit, JSON has the first 10,000 apps.`,
     },
     print({ apps, as_of }, { changed }) {
       printTable(
-        ['ID', 'NAME', 'DEVELOPER', 'CATEGORY', 'WAITED', 'UPDATED', 'IN SHORT'],
-        apps.map(({ id, name, developer_name, category_slug, waiting_since, updated_at, short_description }) => {
-          const ages = [age(waiting_since), age(updated_at)]
-          return [id, name, developer_name, category_slug, ...ages, short_description]
+        ['ID', 'NAME', 'DEVELOPER', 'CATEGORY', 'WAITED', 'UPDATED'],
+        apps.map(({ id, name, developer_name, category_slug, waiting_since, updated_at }) => {
+          return [id, name, developer_name, category_slug, age(waiting_since), age(updated_at)]
         }),
         {
           shrinkable: ['NAME', 'DEVELOPER', 'CATEGORY'],
-          optionalColumn: 'IN SHORT',
-          details: apps.map(({ similar, changes }) => [
-            ...similar.map((app) => truncate(`similar: ${formatSimilar(app)}`, detailWidth())),
-            ...(changed ? changeLines(changes) : []),
+          details: apps.map(({ short_description, similar, changes }) => [
+            ...similar.map((app) => `similar: ${formatSimilar(app)}`),
+            ...(changed ? changeLines(changes) : [short_description ?? []].flat()),
           ]),
         },
       )
@@ -88,7 +85,7 @@ null without apps. Without --limit, JSON has the first 10,000 apps.`,
   })
 
 const formatSimilar = ({ id, name, developer_name, total_downloads }: SimilarApp) =>
-  toSingleLine(`${id} ${name} by ${developer_name}, ${formatCount(total_downloads)} downloads`)
+  `${id} ${name} by ${developer_name}, ${formatCount(total_downloads)} downloads`
 
 const noValue = '(none)'
 
@@ -176,19 +173,9 @@ const reject = () =>
     'reject',
     new Command('reject')
       .description('reject pending apps, or take approved ones down')
-      .requiredOption('--reason <text>', 'why; the owner reads it', checkReason),
+      .requiredOption('--reason <text>', 'why; the owner reads it', parseReason),
     ['reject 42 --reason "The link is dead."'],
   )
-
-/** Unlike an error about an app, a bad reason is a usage error. */
-function checkReason(reason: string): string {
-  try {
-    return parseReason(reason)
-  } catch (error) {
-    if (error instanceof OperatorError) failUsage(error.message)
-    throw error
-  }
-}
 
 type DecideOptions = Pick<DecisionOptions, 'asOf' | 'dryRun'> & { json?: true }
 
@@ -204,8 +191,6 @@ const decisionCommand = (decision: Decision, command: Command, examples: string[
       const decisions = [...new Set(ids)].map((id) => ({ id, decision, reason }))
       return decideEach(decisions, options)
     },
-    // `run` has printed each result.
-    print: () => {},
   })
 
 const decide = () =>
@@ -221,8 +206,6 @@ others are not affected, and the exit code is 1.`,
     examples: ['moderation decide decisions.csv --dry-run', 'moderation decide decisions.csv'],
     json: 'an array in the order of the file: {id, slug, status}, or {id, error}.',
     run: async (file: string, options: DecideOptions) => decideEach(await readDecisions(file), options),
-    // `run` has printed each result.
-    print: () => {},
   })
 
 /** Takes each decision by itself, and prints it unless `json`. If one is refused, prints why and goes on. */

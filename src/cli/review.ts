@@ -29,11 +29,9 @@ const list = () =>
     },
     print: ({ reviews }) =>
       printTable(
-        ['ID', 'RATING', 'REVIEWER', 'WHEN (UTC)', 'COMMENT'],
-        reviews.map(({ id, rating, reviewer_name, created_at, comment }) => {
-          return [id, rating, reviewer_name, formatMinute(created_at), comment]
-        }),
-        { shrinkable: ['REVIEWER'], optionalColumn: 'COMMENT' },
+        ['ID', 'RATING', 'REVIEWER', 'WHEN (UTC)'],
+        reviews.map(({ id, rating, reviewer_name: name, created_at }) => [id, rating, name, formatMinute(created_at)]),
+        { shrinkable: ['REVIEWER'], details: reviews.map(({ comment }) => (comment === '' ? [] : [comment])) },
       ),
   })
 

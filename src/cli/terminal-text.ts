@@ -44,9 +44,7 @@ export function formatDifference(before: string, after: string, width: number): 
 type TableOptions = {
   /** Columns that are narrowed, the widest first, if the table is wider than the terminal. */
   shrinkable?: string[]
-  /** A column that is narrowed before the others, and left out if it gets too narrow or is empty. */
-  optionalColumn?: string
-  /** Lines below each row. */
+  /** Lines below each row, cut to the width of the terminal. */
   details?: string[][]
 }
 
@@ -54,7 +52,6 @@ type Column = { name: string; cells: string[]; width: number }
 
 const separator = '  '
 const indent = '    '
-const minOptionalWidth = 16
 
 /** The width of the lines below a table's rows. */
 export const detailWidth = () => terminalWidth() - indent.length
@@ -63,35 +60,31 @@ export const detailWidth = () => terminalWidth() - indent.length
 export function tableLines(
   head: string[],
   rows: (string | number | null)[][],
-  { shrinkable = [], optionalColumn, details = [] }: TableOptions = {},
+  { shrinkable = [], details = [] }: TableOptions = {},
 ): string[] {
-  const columns = head
-    .map((name, index): Column => {
-      const cells = [name, ...rows.map((row) => toSingleLine(String(row[index] ?? '')))]
-      return { name, cells, width: cells.reduce((most, cell) => Math.max(most, stringWidth(cell)), 0) }
-    })
-    .filter(({ name, cells }) => name !== optionalColumn || cells.slice(1).some((cell) => cell !== ''))
-  fitToTerminal(columns, shrinkable, optionalColumn)
+  const columns = head.map((name, index): Column => {
+    const cells = [name, ...rows.map((row) => toSingleLine(String(row[index] ?? '')))]
+    return { name, cells, width: cells.reduce((most, cell) => Math.max(most, stringWidth(cell)), 0) }
+  })
+  fitToTerminal(columns, shrinkable)
   return [head, ...rows].flatMap((_, line) => {
     const cells = columns.map(({ cells, width }) => fitToWidth(required(cells[line], 'a cell'), width))
     const below = details[line - 1] ?? []
-    return [cells.join(separator).trimEnd(), ...below.map((detail) => indent + detail)]
+    return [
+      cells.join(separator).trimEnd(),
+      ...below.map((text) => indent + truncate(toSingleLine(text), detailWidth())),
+    ]
   })
 }
 
-function fitToTerminal(columns: Column[], shrinkable: string[], optionalColumn: string | undefined) {
-  for (;;) {
-    const excess =
-      columns.reduce((sum, { width }) => sum + width + separator.length, -separator.length) - terminalWidth()
-    if (excess <= 0) return
-    const optional = columns.find(({ name }) => name === optionalColumn)
+function fitToTerminal(columns: Column[], shrinkable: string[]) {
+  const tableWidth = () => columns.reduce((sum, { width }) => sum + width + separator.length, -separator.length)
+  while (tableWidth() > terminalWidth()) {
     const [widest] = columns
       .filter(({ name, width }) => shrinkable.includes(name) && width > name.length)
       .toSorted((a, b) => b.width - a.width)
-    if (optional && optional.width - excess >= minOptionalWidth) optional.width -= excess
-    else if (optional) columns.splice(columns.indexOf(optional), 1)
-    else if (widest) widest.width--
-    else return
+    if (!widest) return
+    widest.width--
   }
 }
 

@@ -1,6 +1,7 @@
-import { closeSync, linkSync, openSync, renameSync } from 'node:fs'
-import { lstat, open } from 'node:fs/promises'
+import { closeSync, existsSync, linkSync, openSync, renameSync } from 'node:fs'
+import { open } from 'node:fs/promises'
 import { basename, dirname, join, resolve, sep } from 'node:path'
+import { getSystemErrorMessage } from 'node:util'
 import { OperatorError } from '../contract/errors.ts'
 import { withPrivateDirectory } from '../util/private-directory.ts'
 import { printInfo } from './command.ts'
@@ -13,7 +14,7 @@ import { printInfo } from './command.ts'
 export async function writeNewFile<T>(file: string, what: string, write: (path: string) => Promise<T>): Promise<T> {
   if (file.endsWith(sep)) throw new OperatorError(`${file} is not a file name: it ends with ${sep}`)
   const target = resolve(file)
-  await assertMissing(target)
+  assertMissing(target)
   const reportStop = (signal: NodeJS.Signals) => printInfo(`apps-service: stopped by ${signal}; no ${what} was written`)
   return withPrivateDirectory(dirname(target), `apps-${what}`, reportStop, async (folder, commit) => {
     const path = join(folder, basename(target))
@@ -46,12 +47,8 @@ function linkIntoPlace(path: string, target: string) {
 const linkUnsupportedCodes = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'])
 
 /** Throws an OperatorError if the path exists. */
-export async function assertMissing(path: string) {
-  const exists = await lstat(path).then(
-    () => true,
-    () => false,
-  )
-  if (exists) throw alreadyExists(path)
+export function assertMissing(path: string) {
+  if (existsSync(path)) throw alreadyExists(path)
 }
 
 const alreadyExists = (path: string) => new OperatorError(`${path} already exists; not overwritten`)
@@ -63,16 +60,9 @@ async function syncToDisk(path: string, flags: 'r' | 'r+') {
 
 /** Turns an error of the file system into a message for the operator. */
 function explainFileError(error: unknown, target: string): unknown {
-  if (!(error instanceof Error && 'syscall' in error && 'code' in error)) return error
-  // An error of a database connection has a syscall and a code, too, but no path.
+  if (!(error instanceof Error && 'syscall' in error && 'errno' in error)) return error
+  // An error of a database connection has these, too, but no path.
   if (!('path' in error) && error.syscall !== 'write' && error.syscall !== 'fsync') return error
-  const directory = dirname(target)
-  const messages: Record<string, string> = {
-    EEXIST: alreadyExists(target).message,
-    ENOENT: `${directory} does not exist`,
-    ENOTDIR: `${directory} is not a directory`,
-    ENOSPC: `no space left in ${directory}`,
-    EDQUOT: `no space left in ${directory}`,
-  }
-  return new OperatorError(messages[String(error.code)] ?? `cannot write to ${directory} (${error.code})`)
+  if ('code' in error && error.code === 'EEXIST') return alreadyExists(target)
+  return new OperatorError(`cannot write ${target}: ${getSystemErrorMessage(Number(error.errno))}`)
 }

@@ -75,10 +75,9 @@ export function hasSameReviews(reviews: LineReview[], rows: ReviewRow[]): boolea
 
 type RatingTotals = Pick<AppRow, 'rating_sum' | 'review_count' | 'other_rating_sum' | 'other_rating_count'>
 
-export function ratingsAfter(
-  { reviews, ...line }: Pick<Line, 'average_rating' | 'rating_count' | 'reviews'>,
-  before: RatingTotals,
-) {
+type LineRatings = Pick<Line, 'average_rating' | 'rating_count' | 'reviews'>
+
+export function ratingsAfter({ reviews, ...line }: LineRatings, before: RatingTotals) {
   const other = otherRatings(line) ?? { sum: before.other_rating_sum, count: before.other_rating_count }
   const own = reviews
     ? ratingsOf(reviews)
@@ -92,10 +91,7 @@ export function ratingsAfter(
 }
 
 /** The ratings without a review, if the line has them. An average without a count counts as one rating. */
-function otherRatings({
-  average_rating,
-  rating_count,
-}: Pick<Line, 'average_rating' | 'rating_count'>): Ratings | undefined {
+function otherRatings({ average_rating, rating_count }: LineRatings): Ratings | undefined {
   if (average_rating === undefined) return undefined
   if (average_rating === null) return noRatings
   const count = rating_count ?? (average_rating === 0 ? 0 : 1)

@@ -22,10 +22,7 @@ type Counters = Pick<AppRow, (typeof numbers)[number]>
 
 /** Sets the downloads and ratings of apps. Does not change `updated_at`. */
 export const counterLines = (actor: Actor): LineWork => ({
-  parse(text) {
-    const counters = readCounterLine(text)
-    return Array.isArray(counters) ? { outcome: counters } : { counters }
-  },
+  parse: readCounterLine,
   write: (connection, lines) => setCounters(connection, lines, actor),
 })
 

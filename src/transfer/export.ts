@@ -5,7 +5,7 @@ import type { Database } from '../db/database.ts'
 import type { Connection } from '../db/dialect.ts'
 import { type AppRow, listed, publicColumns } from '../db/tables.ts'
 import { chunk, pick, required } from '../util/helpers.ts'
-import type { AnyLine, Line, LineCategory, RemovedApp } from './line.ts'
+import type { Line, LineCategory, ParsedLine, RemovedApp } from './line.ts'
 
 type ExportedApp = AppRow & { developer_name: string; reviews: AppReview[] }
 type Categories = Map<number, LineCategory>
@@ -17,9 +17,6 @@ export type ExportOptions = {
   isPublic?: boolean | undefined
 }
 
-/** `next`: the `since` of an export that continues this one. */
-export type ExportResult = { apps: number; removed: number; categories: number; next: string }
-
 /** Apps read at a time. */
 const pageSize = 200
 /** Ids found at a time. Each search for changed apps goes through all of them. */
@@ -28,23 +25,23 @@ const idBatchSize = 20_000
 /** Milliseconds by which the clocks of writers may differ. */
 const maxClockSkew = 60_000
 
-/** Writes the catalogue of one moment: its categories, then its apps by id, including deleted ones. */
+/**
+ * Writes the catalogue of one moment: its categories, then its apps by id, including deleted ones. Returns their numbers,
+ * and `next`, the `since` of an export that continues this one.
+ */
 export async function exportCatalogue(
   database: Database,
   output: Writable,
   { since = '', isPublic = false }: ExportOptions = {},
-): Promise<ExportResult> {
+) {
   const next = new Date((await database.committedBefore()).getTime() - maxClockSkew).toISOString()
-  const write = async (line: AnyLine) => {
+  const write = async (line: Line | ParsedLine) => {
     // A destroyed stream never drains.
     if (output.destroyed) throw output.errored ?? new Error('the output of the export was closed')
     if (!output.write(`${JSON.stringify(line)}\n`)) await once(output, 'drain')
   }
   return database.snapshot(async (connection) => {
-    const all = await connection
-      .sql('categories')
-      .orderBy('id')
-      .select('id', 'slug', 'name', 'created_at', 'changed_at')
+    const all = await connection.sql('categories').orderBy('id')
     const categories = new Map(all.map((category) => [category.id, pick(category, 'id', 'slug', 'name')]))
     const changed = all.filter(({ changed_at }) => changed_at >= since)
     for (const category of changed) await write({ category: pick(category, 'id', 'slug', 'name', 'created_at') })

@@ -28,7 +28,8 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
   const owners = new Map<string, number>()
 
   /**
-   * Writes a batch of lines and notes the outcome in each. A refused line leaves nothing behind but a category.
+   * Writes a batch of lines and notes the outcome in each. A refused line leaves nothing behind, except for its new category
+   * if its package name is taken.
    */
   async function write(lines: ImportLine[]) {
     // Categories first: in an export they stand before the apps that are in them.
@@ -114,10 +115,8 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
     if (holders.length > 0) await sql('apps').whereIn('id', holders).update({ package_name: null, package_key: null })
     await addOwners(accepted)
     const given = { ownerIds: owners, categoryIds, now }
-    await createApps(
-      accepted.filter(({ app }) => !app),
-      given,
-    )
+    const created = accepted.filter(({ app }) => !app)
+    if (created.length > 0) await createApps(created, given)
     await updateApps(accepted, given)
     for (const { source, problems } of matches.filter((match) => !isAccepted(match))) source.outcome = problems
   }
@@ -156,23 +155,17 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
   }
 
   async function findOwners(lines: Line[]) {
-    const names = new Set(lines.map(({ developer_name }) => developer_name))
+    const names = [...new Set(lines.map(({ developer_name }) => developer_name))]
     // Locked, so that no developer is renamed before the apps with that name in their search documents are committed.
-    const rows = await sql('developers')
-      .whereIn('name', [...names])
-      .forShare()
-      .select('id', 'name')
+    const rows = await sql('developers').whereIn('name', names).forShare().select('id', 'name')
     for (const { id, name } of rows) owners.set(name, id)
   }
 
   async function addOwners(matches: Match[]) {
     const names = new Set(matches.map(({ line }) => line.developer_name).filter((name) => !owners.has(name)))
     const changed_at = new Date().toISOString()
-    const rows = await insertRows(
-      'developers',
-      [...names].map((name) => ({ name, created_at: now, changed_at })),
-    )
-    for (const { name, id } of rows) owners.set(name, id)
+    const added = [...names].map((name) => ({ name, created_at: now, changed_at }))
+    for (const { name, id } of await insertRows('developers', added)) owners.set(name, id)
   }
 
   /** The rows without the ids that the table or an earlier row has. */
@@ -181,9 +174,7 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
     rows: Row[],
   ): Promise<(Omit<Row, 'id'> & { id?: number })[]> {
     const ids = rows.flatMap(({ id }) => id ?? [])
-    const taken = new Set<number>(
-      ids.length === 0 ? [] : await sql<{ id: number }>(table).whereIn('id', ids).pluck('id'),
-    )
+    const taken = new Set<number>(await sql<{ id: number }>(table).whereIn('id', ids).pluck('id'))
     return rows.map(({ id, ...row }) => {
       if (id === undefined || taken.has(id)) return row
       taken.add(id)
@@ -192,16 +183,10 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
   }
 
   async function createApps(matches: Match[], given: Given) {
-    if (matches.length === 0) return
-    const unused = await withUnusedIds(
-      'apps',
-      matches.map(({ line }) => toNewRow(line, given)),
-    )
-    const inserted = await apps.insertAll(
-      'app import',
-      unused.map((app, index) => ({ app, at: now, document: matches[index]?.source.document })),
-      actor,
-    )
+    const rows = matches.map(({ line }) => toNewRow(line, given))
+    const unused = await withUnusedIds('apps', rows)
+    const created = unused.map((app, index) => ({ app, at: now, document: matches[index]?.source.document }))
+    const inserted = await apps.insertAll('app import', created, actor)
     const reviews = matches.flatMap(({ source, line }, index) => {
       source.outcome = 'created'
       return withAppId(line.reviews ?? [], required(inserted[index], 'the inserted app').id)
@@ -214,7 +199,7 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
 
   async function updateApps(matches: Match[], given: Given) {
     const appIds = matches.flatMap(({ line, app }) => (line.reviews && app ? app.id : []))
-    const rows = appIds.length === 0 ? [] : await sql('reviews').whereIn('app_id', appIds)
+    const rows = await sql('reviews').whereIn('app_id', appIds)
     const reviews = Map.groupBy(rows, ({ app_id }) => app_id)
     for (const { source, line, app } of matches) {
       if (!app) continue

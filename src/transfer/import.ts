@@ -92,10 +92,9 @@ export function catalogueLines({ actor, onlyNew }: { actor: Actor; onlyNew: bool
 
 function parse(text: string): ParsedLine {
   const line = readLine(text)
-  if (Array.isArray(line)) return { outcome: line }
-  if (!('name' in line)) return line
-  const willBeListed = line.status === 'approved' && !isSet(line.deleted_at)
-  return { app: line, ...(willBeListed && { document: toSearchDocument(line, line.developer_name) }) }
+  const { app } = line
+  const willBeListed = app?.status === 'approved' && !isSet(app.deleted_at)
+  return willBeListed ? { ...line, document: toSearchDocument(app, app.developer_name) } : line
 }
 
 async function* batches(lines: AsyncIterable<ImportLine>): AsyncGenerator<ImportLine[]> {

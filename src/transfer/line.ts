@@ -31,14 +31,8 @@ export type Line = Pick<AppRow, 'name' | 'description'> &
 export type LineCategory = Pick<CategoryRow, 'slug' | 'name'> & Partial<Pick<CategoryRow, 'id' | 'created_at'>>
 export type LineReview = Omit<NewReviewRow, 'app_id'>
 
-/** A category as a line. Without it an export would have no categories without apps, and no renamed ones. */
-type CategoryLine = { category: LineCategory }
-
 /** An app that is no longer public. Its id and creation time identify it, because its texts may not be published again. */
 export type RemovedApp = Pick<AppRow, 'id' | 'created_at'>
-type RemovalLine = { removed: RemovedApp }
-
-export type AnyLine = Line | CategoryLine | RemovalLine
 
 /** A line on its way into the database. */
 export type ImportLine = ParsedLine & {
@@ -50,6 +44,7 @@ export type ImportLine = ParsedLine & {
 /** One of the first four, or why the line is refused. */
 export type ParsedLine = {
   app?: Line
+  /** A category as a line. Without it an export would have no categories without apps, and no renamed ones. */
   category?: LineCategory
   removed?: RemovedApp
   counters?: CounterLine
@@ -112,10 +107,7 @@ export const lineSchema = {
       required: ['id', 'created_at'],
       properties: { id: AppId, created_at: Timestamp },
     },
-    id: {
-      ...AppId,
-      description: 'Used if no app of the database has it; otherwise the app gets a new one.',
-    },
+    id: { ...AppId, description: 'Used if no app of the database has it; otherwise the app gets a new one.' },
     name: schemas.NewAppName,
     short_description: nullable(schemas.NewShortDescription),
     description: schemas.NewAppDescription,
@@ -145,10 +137,7 @@ export const lineSchema = {
         },
       },
     },
-    developer_name: {
-      ...developerNameRule,
-      description: 'Owner of the app; added if it does not exist.',
-    },
+    developer_name: { ...developerNameRule, description: 'Owner of the app; added if it does not exist.' },
     status: { ...schemas.AppStatus, default: 'pending' },
     rejection_reason: {
       ...nullable(reasonRule),
@@ -157,8 +146,7 @@ export const lineSchema = {
     total_downloads: { ...schemas.Downloads, default: 0 },
     average_rating: {
       ...nullable(schemas.AverageRating),
-      description:
-        'Mean of the ratings without a review: 1 to 5, or 0 if there are none. The ratings of the reviews are added to these.',
+      description: 'Mean of the ratings that are not in reviews: 1 to 5, or 0 if there are none.',
     },
     rating_count: {
       ...nullable(schemas.App.properties.rating_count),
@@ -193,7 +181,7 @@ export const lineSchema = {
       },
     },
     ...oldFields,
-  } satisfies Record<keyof Line | keyof RemovalLine | keyof typeof oldFields, object>,
+  } satisfies Record<keyof Line | 'removed' | keyof typeof oldFields, object>,
 }
 
 /** A line of a file of counters: the app that has the slug or package name gets the downloads and ratings. */
@@ -214,14 +202,19 @@ const counterSchema = {
   } satisfies Record<keyof CounterLine, object>,
 }
 
-/** Parses a line, trims its texts and converts its times to UTC. Returns all its problems if it is not valid. */
-export function readLine(text: string): AnyLine | Problem[] {
-  const line = readValid<AnyLine>(text, 'line')
-  const problems = 'name' in line ? timeProblems(line) : []
-  return problems.length > 0 ? problems : line
+/** Parses a line, trims its texts and converts its times to UTC. The outcome of an invalid line has all its problems. */
+export function readLine(text: string): ParsedLine {
+  const line = readValid<Line | ParsedLine>(text, 'line')
+  if (Array.isArray(line)) return { outcome: line }
+  if (!('name' in line)) return line
+  const problems = timeProblems(line)
+  return problems.length > 0 ? { outcome: problems } : { app: line }
 }
 
-export const readCounterLine = (text: string): CounterLine | Problem[] => readValid(text, 'counters')
+export function readCounterLine(text: string): ParsedLine {
+  const counters = readValid<CounterLine>(text, 'counters')
+  return Array.isArray(counters) ? { outcome: counters } : { counters }
+}
 
 /** Milliseconds by which the clock of the exporting machine may be ahead. */
 const maxClockSkew = 5 * 60_000
@@ -234,8 +227,12 @@ function timeProblems({ created_at, updated_at }: Line): Problem[] {
 }
 
 function readValid<T>(text: string, schema: 'line' | 'counters'): T | Problem[] {
-  const parsed = parse(text)
-  if (parsed === undefined) return [problem('', 'is not valid JSON')]
+  let parsed: unknown
+  try {
+    parsed = JSON.parse(text)
+  } catch {
+    return [problem('', 'is not valid JSON')]
+  }
   // A compact line without repeated fields is the same when it is written again, which is quick to see.
   const isUnambiguous = !isNestedTooDeeply(parsed) && JSON.stringify(parsed) === text
   const repeated = isUnambiguous ? undefined : duplicateField(text)
@@ -246,12 +243,8 @@ function readValid<T>(text: string, schema: 'line' | 'counters'): T | Problem[] 
   return ajv.validate<T>(schema, line) ? line : objectProblems(required(ajv.errors, 'the errors of a line'))
 }
 
-/** The form in which times are stored. Leap seconds are not. */
-const storedTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:[0-5]\d\.\d{3}Z$/
-
 /** Converts a time, in place, to the form in which it is stored. */
 const convertToUtc: SchemaValidateFunction = (_schema, text: string, _parentSchema, context) => {
-  if (storedTime.test(text)) return true
   const time = new Date(text)
   const stored = Number.isNaN(time.getTime()) ? '' : time.toISOString()
   const { parentData, parentDataProperty } = required(context, 'the place of a time')
@@ -274,14 +267,6 @@ const ajv = addCharacterRules(
 export const isSet = <T>(value: T): value is NonNullable<T> => value !== undefined && value !== null
 
 export const problem = (field: string, message: string): Problem => ({ in: 'body', field, message })
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
 
 /** Trims all texts of a value, in place. */
 function trimTexts(value: unknown): unknown {

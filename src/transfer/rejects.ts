@@ -2,14 +2,7 @@ import type { Problem } from '../contract/contract.ts'
 import { duplicateField } from '../contract/validation.ts'
 
 /** A line of a rejects file: a refused line with its problems. Once `rejected` is corrected, import accepts it. */
-export type Reject = {
-  line: number
-  errors: { field: string; message: string }[]
-  /** The refused line: its text if that is not usable JSON, undefined if it is not text. */
-  rejected?: unknown
-}
-
-export function toReject(line: number, problems: Problem[], text: string | undefined): Reject {
+export function toReject(line: number, problems: Problem[], text: string | undefined) {
   const value = text === undefined ? undefined : unwrapReject(parseOrText(text))
   const errors = problems.map(({ field, message }) => ({ field, message }))
   return { line, errors, rejected: isNestedTooDeeply(value) ? text : value }

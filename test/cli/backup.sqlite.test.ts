@@ -109,7 +109,7 @@ test('a backup of a served database has all apps acknowledged before it, and can
   expect(await publicAnswers(server)).not.toEqual(answers)
   await stop(server)
 
-  // The steps that `backup --help` gives.
+  // The steps of docs/operating.md.
   for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix, { force: true })
   copyFileSync(backup, file)
   expect((await run(['migrate'], envFor(file))).stdout).toBe('The database is up to date.\n')
@@ -175,13 +175,17 @@ describe('one line, exit code 1 and no files', () => {
 
   test.for<Case>([
     ['for a name that ends in a slash', (folder) => `${folder}/new/`, /\/new\/ is not a file name: it ends with \/$/],
-    ['for a missing directory', (folder) => join(folder, 'none/backup.sqlite'), /\/none does not exist$/],
+    [
+      'for a missing directory',
+      (folder) => join(folder, 'none/backup.sqlite'),
+      /cannot write \S+\/none\/backup\.sqlite: no such file or directory$/,
+    ],
     [
       'for a directory that is a file',
       (folder) => join(touch(folder, 'file'), 'backup.sqlite'),
-      /\/file is not a directory$/,
+      /\/file\/\S+: not a directory$/,
     ],
-    ['for a directory without write permission', unwritable, /cannot write to \S+ \(E[A-Z]+\)$/],
+    ['for a directory without write permission', unwritable, /cannot write \S+: [a-z -]+$/],
     [
       'for a database whose search index lacks an app',
       (folder) => join(folder, 'backup.sqlite'),
@@ -317,10 +321,10 @@ test.for<[what: string, args: string[], stderr: RegExp]>([
   expect(reply.stderr).toMatch(stderr)
 })
 
-test('the help has an example, and says how to restore', async () => {
+test('the help has an example, and says where restoring is described', async () => {
   const { code, stdout } = await run(['backup', '--help'])
   expect(code).toBe(0)
   expect(stdout).toMatch(
-    /^Usage: apps-service backup [\s\S]*To restore it:\n[\s\S]*Examples:\n {2}\.\/apps-service backup /,
+    /^Usage: apps-service backup [\s\S]*docs\/operating\.md says\nhow to restore it\.\n[\s\S]*Examples:\n {2}\.\/apps-service backup /,
   )
 })

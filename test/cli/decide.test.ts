@@ -87,12 +87,12 @@ test.for<[what: string, text: string, message: RegExp]>([
   ['a bad id', 'id,decision\n0x2,approve\n', /row 1 has an invalid id/],
   ['an unknown column', 'id,decision,note\n2,approve,x\n', /row 1 has the unknown field note/],
   ['a row that is too long', 'id,decision\n2,approve,x\n', /Invalid Record Length/],
-  ['text that is not JSON', '{"id": 2, "decision": "approve"}\n{', /cannot read .*: line 2 is not a JSON object/],
+  ['text that is not JSON', '{"id": 2, "decision": "approve"}\n{', /cannot read .*: line 2 is not JSON/],
   ['no header', '2,approve,\n', /the first line must be the header id,decision,reason/],
   ['no rows', '', /it is empty/],
   ['a reason that is not text', '{"id": 2, "decision": "reject", "reason": {}}', /row 1 has a reason that is not text/],
   ['a reason of null', '{"id": 2, "decision": "reject", "reason": null}', /row 1 a reason has 1 to/],
-  ['a list', '{"id": 2, "decision": "approve"}\n[[1]]', /line 2 is not a JSON object/],
+  ['a list', '{"id": 2, "decision": "approve"}\n[[1]]', /row 2 has the unknown field 0/],
   ['many problems', `id,decision\n${'x,approve\n'.repeat(12)}`, /row 10 has an invalid id; and 2 more$/m],
 ])('decides nothing because of %s', async ([, text, message]) => {
   const cli = commandLine(await copyWorld())

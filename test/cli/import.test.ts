@@ -366,14 +366,18 @@ apps-service: cannot read ${file} beyond line 3: its gzip data is damaged: unexp
     })
   })
 
+  test('refuses a directory', async () => {
+    const { code, stderr } = await run(['import', temporaryFolder()], { DATABASE_URL: await copyWorld() })
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/^apps-service: cannot read \S+: EISDIR: [^\n]+\n$/)])
+  })
+
   test.for<[what: string, args: string[], code: number, line: RegExp]>([
     [
       'a missing file',
       ['import', '/nowhere/apps.ndjson'],
       1,
-      /cannot read \/nowhere\/apps\.ndjson: it does not exist$/m,
+      /ENOENT: no such file or directory, stat '\/nowhere\/apps\.ndjson'$/m,
     ],
-    ['a directory', ['import', '/'], 1, /cannot read \/: it is a directory$/m],
     ['a call without a file', ['import'], 2, /missing required argument 'file'/],
     ['an export to an existing file', ['export', import.meta.filename], 1, /already exists; not overwritten/],
     [
@@ -382,7 +386,12 @@ apps-service: cannot read ${file} beyond line 3: its gzip data is damaged: unexp
       1,
       /: \/tmp\/ is not a file name: it ends with \/$/m,
     ],
-    ['an export to a missing directory', ['export', '/nowhere/x.ndjson'], 1, /: \/nowhere does not exist$/m],
+    [
+      'an export to a missing directory',
+      ['export', '/nowhere/x.ndjson'],
+      1,
+      /cannot write \/nowhere\/x\.ndjson: no such file or directory$/m,
+    ],
   ])('refuses %s in one line', async ([, args, code, line]) => {
     const reply = await run(args, { DATABASE_URL: await copyWorld() })
     expect(reply.stderr).toMatch(line)

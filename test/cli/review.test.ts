@@ -41,10 +41,12 @@ test('reviews are listed with their ids, newest first', async () => {
   const listed = await cli.run('review', 'list', '--app', String(approved))
   expect(listed).toEqual({
     code: 0,
-    stdout: `ID  RATING  REVIEWER  WHEN (UTC)        COMMENT
+    stdout: `ID  RATING  REVIEWER  WHEN (UTC)
 ${first.id}   5       Di        2026-02-01 00:00
-${second.id}   5       Ed        2026-01-15 00:00  Right.
-${third.id}   4       Cy        2026-01-01 00:00  Fine.
+${second.id}   5       Ed        2026-01-15 00:00
+    Right.
+${third.id}   4       Cy        2026-01-01 00:00
+    Fine.
 `,
     stderr: 'Page 1 of 1, 3 in all.\n',
   })

@@ -90,35 +90,9 @@ describe('a table', () => {
     expect(tableLines(['A', 'B'], [['a'], ['b', 'c']])).toEqual(['A  B', 'a', 'b  c'])
   })
 
-  test.for<[what: string, name: string, shown: string[]]>([
-    ['if the others leave enough room', 'n'.repeat(62), ['NAME', 'IN SHORT']],
-    ['as wide as the room that is left', 'n'.repeat(40), ['NAME', 'IN SHORT']],
-    ['not if the room is too small', 'n'.repeat(64), ['NAME']],
-    ['not if the others are cut', 'n'.repeat(90), ['NAME']],
-  ])('has an optional column %s', ([, name, shown]) => {
-    const [head = '', first = '', second] = tableLines(
-      ['NAME', 'IN SHORT'],
-      [
-        [name, 'word '.repeat(30)],
-        ['b', ''],
-      ],
-      { shrinkable: ['NAME'], optionalColumn: 'IN SHORT' },
-    )
-    expect(head.split(/ {2,}/)).toEqual(shown)
-    expect(stringWidth(first)).toBeLessThanOrEqual(80)
-    expect(first.split('  ')).toHaveLength(shown.length)
-    expect(second).toBe('b')
-  })
-
-  test('leaves out an empty optional column, and keeps a short one whole', () => {
-    const lines = (short: string) =>
-      tableLines(['NAME', 'IN SHORT'], [['n'.repeat(65), short]], { optionalColumn: 'IN SHORT' })
-    expect(lines('')).toEqual(['NAME', 'n'.repeat(65)])
-    expect(lines('One')[1]).toBe(`${'n'.repeat(65)}  One`)
-    expect(tableLines(['NAME', 'IN SHORT', 'STATE'], [['a', 'One', 'x']], { optionalColumn: 'IN SHORT' })).toEqual([
-      'NAME  IN SHORT  STATE',
-      'a     One       x',
-    ])
+  test('has lines below its rows, no wider than the terminal', () => {
+    const lines = tableLines(['ID'], [[1], [2]], { details: [['a\nb', 'x'.repeat(90)]] })
+    expect(lines).toEqual(['ID', '1', '    a b', `    ${'x'.repeat(75)}…`, '2'])
   })
 })
 
