@@ -171,7 +171,7 @@ export const appStore = (connection: Connection) => {
       { includeDeleted = false, forUpdate = false, visibleTo }: FindOptions = {},
     ): Promise<AppWithReviews | undefined> {
       // Locked before the joined rows are read: one statement that joins and locks may read different versions of them.
-      if (forUpdate) await connection.lock('apps', id)
+      if (forUpdate) await sql('apps').where({ id }).forUpdate().first('id')
       const owner = visibleTo === undefined || visibleTo === 'anyone' ? [] : [visibleTo.developerId]
       const [row] = await connection.select<NamedAppRow & { reviews: string }>(
         `select apps.*, developers.name as developer_name, categories.name as category_name,

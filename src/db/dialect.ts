@@ -96,8 +96,6 @@ export type Connection = Readonly<{
    * and the transaction can continue.
    */
   insertUnlessTaken: (table: string, row: NewRow, unique: readonly string[]) => Promise<number | undefined>
-  /** Locks a row against changes by others until the transaction ends. */
-  lock: (table: string, id: number) => Promise<void>
 }>
 
 export type NewRow = { id?: number | undefined } & Record<string, string | number | null | undefined>

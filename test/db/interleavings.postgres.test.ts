@@ -252,11 +252,12 @@ test('of two writes that wait for each other, one is run again', async () => {
   onTestFinished(() => database.close())
   const locked: number[] = []
   const lockBoth = (one: number, other: number) =>
-    database.write(async ({ lock }) => {
-      await lock('apps', one)
+    database.write(async ({ sql }) => {
+      const lock = (id: number) => sql('apps').where({ id }).forUpdate().first('id')
+      await lock(one)
       locked.push(one)
       await expect.poll(() => locked).toEqual(expect.arrayContaining([one, other]))
-      await lock('apps', other)
+      await lock(other)
       return 'done'
     })
   expect(await Promise.all([lockBoth(1, 2), lockBoth(2, 1)])).toEqual(['done', 'done'])

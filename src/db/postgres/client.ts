@@ -198,7 +198,6 @@ const idleTimeout = 5 * 60_000
 function open(url: ServerUrl, client: typeof Knex.Client, max: number, query_timeout: number): Knex {
   const connection: pg.ClientConfig = {
     connectionString: url.connectionString,
-    ssl: url.ssl,
     types,
     application_name: applicationName,
     connectionTimeoutMillis: url.connectTimeout,

@@ -17,9 +17,9 @@ type DriverConnection = {
   prepare: (sql: string, done: (error: Error | null) => void) => Statement
   /** Prepared statements by their SQL. */
   statements: LRUCache<string, Promise<Statement>>
+  file?: DatabaseFile
   /** How often the file had been found damaged when this connection last dropped its cached pages. */
   damageCount?: number
-  file?: DatabaseFile
 }
 type Done = (this: object, error: Error | null, rows?: unknown[]) => void
 type Statement = {
@@ -89,20 +89,18 @@ async function selectRows<Row>(
   })
 }
 
-async function withConnection<T>(sql: Knex, work: (connection: DriverConnection) => Promise<T>): Promise<T> {
-  const connection: DriverConnection = await sql.client.acquireConnection()
-  try {
-    return await (connection.file ? connection.file.watch(() => work(connection)) : work(connection))
-  } finally {
-    sql.client.releaseConnection(connection)
-  }
-}
-
 /** Runs a statement without knex, which would parse it and copy its values for each request. */
 export const select =
   (sql: Knex) =>
-  <Row>(statement: string, values: readonly (string | number | Buffer)[]): Promise<Row[]> =>
-    withConnection(sql, (connection) => measure('sql', () => selectRows(connection, statement, values)))
+  async <Row>(statement: string, values: readonly (string | number | Buffer)[]): Promise<Row[]> => {
+    const connection: DriverConnection = await sql.client.acquireConnection()
+    const run = () => measure('sql', () => selectRows<Row>(connection, statement, values))
+    try {
+      return await (connection.file ? connection.file.watch(run) : run())
+    } finally {
+      sql.client.releaseConnection(connection)
+    }
+  }
 
 export const jsonRows: Connection['jsonRows'] = (from, columns, orderBy) => {
   const fields = columns.map((column) => `'${column}', ${column}`)
@@ -185,10 +183,7 @@ const clientOf = (file: DatabaseFile, begin: string, settings: Settings): typeof
       return super.destroyRawConnection(connection)
     }
 
-    /**
-     * After damage, drops the cached pages instead of the connection: closing it could write the log into a damaged
-     * file.
-     */
+    /** After damage, drops the cached pages and not the connection: closing it could write the log into a damaged file. */
     override async validateConnection(connection: DriverConnection) {
       if (connection.damageCount !== file.damageCount()) {
         connection.damageCount = file.damageCount()
