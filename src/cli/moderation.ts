@@ -214,9 +214,8 @@ const decideEach = (decisions: GivenDecision[], { asOf, dryRun, json }: DecideOp
     const results: (DecisionResult | { id: number; error: string })[] = []
     for (const { id, decision, reason } of decisions) {
       try {
-        const { wasListed: _, ...result } = await database.write(
-          (connection) => moderationStore(connection).decide(decision, id, currentOperator(), { reason, asOf, dryRun }),
-          { changesPublicData: ({ wasListed, status }) => !dryRun && (wasListed || status === 'approved') },
+        const result = await database.write((connection) =>
+          moderationStore(connection).decide(decision, id, currentOperator(), { reason, asOf, dryRun }),
         )
         results.push(result)
         if (!json)
