@@ -4,38 +4,26 @@ import type { Knex } from 'knex'
 import { OperatorError } from '../contract/errors.ts'
 import { required } from '../util/helpers.ts'
 import { withPrivateDirectory } from '../util/private-directory.ts'
-import {
-  assertHealthy,
-  assertSchemaCurrent,
-  type Database,
-  openDatabase,
-  openEngine,
-  openMigrated,
-} from './database.ts'
+import { assertUsable, closeEngine, type Database, openDatabase, openEngine, openMigratedDatabase } from './database.ts'
 import type { Connection, NewRow } from './dialect.ts'
 import { indexListedApps } from './index-apps.ts'
-import { readSchemaAge } from './migrations.ts'
+import { findSchemaError } from './migrations.ts'
 
-/**
- * The tables to copy, with their primary keys, in the order of their foreign keys. `catalogue_version` is not copied: the
- * target has its own.
- */
-const keyColumns = {
-  developers: 'id',
-  api_keys: 'id',
-  categories: 'id',
-  apps: 'id',
-  slug_numbers: 'slug',
-  reviews: 'id',
-  audit: 'id',
-  idempotency_keys: 'id',
-} as const
+/** The tables to copy, in the order of their foreign keys. `catalogue_version` is not copied: the target has its own. */
+const tables = [
+  'developers',
+  'api_keys',
+  'categories',
+  'apps',
+  'slug_numbers',
+  'reviews',
+  'audit',
+  'idempotency_keys',
+] as const
+type Table = (typeof tables)[number]
 
-type Table = keyof typeof keyColumns
-const tableNames = Object.keys(keyColumns) as Table[]
-
-/** Tables whose ids the engine generates: `insertRows` keeps later ids unique. */
-const tablesWithIds: readonly Table[] = ['developers', 'categories', 'apps', 'reviews', 'audit', 'idempotency_keys']
+const primaryKeyOf = (table: Table) => (table === 'slug_numbers' ? 'slug' : 'id')
+const hasGeneratedIds = (table: Table) => table !== 'api_keys' && table !== 'slug_numbers'
 
 /** The number of rows in each table. */
 export type RowCounts = Record<Table, number>
@@ -55,20 +43,19 @@ export async function copyDatabase(
   onProgress: (done: number, total: number) => void,
 ): Promise<{ name: string; counts: RowCounts }> {
   const source = openEngine(from)
-  const targetEngine = openEngine(to)
-  const { name } = targetEngine
+  const { name } = openEngine(to)
   if (source.name === name) throw new OperatorError(`${name} is the source; use another database for --to`)
-  const target = await openMigrated(targetEngine)
+  const target = await openMigratedDatabase(to)
   try {
-    await assertHealthy(source)
+    assertUsable(source, await source.checkHealth())
     const counts = await source.withExclusiveLock(async (sql) => {
-      assertSchemaCurrent(source, await readSchemaAge(sql))
+      assertUsable(source, await findSchemaError(sql))
       return target.write((connection) => copyAndCount(source.connectionOf(sql), connection, onProgress))
     })
     await target.optimize({ isLast: true })
     return { name, counts }
   } finally {
-    await Promise.all([source.close(), target.close()])
+    await Promise.all([closeEngine(source), target.close()])
   }
 }
 
@@ -105,7 +92,7 @@ async function copyAndCount(
 ): Promise<RowCounts> {
   const counts = await countRows(source.sql)
   const existing = await countRows(target.sql)
-  const nonEmpty = tableNames.filter((table) => existing[table] > 0)
+  const nonEmpty = tables.filter((table) => existing[table] > 0)
   if (nonEmpty.length > 0) throw new OperatorError(`the target is not empty: it has rows in ${nonEmpty.join(', ')}`)
   const total = Object.values(counts).reduce((sum, count) => sum + count, 0)
   let done = 0
@@ -114,15 +101,17 @@ async function copyAndCount(
     onProgress(done, total)
   })
   const copied = await countRows(target.sql)
-  const incomplete = tableNames.filter((table) => copied[table] !== counts[table])
+  const incomplete = tables.filter((table) => copied[table] !== counts[table])
   if (incomplete.length > 0) throw new Error(`rows are missing in the copy of ${incomplete.join(', ')}`)
   return counts
 }
 
 async function copyRows(source: Connection, target: Connection, onCopied: (count: number) => void = () => {}) {
-  for (const table of tableNames) {
+  for (const table of tables) {
     for await (const rows of readBatches(source.sql, table)) {
-      await insertAll(target, table, rows)
+      // Later ids of the target stay unique.
+      if (hasGeneratedIds(table)) await target.insertRows(table, rows as NewRow[])
+      else for (const row of rows) await target.sql<Row>(table).insert(row)
       if (table === 'apps')
         await indexListedApps(
           target,
@@ -135,7 +124,7 @@ async function copyRows(source: Connection, target: Connection, onCopied: (count
 
 async function countRows(sql: Knex): Promise<RowCounts> {
   const counts: Partial<RowCounts> = {}
-  for (const table of tableNames) {
+  for (const table of tables) {
     const [row] = await sql(table as string).count({ count: '*' })
     counts[table] = Number(row?.count)
   }
@@ -143,7 +132,7 @@ async function countRows(sql: Knex): Promise<RowCounts> {
 }
 
 async function* readBatches(sql: Knex, table: Table): AsyncGenerator<Row[]> {
-  const key = keyColumns[table]
+  const key = primaryKeyOf(table)
   let last: string | number | undefined
   do {
     const rest = last === undefined ? sql<Row>(table) : sql<Row>(table).where(key, '>', last)
@@ -151,9 +140,4 @@ async function* readBatches(sql: Knex, table: Table): AsyncGenerator<Row[]> {
     if (rows.length > 0) yield rows
     last = rows.length < batchSize ? undefined : required(rows.at(-1)?.[key], 'the last key')
   } while (last !== undefined)
-}
-
-async function insertAll({ sql, insertRows }: Connection, table: Table, rows: Row[]) {
-  if (tablesWithIds.includes(table)) await insertRows(table, rows as NewRow[])
-  else for (const row of rows) await sql<Row>(table).insert(row)
 }

@@ -4,7 +4,7 @@ import type { Knex } from 'knex'
 import { OperatorError, ServiceError } from '../contract/errors.ts'
 import { measure, required } from '../util/helpers.ts'
 import type { Connection, Dialect, Engine, SchemaHelpers, ServerOptions } from './dialect.ts'
-import { migrate, readSchemaAge, runSeeds, type SchemaAge, schemaErrors } from './migrations.ts'
+import { findSchemaError, migrate, readSchemaAge, runSeeds, type SchemaAge } from './migrations.ts'
 import { postgres } from './postgres/dialect.ts'
 import { sqlite } from './sqlite/dialect.ts'
 
@@ -28,7 +28,7 @@ export type WriteOptions<T> = Pick<WorkOptions, 'signal'> & {
 }
 
 /** Methods throw `unavailable` if the database cannot be reached or is overloaded. */
-export type Database = Pick<Engine, 'checkHealth' | 'explain' | 'committedBefore' | 'optimize' | 'close'> &
+export type Database = Pick<Engine, 'checkHealth' | 'explain' | 'committedBefore' | 'optimize'> &
   Readonly<{
     /** Runs work of one statement, which sees one moment. Cannot write. */
     read: <T>(work: (connection: Connection) => Promise<T>, options?: WorkOptions) => Promise<T>
@@ -50,6 +50,7 @@ export type Database = Pick<Engine, 'checkHealth' | 'explain' | 'committedBefore
     /** See `Engine.copyTo`. */
     copyTo: Engine['copyTo']
     usage: () => Usage
+    close: () => Promise<void>
   }>
 
 export type Usage = Readonly<{
@@ -72,6 +73,12 @@ export function openEngine(url: string, options?: ServerOptions): Engine {
   throw new Error('no engine has a URL of this format')
 }
 
+export async function closeEngine({ reader, monitor, writer }: Engine) {
+  await Promise.all([reader.destroy(), monitor.destroy()])
+  // SQLite's last connection to close writes the log into the file, which a read-only one cannot.
+  await writer.destroy()
+}
+
 /**
  * Cheap work queues only in bursts. Much expensive work may queue, but not for long: callers that are rejected at once retry
  * at once. Docs: docs/operating.md, decision 19.
@@ -89,10 +96,9 @@ const maxAttempts = 10
 const snapshotMode: Knex.TransactionConfig = { isolationLevel: 'repeatable read', readOnly: true }
 
 export function databaseFor(engine: Engine): Database {
-  const { name, reader, writer, monitor, connectionOf, copyTo } = engine
+  const { name, reader, writer, monitor, connectionOf, copyTo, groupCommitSize: groupSize } = engine
   const cheap = new Bulkhead({ ...queueLimits.cheap, concurrency: engine.concurrency.cheap })
   const expensive = new Bulkhead({ ...queueLimits.expensive, concurrency: engine.concurrency.expensive })
-  const { groupCommitSize: groupSize } = engine
   const runTransaction: GroupCommit = groupSize > 1 ? groupCommit(writer) : (work) => writer.transaction(work)
   const writing = new Bulkhead({ ...queueLimits.write, concurrency: engine.concurrency.write, groupSize })
   const readConnection = connectionOf(reader)
@@ -161,7 +167,7 @@ export function databaseFor(engine: Engine): Database {
       shed: { cheap: cheap.rejected, expensive: expensive.rejected, write: writing.rejected },
     }),
     optimize: (options) => engine.optimize(options).catch(rethrowUnavailable),
-    close: engine.close,
+    close: () => closeEngine(engine),
   }
 }
 
@@ -253,33 +259,19 @@ function poolUsage(name: string, { client }: Knex, bulkheads: Bulkhead[]) {
 }
 
 /** Opens a database that must exist and be migrated. Throws `unavailable` with what to do. */
-export const openMigratedDatabase = (url: string, options?: ServerOptions): Promise<Database> =>
-  openMigrated(openEngine(url, options))
-
-/** The same for an engine, which it closes if it throws. */
-export async function openMigrated(engine: Engine): Promise<Database> {
-  const database = databaseFor(engine)
+export async function openMigratedDatabase(url: string, options?: ServerOptions): Promise<Database> {
+  const engine = openEngine(url, options)
   try {
-    await assertHealthy(engine)
-    assertSchemaCurrent(engine, await database.schemaAge().catch(() => undefined))
-    return database
+    assertUsable(engine, (await engine.checkHealth()) ?? (await findSchemaError(engine.reader)))
+    return databaseFor(engine)
   } catch (error) {
-    await database.close()
+    await closeEngine(engine)
     throw error
   }
 }
 
-/** Throws `unavailable` if the database cannot be used. */
-export async function assertHealthy(engine: Engine) {
-  throwIfUnusable(engine, await engine.checkHealth())
-}
-
-/** Throws `unavailable` if the schema is not this program's, or could not be read. */
-export function assertSchemaCurrent(engine: Engine, age: SchemaAge | undefined) {
-  throwIfUnusable(engine, age === undefined ? 'cannot be read' : schemaErrors[age])
-}
-
-function throwIfUnusable({ name }: Engine, reason: string | undefined) {
+/** Throws `unavailable` if there is a reason, such as "does not exist". */
+export function assertUsable({ name }: Engine, reason: string | undefined) {
   if (reason !== undefined) throw new ServiceError('unavailable', `the database ${name} ${reason}`)
 }
 

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import type { MatchFinder } from '../search/best-matches.ts'
 import type { SearchDocument } from '../search/terms.ts'
+import type { ErrorMeaning } from './errors.ts'
 
 /** Reported of a database in which migrations are missing. */
 export const notMigrated = 'is not migrated to this version; run ./apps-service migrate'
@@ -47,6 +48,7 @@ export type Engine = Readonly<{
   connectionOf: (sql: Knex) => Connection
   /** Creates the database if it is missing, and runs the work in a transaction while no other process migrates. */
   migrate: <T>(work: (sql: Knex, schema: SchemaHelpers) => Promise<T>) => Promise<T>
+  /** What an error of a statement, a transaction or a connection means. */
   explain: (error: unknown) => ErrorMeaning
   /** A time before which all writes are visible to every reader. Other machines' clocks may differ. */
   committedBefore: () => Promise<Date>
@@ -59,20 +61,6 @@ export type Engine = Readonly<{
   withExclusiveLock: <T>(work: (sql: Knex) => Promise<T>) => Promise<T>
   /** To be called after each large transaction, so that later commits and queries do not pay for it. `isLast` after the last. */
   optimize: (options: { isLast: boolean }) => Promise<void>
-  close: () => Promise<void>
-}>
-
-/** What an error means. `isUnavailable`: the database could not be reached or used, but the statement is not wrong. */
-export type ErrorMeaning = Readonly<{
-  isUnavailable: boolean
-  /** The transaction failed because of another one, and may be repeated. */
-  isConflict: boolean
-  /** The statement refers to a missing row, or deletes one that others refer to. */
-  violatesForeignKey: boolean
-  /** The engine's message for operators; undefined for other errors. */
-  reason: string | undefined
-  /** What operators can do, if the error says that. */
-  advice: string | undefined
 }>
 
 /** What stores use: SQL that all engines have, and what differs. */

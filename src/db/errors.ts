@@ -1,3 +1,16 @@
+/** What an error means. `isUnavailable`: the database could not be reached or used, but the statement is not wrong. */
+export type ErrorMeaning = Readonly<{
+  isUnavailable: boolean
+  /** The transaction failed because of another one, and may be repeated. */
+  isConflict: boolean
+  /** The statement refers to a missing row, or deletes one that others refer to. */
+  violatesForeignKey: boolean
+  /** The engine's message for operators; undefined for other errors. */
+  reason: string | undefined
+  /** What operators can do, if the error says that. */
+  advice: string | undefined
+}>
+
 /** The database cannot be used now. The message follows "the database", such as "is gone". */
 export class UnusableDatabase extends Error {
   override readonly name = 'UnusableDatabase'

@@ -45,14 +45,10 @@ const migrationSource = (schema: SchemaHelpers): Knex.MigrationSource<string> =>
   getMigrationName: (name) => name,
   async getMigration(name) {
     const { up }: Migration = await import(join(migrationsDirectory, name))
-    return { up: (sql) => up(sql, schema), down: refuseDown }
+    // knex requires a `down`, but the way back is a backup.
+    return { up: (sql) => up(sql, schema), down: () => Promise.reject(new Error('restore a backup')) }
   },
 })
-
-/** knex requires a `down` for each migration. */
-async function refuseDown() {
-  throw new Error('there is no way back from a migration: restore a backup')
-}
 
 /** knex's lock outlives a killed process. It is unnecessary, since `engine.migrate` admits one process at a time. */
 async function releaseMigrationsLock(sql: Knex) {
@@ -66,6 +62,13 @@ export async function readSchemaAge(sql: Knex): Promise<SchemaAge> {
   if (unknown.size > 0) return 'newer'
   return pending.size > 0 ? 'older' : 'current'
 }
+
+/** Why this program cannot use the schema, such as "is not migrated to this version; …"; undefined if it can. */
+export const findSchemaError = (sql: Knex): Promise<string | undefined> =>
+  readSchemaAge(sql).then(
+    (age) => schemaErrors[age],
+    () => 'cannot be read',
+  )
 
 /** The migrations that the database lacks, and those that only it knows. */
 export async function compareMigrations(sql: Knex): Promise<{ pending: Set<string>; unknown: Set<string> }> {

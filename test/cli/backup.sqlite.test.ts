@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { chmodSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, inject, test } from 'vitest'
-import { openDatabase, openEngine } from '../../src/db/database.ts'
+import { closeEngine, openDatabase, openEngine } from '../../src/db/database.ts'
 import { copyWorldFile, temporaryFolder } from '../support/database.ts'
 import { executable, interrupt, run, runProcess, type Served, serve } from '../support/process.ts'
 
@@ -239,9 +239,9 @@ describe('one line, exit code 1 and no files', () => {
   }
 
   async function damageWith(file: string, statements: string) {
-    const { writer, close } = openEngine(`sqlite:${file}`)
-    for (const statement of statements.split(';')) await writer.raw(statement)
-    await close()
+    const engine = openEngine(`sqlite:${file}`)
+    for (const statement of statements.split(';')) await engine.writer.raw(statement)
+    await closeEngine(engine)
   }
 
   test.for(['backup.sqlite', 'backup.sqlite-wal', 'backup.sqlite-journal'])('if %s exists', async (name) => {

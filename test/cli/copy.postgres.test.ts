@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { openDatabase, openEngine } from '../../src/db/database.ts'
+import { closeEngine, openDatabase, openEngine } from '../../src/db/database.ts'
 import { copyWorld, emptyDatabaseUrl } from '../support/database.ts'
 import { ask } from '../support/postgres.ts'
 import { commandLine } from '../support/process.ts'
@@ -27,6 +27,6 @@ test('a copy has all indexes and foreign keys of a migrated database', async () 
 test('the source may be idle for as long as the target takes', async () => {
   const source = openEngine(await copyWorld())
   const { rows } = await source.withExclusiveLock((sql) => sql.raw('show idle_in_transaction_session_timeout'))
-  await source.close()
+  await closeEngine(source)
   expect(rows).toEqual([{ idle_in_transaction_session_timeout: '0' }])
 })

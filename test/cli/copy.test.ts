@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { appStore } from '../../src/catalogue/store.ts'
-import { type Database, openDatabase, openEngine } from '../../src/db/database.ts'
+import { closeEngine, type Database, openDatabase, openEngine } from '../../src/db/database.ts'
 import { importLines } from '../support/catalogue-file.ts'
 import { expectConsistentAt } from '../support/consistency.ts'
 import { copyWorld, emptyDatabaseUrl, temporaryFolder } from '../support/database.ts'
@@ -167,7 +167,7 @@ test('kill -9 during a copy leaves everything or nothing, and the copy can be st
 async function isInUse(address: string): Promise<boolean> {
   const engine = openEngine(address)
   const isAlone = await engine.withExclusiveLock(async () => true).catch(() => false)
-  await engine.close()
+  await closeEngine(engine)
   return !isAlone
 }
 
@@ -178,6 +178,6 @@ test('a database cannot be written while it is copied', async () => {
   await source.withExclusiveLock(async () => {
     await expect(using(address, write)).rejects.toMatchObject({ code: 'unavailable' })
   })
-  await source.close()
+  await closeEngine(source)
   expect(await using(address, write)).toBe(6)
 })

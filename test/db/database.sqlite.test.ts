@@ -1,7 +1,14 @@
 import { existsSync, readdirSync, readFileSync, readlinkSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { databaseFor, isDatabaseUrl, openDatabase, openEngine, openMigratedDatabase } from '../../src/db/database.ts'
+import {
+  closeEngine,
+  databaseFor,
+  isDatabaseUrl,
+  openDatabase,
+  openEngine,
+  openMigratedDatabase,
+} from '../../src/db/database.ts'
 import { copyWorld, copyWorldFile, temporaryFolder } from '../support/database.ts'
 
 /**
@@ -66,7 +73,7 @@ test('reports an exclusively locked database as in use, not as invalid', async (
   await other.withExclusiveLock(async () => {
     await expect(openMigratedDatabase(address)).rejects.toThrow(/apps\.sqlite is locked by another process/)
   })
-  await other.close()
+  await closeEngine(other)
 })
 
 test.for<[address: string, name: string]>([
@@ -76,7 +83,7 @@ test.for<[address: string, name: string]>([
 ])('%s names the file %s', async ([address, name]) => {
   const engine = openEngine(address)
   expect(engine.name).toBe(name)
-  await engine.close()
+  await closeEngine(engine)
 })
 
 test.for(['sqlite:', 'sqlite::memory:', 'apps.sqlite', ''])('refuses the address %j', (address) => {

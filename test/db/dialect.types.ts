@@ -20,7 +20,6 @@ const engine: Engine = {
   committedBefore: never,
   withExclusiveLock: never,
   optimize: never,
-  close: never,
 }
 
 export const none: Dialect = { urlFormat: 'none:', openerOf: () => () => engine }

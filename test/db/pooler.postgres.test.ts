@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { describe, expect, inject, onTestFinished, test, vi } from 'vitest'
 import { withTemporaryCopy } from '../../src/db/copy.ts'
-import { type Database, openDatabase, openEngine } from '../../src/db/database.ts'
+import { closeEngine, type Database, openDatabase, openEngine } from '../../src/db/database.ts'
 import { newApp } from '../contract/valid-requests.ts'
 import { freezeMonotonicClock } from '../support/clock.ts'
 import { expectConsistent } from '../support/consistency.ts'
@@ -88,7 +88,7 @@ describe.skipIf(!hasPgbouncer || configuredServer !== undefined)(`through PgBoun
   test('a copy is refused, since a pooler hides whether a server is running', async () => {
     const { pooler } = await startPooled()
     const engine = openEngine(pooler.address)
-    onTestFinished(engine.close)
+    onTestFinished(() => closeEngine(engine))
     await expect(engine.withExclusiveLock(async () => {})).rejects.toThrow(/needs the address of PostgreSQL/)
   })
 

@@ -134,12 +134,11 @@ export const select =
   (sql: Knex): Connection['select'] =>
   async <Row>(statement: string, values: (string | number)[]) => {
     const sendable = values.map((value) => (typeof value === 'string' && value.includes('\0') ? null : value))
-    try {
-      return await selectOnce<Row>(sql, prepare(statement), sendable)
-    } catch (error) {
+    const run = () => selectOnce<Row>(sql, prepare(statement), sendable)
+    return run().catch((error) => {
       if (sql.isTransaction || !isStaleStatement(error)) throw error
-      return await selectOnce<Row>(sql, prepare(statement), sendable)
-    }
+      return run()
+    })
   }
 
 async function selectOnce<Row>(sql: Knex, statement: Prepared, values: (string | number | null)[]): Promise<Row[]> {

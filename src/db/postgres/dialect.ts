@@ -35,6 +35,8 @@ const minVersion = 140_000
  */
 const ownTableLocks = `select 1 from pg_locks where locktype = 'relation' and pid = pg_backend_pid()`
 
+const tableNames = 'select tablename from pg_tables where schemaname = current_schema()'
+
 /**
  * Blocks nobody, and is allowed on a standby. Citus takes the lock on every node, and every write needs them all. The second
  * statement makes both a transaction.
@@ -53,28 +55,21 @@ function openServer(url: ServerUrl, { pool = defaultPoolSize, writeTimeout = lon
   const reader = openReader(url, concurrency.cheap + concurrency.expensive)
   const monitor = openReader(url, 1, monitorTimeout)
 
-  /** Whether the database has tables, and whether they are this program's. */
-  async function ownership(): Promise<'own' | 'empty' | 'foreign'> {
-    const { rows }: { rows: { name: string }[] } = await monitor.raw(
-      'select tablename as name from pg_tables where schemaname = current_schema()',
-    )
-    if (rows.some(({ name }) => name === 'knex_migrations')) return 'own'
-    return rows.length === 0 ? 'empty' : 'foreign'
-  }
-
   async function findOpenError(): Promise<string | undefined> {
     try {
       const { rows } = await repeatWhileStarting(url.connectTimeout, () =>
         monitor.raw(
           `select current_setting('server_version_num')::int as version, current_setting('server_encoding') as encoding,
-             version() as engine, exists (${ownTableLocks}) as lists_locks`,
+             version() as engine, exists (${ownTableLocks}) as lists_locks, exists (${tableNames}) as has_tables,
+             exists (${tableNames} and tablename = 'knex_migrations') as is_own`,
         ),
       )
-      const [{ version, encoding, engine, lists_locks }] = rows
+      const [{ version, encoding, engine, lists_locks, has_tables, is_own }] = rows
       if (!lists_locks) return `is of ${engine.split(/ on | \(/)[0]}, which does not list table locks in pg_locks`
       if (version < minVersion) return 'is of a PostgreSQL older than 14'
       if (encoding !== 'UTF8') return `is in ${encoding}; it has to be in UTF8`
-      return { own: undefined, empty: notMigrated, foreign: foreignDatabase }[await ownership()]
+      if (!is_own) return has_tables ? foreignDatabase : notMigrated
+      return undefined
     } catch (error) {
       const reason = isUnavailable(error) ? reasonOf(error) : undefined
       if (reason === undefined) throw error
@@ -84,7 +79,7 @@ function openServer(url: ServerUrl, { pool = defaultPoolSize, writeTimeout = lon
 
   let isAccepted = false
 
-  const engine: Engine = {
+  return {
     name: url.name,
     async checkHealth() {
       if (!isAccepted) {
@@ -139,21 +134,15 @@ function openServer(url: ServerUrl, { pool = defaultPoolSize, writeTimeout = lon
           [applicationName, own.rows[0].pid],
         )
         if (others.length > 0) throw new OperatorError(`${url.name} is in use; stop the servers that have it open`)
-        const { rows: tables } = await sql.raw(
-          'select tablename as name from pg_tables where schemaname = current_schema()',
-        )
-        await sql.raw(`lock table ${tables.map(({ name }: { name: string }) => name).join(', ')} in share mode`)
+        const { rows }: { rows: { tablename: string }[] } = await sql.raw(tableNames)
+        await sql.raw(`lock table ${rows.map(({ tablename }) => tablename).join(', ')} in share mode`)
         return work(sql)
       }),
     async optimize({ isLast }) {
       // Otherwise the planner has no statistics until autovacuum runs.
       if (isLast) await writer.raw('analyze')
     },
-    async close() {
-      await Promise.all([reader, writer, monitor].map((each) => each.destroy()))
-    },
   }
-  return engine
 }
 
 /** A server that starts gets as many milliseconds as one that does not respond. */

@@ -33,10 +33,10 @@ export const schema: SchemaHelpers = {
       `create or replace function ${table}_refuses() returns trigger language plpgsql as
        $$ begin raise exception '${table} is append-only'; end $$`,
     )
-    for (const [name, changes] of Object.entries({
-      is_append_only: 'update or delete',
-      is_not_truncated: 'truncate',
-    })) {
+    for (const [name, changes] of [
+      ['is_append_only', 'update or delete'],
+      ['is_not_truncated', 'truncate'],
+    ]) {
       await sql.raw(`drop trigger if exists ${table}_${name} on ${table}`)
       await sql.raw(
         `create trigger ${table}_${name} before ${changes} on ${table}

@@ -233,8 +233,8 @@ export const pragmas = {
   journal_size_limit: 64 * 1024 * 1024,
 } as const
 
-/** Negative: KiB. There are several readers, and the system caches the file too. */
-const readerCacheSize = -6144
+/** There are several readers, and the system caches the file too. */
+const readerPragmas = { ...pragmas, cache_size: -6144, query_only: 1 }
 
 /** Milliseconds that a query waits for a free connection. */
 const acquireTimeout = 5000
@@ -242,7 +242,7 @@ const acquireTimeout = 5000
 /** How SQLite opens a file (https://sqlite.org/uri.html). No mode creates a missing one. */
 type OpenMode = 'mode=rw' | 'mode=ro' | 'mode=ro&immutable=1'
 
-const open = (filename: string, mode: OpenMode, client: typeof Knex.Client, max: number) =>
+const open = (filename: string, mode: OpenMode, client: typeof Knex.Client, max = 1) =>
   knex({
     client,
     connection: { filename: `${pathToFileURL(filename)}?${mode}`, flags: ['OPEN_URI'] },
@@ -260,32 +260,22 @@ const ignore = () => {}
 
 /** One connection, since SQLite has one writer at a time. */
 export const openWriter = (filename: string, file: DatabaseFile) =>
-  open(filename, 'mode=rw', clientOf(file, beginWriting, { ...pragmas, query_only: 0 }), 1)
+  open(filename, 'mode=rw', clientOf(file, beginWriting, { ...pragmas, query_only: 0 }))
 /** Connections that cannot write. */
 export const openReader = (filename: string, file: DatabaseFile, max: number) =>
-  open(
-    filename,
-    'mode=rw',
-    clientOf(file, beginReading, { ...pragmas, cache_size: readerCacheSize, query_only: 1 }),
-    max,
-  )
+  open(filename, 'mode=rw', clientOf(file, beginReading, readerPragmas), max)
 
 /** A file that nobody writes. `immutable` ignores a log or journal beside it, and creates none. */
 export const openCopy = (filename: string) =>
-  open(
-    filename,
-    'mode=ro&immutable=1',
-    clientWith({ cache_size: pragmas.cache_size, temp_store: pragmas.temp_store }),
-    1,
-  )
+  open(filename, 'mode=ro&immutable=1', clientWith({ cache_size: pragmas.cache_size, temp_store: pragmas.temp_store }))
 
 /** A file that no other process may have open. The lock must be requested before the first read. */
 export const openExclusive = (filename: string) =>
-  open(filename, 'mode=rw', clientWith({ busy_timeout: 1000, locking_mode: 'exclusive', query_only: 1 }), 1)
+  open(filename, 'mode=rw', clientWith({ busy_timeout: 1000, locking_mode: 'exclusive', query_only: 1 }))
 
 /**
  * A file that may be another program's: no byte of it is changed. The last connection to close writes the log into the
  * file, unless it is read-only; a read-only one leaves an empty log where there was none.
  */
 export const openForInspection = (filename: string, hasLog: boolean) =>
-  open(filename, hasLog ? 'mode=ro' : 'mode=rw', clientWith({ busy_timeout: pragmas.busy_timeout }), 1)
+  open(filename, hasLog ? 'mode=ro' : 'mode=rw', clientWith({ busy_timeout: pragmas.busy_timeout }))

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
+import { chunk, required } from '../../util/helpers.ts'
 import type { Connection, NewRow } from '../dialect.ts'
-import { insertsBy } from '../inserts.ts'
 import { jsonArrayBytes, jsonRows, select } from './client.ts'
 import { searchIndex } from './search.ts'
 
@@ -16,7 +16,16 @@ export const connectionOf = (sql: Knex): Connection => ({
   select: select(sql),
   search: searchIndex(sql),
   jsonRows,
-  ...insertsBy((table, rows, condition) => insertBatches(sql, table, rows, condition)),
+  insertRows: (table, rows) => insertRows(sql, table, rows),
+  async insertUnlessTaken(table, row, unique) {
+    // A conflict would use up an id, and there is one writer, so looking first is safe.
+    const columns = Object.keys(row)
+    const isFree = unique.map(
+      (column) => `not exists (select 1 from ${table} where ${column} = value->>${columns.indexOf(column)})`,
+    )
+    const [id] = await insertBatches(sql, table, [row], `where ${isFree.join(' and ')}`)
+    return id
+  },
 })
 
 /**
@@ -25,6 +34,15 @@ export const connectionOf = (sql: Knex): Connection => ({
  */
 const maxRowsPerStatement = 250
 
+/** Rows with an id come first, so that the table gives greater ids to the others (https://sqlite.org/autoinc.html). */
+async function insertRows<Row extends NewRow>(sql: Knex, table: string, rows: Row[]) {
+  const withId = rows.filter(({ id }) => id !== undefined)
+  const withoutId = rows.filter(({ id }) => id === undefined).map(({ id, ...row }) => row)
+  await insertBatches(sql, table, withId)
+  const ids = (await insertBatches(sql, table, withoutId)).toSorted((a, b) => a - b).values()
+  return rows.map((row) => ({ ...row, id: row.id ?? required(ids.next().value, 'an id') }))
+}
+
 /**
  * Inserts rows as JSON texts, which costs a fraction of binding each value, and returns their ids. `jsonb_each` parses a text
  * once; `json_each` would parse each row again for each column
@@ -32,13 +50,11 @@ const maxRowsPerStatement = 250
  */
 async function insertBatches(sql: Knex, table: string, rows: NewRow[], condition = ''): Promise<number[]> {
   const columns = Object.keys(rows[0] ?? {})
-  const values = columns.map((column, index) => `value->>${index} as ${column}`)
+  const values = columns.map((_, index) => `value->>${index}`)
   const ids: number[] = []
-  for (let first = 0; first < rows.length; first += maxRowsPerStatement) {
-    const batch = rows.slice(first, first + maxRowsPerStatement)
+  for (const batch of chunk(rows, maxRowsPerStatement)) {
     const inserted = await select(sql)<{ id: number }>(
-      `insert into ${table} (${columns})
-       select * from (select ${values} from jsonb_each(cast(? as text))) as given ${condition} returning id`,
+      `insert into ${table} (${columns}) select ${values} from jsonb_each(cast(? as text)) ${condition} returning id`,
       [jsonArrayBytes(batch.map((row) => columns.map((column) => row[column])))],
     )
     for (const { id } of inserted) ids.push(id)

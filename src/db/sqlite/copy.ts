@@ -35,8 +35,8 @@ async function writeCopy(openSource: () => Knex, filename: string, file: string)
   // Not a reader, since query_only forbids VACUUM.
   const source = openSource()
   try {
-    const { mode } = await stat(filename)
-    await assertDiskSpace(file, await estimateCopySize(source))
+    const { mode, size } = await stat(filename)
+    await assertDiskSpace(file, size)
     // Created with the permissions of the database; SQLite would make it readable by everyone.
     await writeFile(file, '', { flag: 'wx', mode })
     await source.raw('vacuum into ?', [file])
@@ -70,15 +70,6 @@ async function assertDiskSpace(file: string, bytes: number) {
   if (free >= bytes) return
   const megabytes = (count: number) => `${(count / 1e6).toLocaleString('en', { maximumSignificantDigits: 2 })} MB`
   throw new OperatorError(`a copy takes ${megabytes(bytes)}, ${megabytes(bytes - free)} more than there is room for`)
-}
-
-/** The greatest size of a copy, in bytes. */
-async function estimateCopySize(sql: Knex): Promise<number> {
-  const [row] = await sql.raw(
-    `select (page_count - freelist_count) * page_size as bytes
-     from pragma_page_count, pragma_freelist_count, pragma_page_size`,
-  )
-  return row.bytes
 }
 
 /**

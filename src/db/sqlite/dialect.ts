@@ -38,15 +38,6 @@ function openFile(filename: string): Engine {
   const reader = openReader(filename, file, concurrency.cheap + concurrency.expensive)
   const monitor = openReader(filename, file, 1)
 
-  async function close() {
-    await Promise.all([reader.destroy(), monitor.destroy()])
-    // The last connection to close writes the log into the file, which a read-only one cannot.
-    await writer.destroy()
-  }
-
-  /** A connection for one copy, so that the writer stays free. */
-  const openSource = () => openWriter(filename, file)
-
   return {
     name: filename,
     async checkHealth() {
@@ -92,13 +83,13 @@ function openFile(filename: string): Engine {
     }),
     // There is one writer at a time, so all earlier ones have ended.
     committedBefore: () => writer.transaction(async () => new Date()),
-    copyTo: (target, options) => copyTo(openSource, filename, target, options),
+    // With a connection for one copy, so that the writer stays free.
+    copyTo: (target, options) => copyTo(() => openWriter(filename, file), filename, target, options),
     withExclusiveLock: (work) => withExclusiveLock(filename, work),
     async optimize() {
       // Not TRUNCATE: writers would wait until the last reader has ended (https://sqlite.org/pragma.html).
       await writer.raw('pragma wal_checkpoint(passive)')
     },
-    close,
   }
 }
 

@@ -9,16 +9,9 @@ export const schema: SchemaHelpers = {
    * (https://sqlite.org/fts5.html#contentless_delete_tables). `prefix` makes searches for a few letters quick.
    */
   async createSearchIndex(sql, fill) {
-    // Of versions before 2.0.0.
-    const former = [
-      'app_search_recent',
-      'app_search_row',
-      'app_search_instance',
-      'app_search_lists',
-      'app_search_changed',
-    ]
-    for (const table of [...former, 'app_search_state', 'app_search_apps', 'app_search']) {
-      await sql.raw(`drop table if exists ${table}`)
+    // Most are of versions before 2.0.0.
+    for (const part of ['_recent', '_row', '_instance', '_lists', '_changed', '_state', '_apps', '']) {
+      await sql.raw(`drop table if exists app_search${part}`)
     }
     await sql.raw(
       `create virtual table app_search using fts5(tokens,
