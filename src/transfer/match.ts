@@ -90,25 +90,18 @@ const hasPackageName = ({ package_key }: ExistingApp, name: string | null) =>
 const isRestored = ({ deleted_at, updated_at }: Line, deletion: string) =>
   deleted_at === null && updated_at !== undefined && updated_at > deletion
 
-/** Splits off the lines that may be about the same app as a line before them: they have to find what that one wrote. */
+/** Splits off the lines that update the same app as a line before them. */
 export function splitRepeats(matches: Match[]): { first: Match[]; repeated: Match[] } {
-  const claimed = new Set<string>()
-  const isRepeated = (match: Match) => {
-    const keys = identifyingKeys(match)
-    const isClaimed = keys.some((key) => claimed.has(key))
-    for (const key of keys) claimed.add(key)
-    return isClaimed
-  }
-  const { first = [], repeated = [] } = Object.groupBy(matches, (match) => (isRepeated(match) ? 'repeated' : 'first'))
-  return { first, repeated }
+  const groups = [...Map.groupBy(matches, ({ app, source }) => app?.id ?? source).values()]
+  return { first: groups.flatMap((group) => group.slice(0, 1)), repeated: groups.flatMap((group) => group.slice(1)) }
 }
 
-/** What identifies the app of a line. */
-function identifyingKeys({ line: { package_name, slug, developer_name, name }, app }: Match): string[] {
-  const keys = app ? [`app ${app.id}`] : []
+/** What identifies the app of a line. Two lines of one batch must not share a key: the second has to find what the first wrote. */
+export function claimedKeys({ package_name, slug, developer_name, name }: Line): string[] {
+  const keys = []
   if (isSet(package_name)) keys.push(`package ${package_name.toLowerCase()}`)
   if (slug !== undefined) keys.push(`slug ${slug}`)
-  // A new app will have the slug that is made of its name.
+  // The app will have the slug that is made of its name.
   return keys.length > 0 ? keys : [`name ${ownerKey(developer_name, name)}`, `slug ${toSlug(name)}`]
 }
 

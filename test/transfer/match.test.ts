@@ -1,6 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import type { Line } from '../../src/transfer/line.ts'
-import { type ExistingApp, isAccepted, matchLines, refuseTakenNames, splitRepeats } from '../../src/transfer/match.ts'
+import {
+  claimedKeys,
+  type ExistingApp,
+  isAccepted,
+  matchLines,
+  refuseTakenNames,
+  splitRepeats,
+} from '../../src/transfer/match.ts'
 import { line, app as row, time } from './star-map.ts'
 
 const app: ExistingApp = { ...row, developer_name: 'Ada' }
@@ -61,24 +68,21 @@ describe('a line describes', () => {
   })
 })
 
-test.for<[what: string, first: Line, second: Line, isRepeated: boolean]>([
-  ['its owner and name', line, { ...line }, true],
-  ['the slug made of its name', line, { ...line, developer_name: 'Bob', slug: 'star-map' }, true],
-  ['its slug', { ...line, slug: 'sky' }, { ...line, name: 'Moon', slug: 'sky' }, true],
-  ['its package name', { ...line, package_name: 'a.b.c' }, { ...line, name: 'Moon', package_name: 'A.B.C' }, true],
-  ['its owner alone', line, { ...line, name: 'Moon' }, false],
-  ['its name alone, with other slugs', { ...line, slug: 'sky' }, { ...line, slug: 'moon' }, false],
-])('a line of a new app is followed by one with %s', ([, first, second, isRepeated]) => {
-  expect(splitRepeats(matchAll([first, second])).repeated).toHaveLength(isRepeated ? 1 : 0)
+test.for<[what: string, line: Line, claims: string[]]>([
+  ['its owner and name, and the slug made of its name', line, ['name Ada\nStar Map', 'slug star-map']],
+  ['its slug', { ...line, slug: 'sky' }, ['slug sky']],
+  ['its package name, in any case', { ...line, package_name: 'Org.Example.S' }, ['package org.example.s']],
+  ['both', { ...line, slug: 'sky', package_name: 'org.example.s' }, ['package org.example.s', 'slug sky']],
+])('a line claims %s', ([, of, expected]) => {
+  expect(claimedKeys(of)).toEqual(expected)
 })
 
-test('a line is repeated if it shares one key with a repeated line', () => {
-  const lines = [
-    { ...line, slug: 'a' },
-    { ...line, slug: 'a', package_name: 'a.b.c' },
-    { ...line, package_name: 'a.b.c' },
-  ]
-  expect(splitRepeats(matchAll(lines)).repeated.map(({ source }) => source.number)).toEqual([2, 3])
+test('two lines that claim the same app share a key', () => {
+  const shared = (one: Line, other: Line) => claimedKeys(one).some((claim) => claimedKeys(other).includes(claim))
+  expect(shared(line, { ...line })).toBe(true)
+  expect(shared(line, { ...line, developer_name: 'Bob', slug: 'star-map' })).toBe(true)
+  expect(shared({ ...line, package_name: 'a.b.c' }, { ...line, name: 'Moon', package_name: 'A.B.C' })).toBe(true)
+  expect(shared(line, { ...line, name: 'Moon' })).toBe(false)
 })
 
 test('lines for the same app are split into the first and the repeated ones', () => {
