@@ -11,7 +11,7 @@ const manyDocuments = 20
 
 /** Matches are first looked for among so many apps. If many of these match, more of the first apps are searched. */
 const sampleSize = 50
-const manyMatches = 7
+const manyMatches = 3
 
 /** A row per app in `app_search`, whose tokens are in a GIN index. */
 export const searchIndex = (sql: Knex): SearchIndex => {
@@ -40,33 +40,42 @@ export const searchIndex = (sql: Knex): SearchIndex => {
       if (ids.length > 0) await sql.raw('delete from app_search where app_id = any(?::bigint[])', [ids])
     },
 
-    /** GIN finds all matches, in no order, so frequent ones are looked for app by app. */
+    /** GIN finds all matches, in no order, so frequent ones are looked for only among the first apps. */
     async firstMatches(phrases, limit, order) {
       const tokens = phrases.map((list) => `(${list.map(tsquery).join(' | ')})`).join(' & ')
       // A term of several tokens has one spelling.
       const runs = phrases.flatMap(([phrase]) =>
         phrase && phrase.tokens.length > 1 ? ` ${phrase.tokens.join(' ')} ` : [],
       )
+      const conditionOf = (query: string) =>
+        `tokens @@ ${query}${' and position(? in sequence) > 0'.repeat(runs.length)}`
       // In a subquery, so that the planner does not read all apps if it expects many matches.
-      const condition = `tokens @@ (select ?::tsquery)${' and position(? in sequence) > 0'.repeat(runs.length)}`
+      const condition = conditionOf('(select ?::tsquery)')
       const inOrder = order ? orderBy(order, 'desc') : 'order by rank desc'
-      const find = (from: string) =>
-        select<Match>(
-          `select app_id as id, rank / ${idLimit} as popularity, name_words as "nameWords" from ${from} ${inOrder} limit ?`,
-          [tokens, ...runs, limit],
-        )
-      const findAmongFirst = (count: number) =>
-        order
-          ? find(
-              `(select * from apps where ${listed} ${inOrder} limit ${count}) as apps
-               cross join lateral (select * from app_search where app_id = apps.id and ${condition} offset 0) as matches`,
-            )
-          : find(`(select * from app_search ${inOrder} limit ${count}) as app_search where ${condition}`)
+      const values = [tokens, ...runs, limit]
+      const statement = (from: string) =>
+        `select app_id as id, rank / ${idLimit} as popularity, name_words as "nameWords" from ${from} ${inOrder} limit ?`
+      const find = (from: string) => select<Match>(statement(from), values)
+
+      async function findAmongFirst(count: number): Promise<Match[]> {
+        if (order) {
+          const first = `(select * from apps where ${listed} ${inOrder} limit ${count}) as apps`
+          const matches = `(select * from app_search where app_id = apps.id and ${condition} offset 0) as matches`
+          return find(`${first} cross join lateral ${matches}`)
+        }
+        type Row = { rank: number }
+        const [last] = await select<Row>('select rank from app_search order by rank desc limit 1 offset ?', [count])
+        const first = `app_search where rank >= ${last?.rank ?? 0}`
+        // Not `select`: PostgreSQL would not plan a prepared statement for these values.
+        return (await sql.raw(statement(`${first} and ${conditionOf('?::tsquery')}`), values)).rows
+      }
 
       const sample = await findAmongFirst(sampleSize)
       if (sample.length >= limit) return sample
-      const found = sample.length >= manyMatches ? await findAmongFirst((2 * limit * sampleSize) / manyMatches) : []
-      if (found.length >= limit) return found
+      if (sample.length >= manyMatches) {
+        const found = await findAmongFirst(Math.ceil((2 * limit * sampleSize) / sample.length))
+        if (found.length >= limit) return found
+      }
       const matches = `(select * from app_search where ${condition} offset 0) as matches`
       return find(order ? `${matches} join apps on apps.id = app_id` : matches)
     },

@@ -67,6 +67,17 @@ export const searchIndex = (sql: Knex): SearchIndex => {
     return [`"${text}" *`]
   }
 
+  /** The matching apps, from where they can be sorted soonest. */
+  async function sortable(expression: string, ranks: string): Promise<string> {
+    const [counted] = await select<{ count: number }>(`select count(*) as count from (${ranks} limit ?)`, [
+      expression,
+      maxSorted + 1,
+    ])
+    return required(counted, 'the count').count > maxSorted
+      ? `apps cross join app_search_apps on app_id = apps.id where ${listed} and +rank in (${ranks})`
+      : `(${ranks}) as found cross join apps on apps.id = found.rank % ${idLimit}`
+  }
+
   return {
     async index(documents) {
       if (documents.length === 0) return
@@ -100,16 +111,13 @@ export const searchIndex = (sql: Knex): SearchIndex => {
     async firstMatches(phrases, limit, order) {
       const expression = await matchExpression(phrases)
       const ranks = 'select rowid as rank from app_search where app_search match ?'
-      const byRank = `(${ranks}) as found cross join app_search_apps on app_id = found.rank % ${idLimit}`
-      const isCommon =
-        order && (await selectJson('1', `(${ranks} limit ?)`, [expression, maxSorted + 1])).length > maxSorted
-      const matches = isCommon
-        ? `apps cross join app_search_apps on app_id = apps.id where ${listed} and +rank in (${ranks})`
-        : `${byRank} ${order ? 'cross join apps on apps.id = app_id' : ''}`
-      const inOrder = order ? orderBy(order, 'desc') : 'order by found.rank desc'
+      const first = order
+        ? `select apps.id from ${await sortable(expression, ranks)} ${orderBy(order, 'desc')}`
+        : `select rank % ${idLimit} as id from (${ranks} order by rowid desc)`
       return selectJson(
-        `json_object('id', app_id, 'popularity', rank / ${idLimit}, 'nameWords', name_words)`,
-        `(select app_search_apps.* from ${matches} ${inOrder} limit ?)`,
+        `json_object('id', id, 'popularity', rank / ${idLimit}, 'nameWords', name_words)`,
+        // A CROSS JOIN keeps the order of the rows on its left (https://sqlite.org/optoverview.html#manual_control_of_query_plans_using_cross_join).
+        `(${first} limit ?) cross join app_search_apps on app_id = id`,
         [expression, limit],
       )
     },
