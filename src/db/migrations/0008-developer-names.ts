@@ -1,8 +1,8 @@
 import type { Knex } from 'knex'
 
 /** While a developer is given another name: what search is told of beside the name, and what it has yet to forget. */
-export async function up(sql: Knex) {
-  for (const column of ['next_name', 'former_name']) {
-    await sql.schema.alterTable('developers', (table) => table.text(column))
-  }
-}
+export const up = (sql: Knex) =>
+  sql.schema.alterTable('developers', (table) => {
+    table.text('next_name')
+    table.text('former_name')
+  })

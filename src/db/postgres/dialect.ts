@@ -95,7 +95,6 @@ function openServer(url: ServerUrl, { pool = defaultPoolSize, writeTimeout = lon
         if (isUnavailable(error)) return 'does not answer'
         throw error
       }
-      return undefined
     },
 
     reader,
