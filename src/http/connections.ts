@@ -20,6 +20,9 @@ export const slowClients = new LRUCache<object, () => void>({
   },
 })
 
+/** Milliseconds. A client that has ended its side of the connection may wait for its response, or have gone: then its search leaves the queue. */
+const halfOpenTimeout = 250
+
 type Connection = {
   current: ServerResponse
   /** The responses of pipelined requests. */
@@ -37,6 +40,8 @@ export function createConnections(listener: RequestListener, limits: ConnectionL
   const connections = new Map<Socket, Connection>()
   let waiting = 0
   let isDraining = false
+
+  const limitHalfOpen = (socket: Socket) => socket.once('end', () => socket.setTimeout(halfOpenTimeout))
 
   const handle: RequestListener = ({ socket }, response) => {
     // Node parses the rest of a chunk even if the socket was destroyed.
@@ -91,5 +96,5 @@ export function createConnections(listener: RequestListener, limits: ConnectionL
     for (const { current } of connections.values()) current.shouldKeepAlive = false
   }
 
-  return { handle, end, drain }
+  return { limitHalfOpen, handle, end, drain }
 }

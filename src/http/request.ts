@@ -121,9 +121,10 @@ export function parseInput(api: OpenAPIBackend, operation: Operation, head: Requ
     validate({ path, query, header: headers, cookie, ...(body !== undefined && { requestBody: body }) })
     return validate.errors ?? []
   })
-  const found = requestProblems(errors).map((problem) => ({ ...problem, field: declaredName(operation, problem) }))
-  const problems = firstProblemPerField([...nonDecimals, ...found])
-  if (problems.length > 0) throw invalidRequest(problems)
+  if (nonDecimals.length > 0 || errors.length > 0) {
+    const found = requestProblems(errors).map((problem) => ({ ...problem, field: declaredName(operation, problem) }))
+    throw invalidRequest(firstProblemPerField([...nonDecimals, ...found]))
+  }
   const declared = parameterNames([operation], 'header')
   const header = Object.fromEntries(declared.map((name) => [name, headers[name.toLowerCase()]]))
   return { path, query, header, body }

@@ -34,9 +34,6 @@ export const defaultTimeouts: Timeouts = {
   drainLimit: 8000,
 }
 
-/** Milliseconds. A client that has ended its side of the connection may wait for its response, or have gone: then its search leaves the queue. */
-const halfOpenTimeout = 250
-
 /** Connections that wait to be accepted; the system may allow fewer. With Node's 511, some clients of a burst wait for seconds. */
 const backlog = 4096
 
@@ -73,7 +70,7 @@ export async function listen(
   })
   // Node's property has no type: it answers clients that have ended their side of the connection.
   Object.assign(server, { httpAllowHalfOpen: true })
-  server.on('connection', (socket) => socket.once('end', () => socket.setTimeout(halfOpenTimeout)))
+  server.on('connection', connections.limitHalfOpen)
   server.on('drop', logDroppedConnections(logger))
   server.listen({ port, host, backlog })
   await once(server, 'listening')
