@@ -1,7 +1,6 @@
 import { accessSync, constants, statfsSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { configDefaults, defineConfig } from 'vitest/config'
-import { engines, filesOf, withoutEngine } from './test/support/engines.ts'
+import { engines, filesOf, runOnce } from './test/support/engines.ts'
 import { configuredServer, hasPostgres } from './test/support/postgres.ts'
 
 // One thread per database connection, as in src/main.ts. The workers inherit it.
@@ -10,8 +9,8 @@ process.env.UV_THREADPOOL_SIZE = '8'
 // So that tests fail where local time is taken for UTC.
 process.env.TZ = 'America/New_York'
 
-/** The directory for test files: in memory if there is space, because creating a PostgreSQL database writes 300 files. */
-const scratch = hasSpace('/dev/shm') ? '/dev/shm' : tmpdir()
+// Test files are in memory if there is space, because creating a PostgreSQL database writes 300 files.
+if (hasSpace('/dev/shm')) process.env.TMPDIR = '/dev/shm'
 
 function hasSpace(folder: string): boolean {
   try {
@@ -33,20 +32,24 @@ export default defineConfig({
         test: {
           name,
           include: ['test/**/*.test.ts'],
-          exclude: [
-            ...configDefaults.exclude,
-            ...withoutEngine,
-            ...engines.filter((other) => other !== name).map(filesOf),
-          ],
+          exclude: [...configDefaults.exclude, ...runOnce, ...engines.filter((other) => other !== name).map(filesOf)],
           globalSetup: ['test/support/world.ts'],
-          env: { TMPDIR: scratch },
+          isolate: false,
           // Test files share a configured server, and writes of one would invalidate the response caches of others.
           ...(name === 'postgres' && configuredServer !== undefined
             ? { fileParallelism: false, sequence: { groupOrder: 2 } }
             : { sequence: { groupOrder: 1 } }),
         },
       })),
-      { test: { name: 'once', include: withoutEngine, env: { TMPDIR: scratch }, sequence: { groupOrder: 1 } } },
+      {
+        test: {
+          name: 'once',
+          include: runOnce,
+          globalSetup: ['test/support/world.ts'],
+          isolate: false,
+          sequence: { groupOrder: 1 },
+        },
+      },
       // Checks what the other tests covered.
       { test: { name: 'last', include: ['test/**/*.last.ts'], sequence: { groupOrder: 3 } } },
     ],

@@ -8,6 +8,7 @@ import { appStore } from '../src/catalogue/store.ts'
 import { catalogueBackend } from '../src/cli/run-server.ts'
 import { readConfig } from '../src/config.ts'
 import { openDatabase } from '../src/db/database.ts'
+import { loadApi } from '../src/http/api.ts'
 import { createListener } from '../src/http/app.ts'
 import { readDocument } from '../src/http/docs.ts'
 import { createLogger } from '../src/http/log.ts'
@@ -35,10 +36,12 @@ const key = await database.write(async (connection) => {
 
 const config = { ...readConfig({}), logLevel: 'info' }
 const logger = createLogger('info', { write: () => {} })
-const listener = await createListener({
+const document = await readDocument()
+const listener = createListener({
   config,
   backend: catalogueBackend(database, config.baseUrl),
-  document: await readDocument(),
+  document,
+  api: await loadApi(document),
   logger,
   isDraining: () => false,
 })

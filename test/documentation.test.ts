@@ -3,9 +3,12 @@ import { maxHeaderSize } from 'node:http'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import document from '../generated/openapi.json' with { type: 'json' }
+import { defaultKeyLifetime } from '../src/accounts/store.ts'
+import { lifetime } from '../src/catalogue/idempotency.ts'
 import { ratingColumns } from '../src/catalogue/ratings.ts'
 import { programFor } from '../src/cli/program.ts'
 import { readConfig } from '../src/config.ts'
+import { maxBytes } from '../src/http/body.ts'
 import { defaultTimeouts } from '../src/http/server.ts'
 import { cutNote, maxMatches } from '../src/search/best-matches.ts'
 import { leafCommands } from './support/commands.ts'
@@ -58,8 +61,16 @@ test.for<[page: string, writes: RegExp, refusedKeys: RegExp]>([
   expect(documented).toEqual([writeLimit, refusedKeyLimit])
 })
 
+const { parameters, schemas } = document.components
+const hour = 60 * 60 * 1000
+const maxBodyKibibytes = maxBytes / 1024
+const idempotencyHours = lifetime / hour
+/** The characters of an idempotency key, without quotes. */
+const idempotencyKeyLength = (/\{(\d+),(\d+)\}/.exec(parameters.IdempotencyKey.schema.pattern) ?? [])
+  .slice(1)
+  .map(Number)
+
 test('the introduction states the limits of the document and the code', () => {
-  const { parameters, schemas } = document.components
   const lengthOf = ({ minLength, maxLength }: { minLength: number; maxLength: number }) => [minLength, maxLength]
   const { minimum, maximum, default: usual } = parameters.Limit.schema
   const { writeLimit, refusedKeyLimit } = readConfig({})
@@ -76,12 +87,11 @@ test('the introduction states the limits of the document and the code', () => {
     '`package_name`': [schemas.NewPackageName.maxLength],
     'Reviews in an app': [schemas.App.properties.reviews.maxItems],
     'Problems in an error': [schemas.Problems.maxItems],
-    // Tests of requests have the numbers that are literals here.
-    '`Idempotency-Key`': [1, 255, 24],
-    'Request body': [256],
+    '`Idempotency-Key`': [...idempotencyKeyLength, idempotencyHours],
+    'Request body': [maxBodyKibibytes],
     'Request line and headers': [maxHeaderSize / 1024],
     'Time for a request to arrive': [defaultTimeouts.request / 1000, defaultTimeouts.headers / 1000],
-    'Lifetime of a key': [365],
+    'Lifetime of a key': [defaultKeyLifetime / (24 * hour)],
     'Writes by one developer': [writeLimit],
     'Refused keys from one address': [refusedKeyLimit],
   })
@@ -92,18 +102,18 @@ const weighted = (ratings: number, mean: number) =>
   Number((ratingColumns({ count: ratings, sum: 100 * ratings * mean }).weighted_rating / 1e6).toFixed(2))
 
 test.for<[file: string, sentence: RegExp, numbers: number[]]>([
-  ['paths/apps_{id}.yaml', /its newest \d+ reviews/, [document.components.schemas.App.properties.reviews.maxItems]],
-  ['parameters/Limit.yaml', /More than.*/, [100, 100]],
+  ['paths/apps_{id}.yaml', /its newest \d+ reviews/, [schemas.App.properties.reviews.maxItems]],
+  ['parameters/Limit.yaml', /More than.*/, [parameters.Limit.schema.maximum, parameters.Limit.schema.maximum]],
   ['parameters/Search.yaml', /at most its first [\d,]+ apps/, [maxMatches]],
   ['parameters/Search.yaml', /`More than.*`/, numbersIn(cutNote('best'))],
   ['parameters/Sort.yaml', /One rating of 5\s+gives [\d.]+/, [5, weighted(1, 5)]],
   ['parameters/Sort.yaml', /average 4.6 give 4.5/, [4.6, weighted(100, 4.6)]],
-  ['parameters/IdempotencyKey.yaml', /: \d+–\d+ visible/, [1, 255]],
-  ['parameters/IdempotencyKey.yaml', /within \d+ hours/, [24]],
-  ['introduction.md', /Within \d+ hours/, [24]],
+  ['parameters/IdempotencyKey.yaml', /: \d+–\d+ visible/, idempotencyKeyLength],
+  ['parameters/IdempotencyKey.yaml', /within \d+ hours/, [idempotencyHours]],
+  ['introduction.md', /Within \d+ hours/, [idempotencyHours]],
   ['introduction.md', /at most its first [\d,]+ apps/, [maxMatches]],
   ['introduction.md', /RateLimit-Policy: "writes";.*/, [readConfig({}).writeLimit, 60]],
-  ['responses/PayloadTooLarge.yaml', /over \d+ KiB/, [256]],
+  ['responses/PayloadTooLarge.yaml', /over \d+ KiB/, [maxBodyKibibytes]],
   ['responses/HeadersTooLarge.yaml', /over \d+ KiB/, [maxHeaderSize / 1024]],
 ])('openapi/%s says %s', ([file, sentence, numbers]) => {
   const [found = ''] = sentence.exec(read(`openapi/${file}`)) ?? []

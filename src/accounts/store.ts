@@ -25,7 +25,7 @@ export type KeySummary = {
 }
 
 /** Milliseconds. */
-const defaultKeyLifetime = 365 * 24 * 60 * 60 * 1000
+export const defaultKeyLifetime = 365 * 24 * 60 * 60 * 1000
 
 const developerNotFound = (name: string) => new OperatorError(`there is no developer ${JSON.stringify(name.trim())}`)
 const nameTaken = (name: string) => new OperatorError(`there is already a developer ${JSON.stringify(name)}`)

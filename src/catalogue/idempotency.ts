@@ -6,7 +6,7 @@ import type { AppRow } from '../db/tables.ts'
 import { required } from '../util/helpers.ts'
 
 /** Milliseconds for which a key is stored. */
-const lifetime = 24 * 60 * 60 * 1000
+export const lifetime = 24 * 60 * 60 * 1000
 
 /** Expired keys deleted by each create. A create adds at most one, so they do not accumulate. */
 const cleanupBatchSize = 100

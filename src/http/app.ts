@@ -1,11 +1,11 @@
 import type { RequestListener } from 'node:http'
 import express, { type ErrorRequestHandler, type Express, type RequestHandler, Router } from 'express'
-import type { Document } from 'openapi-backend'
+import type { Document, OpenAPIBackend } from 'openapi-backend'
 import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
 import { invalidRequest, notFound, ServiceError } from '../contract/errors.ts'
 import { withTiming } from '../util/helpers.ts'
-import { createApi, loadApi, type ServiceBackend } from './api.ts'
+import { createApi, type ServiceBackend } from './api.ts'
 import { receiveBody } from './body.ts'
 import { docsRouter } from './docs.ts'
 import { readOnlyRoute, toErrorResponse } from './error-response.ts'
@@ -20,6 +20,8 @@ export type ListenerOptions = {
   config: Pick<Config, 'baseUrl' | 'prefix' | 'contact' | 'cacheSize'> & RateLimitsConfig
   backend: ServiceBackend
   document: Document
+  /** The compiled document. */
+  api: OpenAPIBackend
   /** The Redoc page; without it there is no /docs. */
   docsPage?: string | undefined
   logger: Logger
@@ -29,9 +31,8 @@ export type ListenerOptions = {
 }
 
 /** The whole HTTP service, not yet listening: each request is logged and counted, and answered from the cache or by Express. */
-export async function createListener(options: ListenerOptions): Promise<RequestListener> {
-  const { config, backend, document, logger, metrics, isDraining } = options
-  const api = await loadApi(document)
+export function createListener(options: ListenerOptions): RequestListener {
+  const { config, backend, api, logger, metrics, isDraining } = options
   const limits = createRateLimits(config)
   const commonHeaders = { ...securityHeaders(config.baseUrl), ...corsHeaders }
   const findOperation = createRouter(api)

@@ -7,7 +7,7 @@ import { duplicateField, hasMoreTokensThan } from '../contract/validation.ts'
 import { slowClients } from './connections.ts'
 
 /** Bytes. */
-const maxBytes = 256 * 1024
+export const maxBytes = 256 * 1024
 /** A body that is too large is read up to here, so that the client gets the response; beyond, the connection is cut. */
 const maxDrainedBytes = 16 * maxBytes
 

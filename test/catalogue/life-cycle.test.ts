@@ -1,10 +1,25 @@
 import { expect, test } from 'vitest'
+import document from '../../generated/openapi.json' with { type: 'json' }
 import { accountStore } from '../../src/accounts/store.ts'
 import { appStore } from '../../src/catalogue/store.ts'
+import { isRefused, listedCharacters } from '../contract/characters.ts'
 import { newApp } from '../contract/valid-requests.ts'
+import { units } from '../contract/values.ts'
 import { freezeClock, freezeMonotonicClock } from '../support/clock.ts'
 import { expectConsistent } from '../support/consistency.ts'
 import { startService } from '../support/service.ts'
+
+test('an app keeps every character that the document accepts', async () => {
+  const service = await startService()
+  const { pattern } = document.components.schemas.NewAppDescription
+  const accepts = (text: string) => new RegExp(pattern, 'u').test(text) && !isRefused('prose', text)
+  const texts = [...units, ...listedCharacters].map((character) => `a${character}b`)
+  const json = { ...newApp, description: texts.filter(accepts).join('') }
+  const key = service.world.keys.ada
+  const { headers } = await service.request('POST', '/apps', { key, json })
+  const { body } = await service.get(new URL(String(headers.location)).pathname, { key })
+  expect(body.data.app.description).toBe(json.description)
+})
 
 test('an app from creation to deletion', async () => {
   const service = await startService()

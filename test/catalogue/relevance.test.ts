@@ -1,11 +1,11 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { findApps } from '../../src/catalogue/app-list.ts'
-import { type Database, openDatabase } from '../../src/db/database.ts'
+import type { Database } from '../../src/db/database.ts'
 import { nameKey, queryTerms } from '../../src/search/terms.ts'
 import { playSampleLines } from '../play-sample-lines.ts'
 import { importLines } from '../support/catalogue-file.ts'
-import { emptyDatabaseUrl } from '../support/database.ts'
+import { openEmptyCatalogue } from '../support/database.ts'
 
 /** What must come first, by what is searched for, in the demo catalogue: names in their order. Two apps are named Compass. */
 const queries: Record<string, [search: string, ...first: string[]][]> = {
@@ -227,7 +227,7 @@ const queries: Record<string, [search: string, ...first: string[]][]> = {
 
 describe('in the demo catalogue', () => {
   test.for(Object.entries(queries))('what must come first does: %s', async ([, cases]) => {
-    const database = await openEmpty()
+    const database = await openEmptyCatalogue()
     await database.seed(`${import.meta.dirname}/../../seeds`)
     const wrong: object[] = []
     for (const [search, ...first] of cases) {
@@ -300,7 +300,7 @@ const rules: Record<string, Rule> = {
 describe.skipIf(!existsSync(`${folder}/apps.json`))('of real listings (skipped without PLAY_SAMPLE)', () => {
   test.for(Object.entries(rules))('a search finds %s', { timeout: 300_000 }, async ([, { searches, isRight }]) => {
     const listings: Listing[] = JSON.parse(readFileSync(`${folder}/apps.json`, 'utf8'))
-    const database = await openEmpty()
+    const database = await openEmptyCatalogue()
     await importLines(database, playSampleLines(folder))
     const rows = await database.read(({ sql }) => sql('apps').select('id', 'name', 'package_name'))
     const taken = new Map(rows.map(({ id, name, package_name }) => [id, { title: name, appId: package_name ?? '' }]))
@@ -319,12 +319,5 @@ describe.skipIf(!existsSync(`${folder}/apps.json`))('of real listings (skipped w
     expect(wrong, `of ${all.length} searches`).toEqual([])
   })
 })
-
-async function openEmpty(): Promise<Database> {
-  const database = openDatabase(await emptyDatabaseUrl())
-  onTestFinished(() => database.close())
-  await database.migrate()
-  return database
-}
 
 const firstPage = (database: Database, search: string) => findApps(database, { page: 1, limit: 100, search })

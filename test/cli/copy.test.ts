@@ -6,7 +6,7 @@ import { appStore } from '../../src/catalogue/store.ts'
 import { closeEngine, type Database, openDatabase, openEngine } from '../../src/db/database.ts'
 import { importLines } from '../support/catalogue-file.ts'
 import { expectConsistentAt } from '../support/consistency.ts'
-import { copyWorld, emptyDatabaseUrl, temporaryFolder } from '../support/database.ts'
+import { copyWorld, emptyCatalogueUrl, emptyDatabaseUrl, temporaryFolder } from '../support/database.ts'
 import { commandLine, executable, expectRefusal, serve } from '../support/process.ts'
 
 const tables = [
@@ -27,11 +27,6 @@ const contentOf = (database: Database) =>
 async function using<T>(address: string, work: (database: Database) => Promise<T>): Promise<T> {
   const database = openDatabase(address)
   return work(database).finally(() => database.close())
-}
-
-async function migrated(address: string): Promise<string> {
-  await using(address, (database) => database.migrate())
-  return address
 }
 
 /** A copy of the world with names that several apps share. */
@@ -56,8 +51,9 @@ async function livelyWorld(): Promise<string> {
 
 test('a copy and a copy of it have all rows, ids, slugs and search results', async () => {
   const first = await livelyWorld()
-  const second = await migrated(`sqlite:${temporaryFolder()}/second.sqlite`)
-  const third = await migrated(await emptyDatabaseUrl())
+  const second = `sqlite:${temporaryFolder()}/second.sqlite`
+  await using(second, (database) => database.migrate())
+  const third = await emptyCatalogueUrl()
   const { code, stdout, stderr } = await commandLine(first).run('copy', '--to', second)
   expect([code, stderr]).toEqual([0, ''])
   expect(stdout).toMatch(/^Copied everything to .*: 1,206 apps, 1,203 reviews and [\d,]+ audit entries, in [\d.]+ s\./)
@@ -94,7 +90,7 @@ test('an export has no idempotency keys', async () => {
 
 test('a copy is served byte for byte', async () => {
   const source = await livelyWorld()
-  const target = await migrated(await emptyDatabaseUrl())
+  const target = await emptyCatalogueUrl()
   await commandLine(source).json('copy', '--to', target)
   const [one, other] = await Promise.all([serve(source), serve(target)])
   const orders = ['latest', 'popular', 'rating'].flatMap((sort) =>
@@ -131,7 +127,7 @@ test('copying is refused while a server has the database open', async () => {
   const address = await copyWorld()
   const server = await serve(address)
   const { run } = commandLine(address)
-  const target = await migrated(await emptyDatabaseUrl())
+  const target = await emptyCatalogueUrl()
   expectRefusal(await run('copy', '--to', target), /is in use; stop the server/)
   server.process.kill('SIGTERM')
   await server.exited
@@ -145,7 +141,7 @@ test('kill -9 during a copy leaves everything or nothing, and the copy can be st
     using(address, (database) => database.read(async ({ sql }) => (await sql('apps').pluck('id')).length))
   let killed = 0
   for (let round = 0; round < 4; round++) {
-    const target = await migrated(await emptyDatabaseUrl())
+    const target = await emptyCatalogueUrl()
     const child = spawn(executable, ['copy', '--to', target], {
       env: { PATH: process.env.PATH, DATABASE_URL: source },
       stdio: ['ignore', 'ignore', 'inherit'],

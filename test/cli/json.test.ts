@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, inject, test } from 'vitest'
 import { programFor } from '../../src/cli/program.ts'
 import { leafCommands } from '../support/commands.ts'
-import { copyWorld, emptyDatabaseUrl, temporaryFolder } from '../support/database.ts'
+import { copyWorld, emptyCatalogueUrl, temporaryFolder } from '../support/database.ts'
 import { run, runProcess } from '../support/process.ts'
 import { startService } from '../support/service.ts'
 
@@ -15,12 +15,6 @@ function catalogueFile(): string {
   const app = { name: 'Star Map', description: 'The sky.', category: 'tools', developer_name: 'Ada' }
   writeFileSync(file, `${JSON.stringify(app)}\n{}\n`)
   return file
-}
-
-async function emptyDatabase(): Promise<string> {
-  const address = await emptyDatabaseUrl()
-  await run(['migrate'], { DATABASE_URL: address })
-  return address
 }
 
 async function changeListedApp(databaseUrl: string) {
@@ -71,7 +65,7 @@ const rows: Row[] = [
   ['audit', () => []],
   ['import', () => [catalogueFile()]],
   ['backup', () => [join(temporaryFolder(), 'backup.sqlite')]],
-  ['copy', async () => ['--to', await emptyDatabase()]],
+  ['copy', async () => ['--to', await emptyCatalogueUrl()]],
 ]
 
 /** Objects whose fields are names of columns or tables. */
@@ -82,8 +76,9 @@ describe('help has exactly the fields that --json prints:', () => {
     skip(command === 'backup' && inject('engine') !== 'sqlite', 'backups are of files')
     const address = await copyWorld()
     const words = command.split(' ')
-    // As a process, so that each command is seen to load its modules and to end.
-    const printed = await runProcess([...words, ...(await args(address)), '--json'], { DATABASE_URL: address })
+    // On SQLite as a process, so that each command is seen to load its modules and to end.
+    const runOn = { sqlite: runProcess, postgres: run }[inject('engine')]
+    const printed = await runOn([...words, ...(await args(address)), '--json'], { DATABASE_URL: address })
     const { names, elsewhere } = namesTold((await run([...words, '--help'])).stdout)
     expect(printed.stdout, printed.stderr).not.toBe('')
     expect(names).toEqual(namesIn(JSON.parse(printed.stdout), [...elsewhere, ...named]))

@@ -31,7 +31,9 @@ describe.for(fields)('$operationId $name', ({ operationId, name, schema, admits 
       const { status, text } = await request(method, path, { ...options, json })
       expect(status === 400, `${JSON.stringify(value).slice(0, 200)} is ${reason}\n${text}`).toBe(reason !== 'taken')
     }
-    for (const unit of [...units, ...listedCharacters, '\u3000'])
+    // The fields of updateApp have the same schemas, so there the random texts suffice.
+    const each = operationId === 'createApp' ? [...units, ...listedCharacters, '\u3000'] : []
+    for (const unit of each)
       for (const text of [`a${unit}b`, `${unit}${example}`, `${example}${unit}`, unit]) await send(text)
     for (const length of [maxLength - 1, maxLength])
       for (const space of ['\u00a0', ' ']) await send(example[0]?.repeat(length) + space)
@@ -41,7 +43,7 @@ describe.for(fields)('$operationId $name', ({ operationId, name, schema, admits 
       fc.string({ unit: 'binary' }),
       fc.string({ unit: fc.constantFrom(...units, ...listedCharacters, ...example) }),
     )
-    await runProperty(fc.asyncProperty(text, send), Math.ceil(total / 50), task)
+    await runProperty(fc.asyncProperty(text, send), Math.ceil(total / 25), task)
     for (const count of Object.values({ ...counts, ...(rule === '' && { listed: 1 }) }))
       expect(count).toBeGreaterThan(0)
   })
@@ -53,7 +55,7 @@ describe('whole bodies of createApp', () => {
   if (!newAppSchema) throw new Error('createApp takes no body')
   const { valid, nearly } = jsonOf(newAppSchema)
   const admits = ajv.compile(newAppSchema)
-  const runs = Math.ceil(total / 25)
+  const runs = Math.ceil(total / 12.5)
 
   test('a valid one is never a 400', { timeout }, async ({ task }) => {
     const { request, world } = await startService({ limits: { writeLimit: 0 } })

@@ -5,13 +5,12 @@ import { generateKey } from '../../src/accounts/keys.ts'
 import { accountStore } from '../../src/accounts/store.ts'
 import { categoryStore } from '../../src/catalogue/categories.ts'
 import { ServiceError } from '../../src/contract/errors.ts'
-import { type Database, openDatabase } from '../../src/db/database.ts'
 import { readDocument } from '../../src/http/docs.ts'
 import { required } from '../../src/util/helpers.ts'
 import { importLines } from '../support/catalogue-file.ts'
 import type { CheckedResponse, RequestOptions } from '../support/check.ts'
 import { freezeMonotonicClock } from '../support/clock.ts'
-import { emptyDatabaseUrl } from '../support/database.ts'
+import { emptyCatalogueUrl } from '../support/database.ts'
 import { checkedResponse } from '../support/raw-http.ts'
 import { failing, type Service, type ServiceOptions, startService } from '../support/service.ts'
 import { operationsOf } from './operations.ts'
@@ -53,9 +52,9 @@ type Scene = { service: Service; key: string; others: string }
 
 /** Creates what the examples are about, except the app that createApp creates. */
 async function startScene(id: string, options: ServiceOptions = {}): Promise<Scene> {
-  const own = openDatabase(await emptyDatabaseUrl())
-  await own.migrate()
-  const [key, others] = await own.write(async (connection) => {
+  const databaseUrl = await emptyCatalogueUrl()
+  const service = await startService({ origin: 'https://apps.example.org', databaseUrl, ...options })
+  const [key, others] = await service.database.write(async (connection) => {
     const operator = { operator: 'test' }
     for (const name of ['Productivity', 'Games', 'Travel']) {
       await categoryStore(connection).add(name.toLowerCase(), name, operator)
@@ -87,9 +86,7 @@ async function startScene(id: string, options: ServiceOptions = {}): Promise<Sce
   }
   const before = { ...rejected, id: 41 }
   const lines = id === 'createApp' ? [before] : [approved, rejected]
-  expect(await importLines(own, lines)).toMatchObject({ rejects: [] })
-  const { database = (same: Database) => same, ...rest } = options
-  const service = await startService({ origin: 'https://apps.example.org', ...rest, database: () => database(own) })
+  expect(await importLines(service.database, lines)).toMatchObject({ rejects: [] })
   return { service, key: key ?? '', others: others ?? '' }
 }
 

@@ -1,8 +1,8 @@
-import { expect, onTestFinished, test } from 'vitest'
-import { type Database, openDatabase } from '../../src/db/database.ts'
+import { expect, test } from 'vitest'
+import type { Database } from '../../src/db/database.ts'
 import { type SortOrder, toQuery } from '../../src/search/best-matches.ts'
 import { phrasesOf, type Tier, toSearchDocument } from '../../src/search/terms.ts'
-import { emptyDatabaseUrl } from '../support/database.ts'
+import { openEmptyCatalogue } from '../support/database.ts'
 
 /** Apps by popularity: the first has the fewest downloads and the least id. */
 const apps = Array.from({ length: 3000 }, (_, index) => {
@@ -18,9 +18,7 @@ const apps = Array.from({ length: 3000 }, (_, index) => {
 })
 
 async function openCatalogue(): Promise<Database> {
-  const database = openDatabase(await emptyDatabaseUrl())
-  onTestFinished(() => database.close())
-  await database.migrate()
+  const database = await openEmptyCatalogue()
   await database.write(async ({ sql, insertRows, search }) => {
     const times = { created_at: '', changed_at: '' }
     await insertRows('developers', [{ name: 'Ada', ...times }])

@@ -4,12 +4,12 @@ import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { createInterface } from 'node:readline'
 import { buffer } from 'node:stream/consumers'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
-import { describe, expect, inject, onTestFinished, test } from 'vitest'
+import { beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest'
 import { appHandlers } from '../../src/catalogue/handlers.ts'
 import { readConfig } from '../../src/config.ts'
 import { etagOf, success } from '../../src/contract/response.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
-import type { ServiceBackend } from '../../src/http/api.ts'
+import { loadApi, type ServiceBackend } from '../../src/http/api.ts'
 import { createListener } from '../../src/http/app.ts'
 import { readDocument } from '../../src/http/docs.ts'
 import { createLogger } from '../../src/http/log.ts'
@@ -18,6 +18,7 @@ import { namesOf, scenarioOf, tables } from '../contract/scenarios.ts'
 import { type Call, newApp } from '../contract/valid-requests.ts'
 import { connected } from '../faults/sockets.ts'
 import type { CheckedResponse, RequestOptions } from '../support/check.ts'
+import { share } from '../support/lifetime.ts'
 import { commandLine } from '../support/process.ts'
 import { checkedResponse, sendBytes } from '../support/raw-http.ts'
 import { concurrency } from '../support/saturate.ts'
@@ -118,9 +119,17 @@ describe('a response from the cache is the response that the database gives', ()
     ...read('a type that includes JSON', { Accept: 'text/html, application/*;q=0.1' }),
   ]
 
+  let uncached: Service
+  let cached: Service
+  beforeAll(() =>
+    share(async () => {
+      const limits = { readLimit: 1000 }
+      uncached = await startService({ limits, cacheSize: 0 })
+      cached = await startService({ limits, databaseUrl: uncached.databaseUrl })
+    }),
+  )
+
   test.for([...scenarios, ...withHeaders])('%s', async ([, request]) => {
-    const uncached = await startService({ limits: { readLimit: 100 }, cacheSize: 0 })
-    const cached = await startService({ limits: { readLimit: 100 } })
     const [method, path, options] = request(cached.world)
     const expected = withoutQuota(await uncached.request(method, path, options))
     await cached.get(path)
@@ -312,7 +321,8 @@ test('a public read that is added to the document is cached, one that needs a ke
     handlers: { ...appHandlers(database, ''), ...added },
   }
   const logger = createLogger('silent', { write: () => {} })
-  const listener = await createListener({ config: readConfig({}), backend, document, logger, isDraining: () => false })
+  const api = await loadApi(document)
+  const listener = createListener({ config: readConfig({}), backend, document, api, logger, isDraining: () => false })
   const { server, port } = await listen(listener, { port: 0, host: '127.0.0.1' }, logger)
   onTestFinished(() => void server.close())
   const headers = { Authorization: 'Bearer x', Connection: 'close' }

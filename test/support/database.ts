@@ -2,13 +2,23 @@ import { copyFileSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Client } from 'pg'
-import { afterAll, inject, onTestFinished } from 'vitest'
-import { addressAt, configuredServer, copyStrategy, newName, startPostgres, worldName } from './postgres.ts'
+import { inject } from 'vitest'
+import { type Database, openDatabase } from '../../src/db/database.ts'
+import { whenFinished } from './lifetime.ts'
+import {
+  addressAt,
+  configuredServer,
+  copyStrategy,
+  emptyCatalogue,
+  newName,
+  startPostgres,
+  worldName,
+} from './postgres.ts'
 
 /** A new directory for a test's files, removed when the test ends. */
 export function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'apps-test-'))
-  onTestFinished(() => rmSync(folder, { recursive: true }))
+  whenFinished(() => rmSync(folder, { recursive: true }))
   return folder
 }
 
@@ -20,10 +30,25 @@ export const copyWorld = async (): Promise<string> =>
 export const emptyDatabaseUrl = async (): Promise<string> =>
   inject('engine') === 'sqlite' ? `sqlite:${temporaryFolder()}/apps.sqlite` : newPostgres(() => 'template1')
 
+/** The DATABASE_URL of a new migrated database without rows. */
+export const emptyCatalogueUrl = async (): Promise<string> =>
+  inject('engine') === 'sqlite'
+    ? `sqlite:${copySqlite(emptyCatalogue(inject('world').source))}`
+    : newPostgres(({ world }) => emptyCatalogue(world))
+
+/** A new migrated database without rows, closed when the test ends. */
+export async function openEmptyCatalogue(): Promise<Database> {
+  const database = openDatabase(await emptyCatalogueUrl())
+  whenFinished(() => database.close())
+  return database
+}
+
 /** The file of a new copy of the world on SQLite. */
-export function copyWorldFile(): string {
+export const copyWorldFile = (): string => copySqlite(inject('world').source)
+
+function copySqlite(source: string): string {
   const file = join(temporaryFolder(), 'apps.sqlite')
-  copyFileSync(inject('world').source, file)
+  copyFileSync(source, file)
   return file
 }
 
@@ -39,7 +64,7 @@ async function newPostgres(templateIn: (factory: DatabaseFactory) => string): Pr
     for (const node of administrators) await node.query(statement)
   }
   await onAllNodes(`create database ${name} template ${templateIn(await factory)} ${strategy}`)
-  onTestFinished(async () => {
+  whenFinished(async () => {
     // Otherwise a node's background process would wait for a new session in the database, and the drop for that process.
     await onAllNodes(`select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = '${name}'`)
     await onAllNodes(`drop database ${name} with (force)`)
@@ -47,20 +72,19 @@ async function newPostgres(templateIn: (factory: DatabaseFactory) => string): Pr
   return addressAt(server, name)
 }
 
-/** The server for the databases of a test file. */
+/** The server for the databases of a worker. */
 type DatabaseFactory = {
   server: string
   /** The name of the world's database on it. */
   world: string
   strategy: string
-  /** Sessions that create and drop the databases of a test file, one on each node. */
+  /** Sessions that create and drop databases, one on each node. */
   administrators: Client[]
-  close: () => Promise<void>
 }
 
 let factory: Promise<DatabaseFactory> | undefined
 
-/** Each test file has its own server, unless TEST_POSTGRES_URL is set. */
+/** Each worker has its own server, which stops with it, unless TEST_POSTGRES_URL is set. */
 async function createFactory(): Promise<DatabaseFactory> {
   const { source } = inject('world')
   const own = configuredServer === undefined ? await startPostgres(source) : undefined
@@ -72,11 +96,5 @@ async function createFactory(): Promise<DatabaseFactory> {
     world: own ? worldName : new URL(source).pathname.slice(1),
     strategy: own ? copyStrategy : '',
     administrators,
-    async close() {
-      await Promise.all(administrators.map((each) => each.end()))
-      await own?.remove()
-    },
   }
 }
-
-afterAll(async () => (await factory)?.close())

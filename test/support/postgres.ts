@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { Client, type QueryResultRow } from 'pg'
 
@@ -54,7 +54,7 @@ export type PostgresServer = Readonly<{
 export async function startPostgres(from?: string): Promise<PostgresServer> {
   // Sorts like a dictionary; new in 15.
   const locale = Number(version) < 15 ? [] : ['--locale-provider=icu', '--icu-locale=en']
-  const folder = mkdtempSync(join(tmpdir(), 'apps-pg-'))
+  const folder = mkdtempSync(join(from ? dirname(from) : tmpdir(), 'apps-pg-'))
   const data = join(folder, 'data')
   if (isRoot) execFileSync('chown', ['postgres:', folder])
   const make = from
@@ -106,13 +106,16 @@ export async function startPostgres(from?: string): Promise<PostgresServer> {
     stop: (signal) => stopRunning(signal),
     async remove() {
       await stopRunning('SIGQUIT')
-      rmSync(folder, { recursive: true })
+      rmSync(folder, { recursive: true, maxRetries: 10 })
     },
   }
 }
 
 /** The database of the world on the tests' own server. */
 export const worldName = 'world'
+
+/** The migrated database without rows, beside the world: its file or database. */
+export const emptyCatalogue = (world: string) => `${world}_empty`
 
 /** Without flushes, copying files takes half as long as copying through the log, the default since 15. */
 export const copyStrategy = Number(version) < 15 ? '' : 'strategy file_copy'

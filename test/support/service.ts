@@ -1,11 +1,12 @@
 import supertest from 'supertest'
-import { inject, onTestFinished } from 'vitest'
+import { inject } from 'vitest'
 import type { Decision } from '../../src/catalogue/policy.ts'
 import { appStore } from '../../src/catalogue/store.ts'
 import { catalogueBackend } from '../../src/cli/run-server.ts'
 import { type Config, readConfig } from '../../src/config.ts'
 import { OperatorError } from '../../src/contract/errors.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
+import { loadApi } from '../../src/http/api.ts'
 import { createListener } from '../../src/http/app.ts'
 import type { ConnectionLimits } from '../../src/http/connections.ts'
 import { readDocument } from '../../src/http/docs.ts'
@@ -16,7 +17,8 @@ import { defaultConnectionLimits, defaultTimeouts, listen, type Timeouts } from 
 import { moderationStore } from '../../src/moderation/store.ts'
 import type { HttpResponse } from '../contract/checker.ts'
 import { type CheckedResponse, check, type RequestOptions } from './check.ts'
-import { copyWorld, emptyDatabaseUrl } from './database.ts'
+import { copyWorld, emptyCatalogueUrl } from './database.ts'
+import { whenFinished } from './lifetime.ts'
 import type { World } from './world.ts'
 
 export type Service = {
@@ -59,6 +61,10 @@ export type ServiceOptions = {
   database?: (database: Database) => Database
 }
 
+/** Compiled once for all services of a worker, since that takes longer than the rest of a start. */
+const document = await readDocument()
+const api = await loadApi(document)
+
 /** Starts the real app on a real database. It stops when the test ends. */
 export async function startService(options: ServiceOptions = {}): Promise<Service> {
   const {
@@ -77,10 +83,11 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
   const log: string[] = []
   const logger = createLogger('info', { write: (line: string) => log.push(line) })
   const baseUrl = origin + prefix
-  const listener = await createListener({
+  const listener = createListener({
     config: { ...readConfig({}), baseUrl, prefix, contact, cacheSize, ...limits },
     backend: catalogueBackend(options.database?.(database) ?? database, baseUrl),
-    document: await readDocument(),
+    document,
+    api,
     docsPage,
     logger,
     metrics: options.metrics,
@@ -93,7 +100,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     { ...defaultTimeouts, ...timeouts },
     { ...defaultConnectionLimits, ...connectionLimits },
   )
-  onTestFinished(async () => {
+  whenFinished(async () => {
     server.closeAllConnections()
     server.close()
     await database.close()
@@ -139,12 +146,8 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
   }
 }
 
-/** Starts the real app on an empty database. */
-export async function startEmptyService(): Promise<Service> {
-  const service = await startService({ databaseUrl: await emptyDatabaseUrl() })
-  await service.database.migrate()
-  return service
-}
+/** Starts the real app on an empty catalogue. */
+export const startEmptyService = async (): Promise<Service> => startService({ databaseUrl: await emptyCatalogueUrl() })
 
 /** Wraps a service's database so that its operations fail. Reading keys still works. */
 export const failing =

@@ -8,7 +8,16 @@ import { appStore, type NewAppRow } from '../../src/catalogue/store.ts'
 import { openDatabase } from '../../src/db/database.ts'
 import { moderationStore } from '../../src/moderation/store.ts'
 import { distributeTemplate, formCluster, workersOf } from './citus.ts'
-import { addressAt, administer, configuredServer, hasPostgres, newName, startPostgres, worldName } from './postgres.ts'
+import {
+  addressAt,
+  administer,
+  configuredServer,
+  emptyCatalogue,
+  hasPostgres,
+  newName,
+  startPostgres,
+  worldName,
+} from './postgres.ts'
 
 /** A small catalogue. Every test starts with its own copy. */
 export type World = {
@@ -54,13 +63,15 @@ async function onSqlite() {
   const folder = mkdtempSync(join(tmpdir(), 'apps-world-'))
   const source = join(folder, 'world.sqlite')
   const world = await createWorld(`sqlite:${source}`)
+  await createEmpty(`sqlite:${emptyCatalogue(source)}`)
   return { ...world, source, workers: [], remove: () => rmSync(folder, { recursive: true }) }
 }
 
 async function onPostgres() {
   const { address, data, stop, remove } = await startPostgres()
-  await administer(address, `create database ${worldName}`)
+  for (const name of [worldName, emptyCatalogue(worldName)]) await administer(address, `create database ${name}`)
   const world = await createWorld(addressAt(address, worldName))
+  await createEmpty(addressAt(address, emptyCatalogue(worldName)))
   await stop('SIGINT')
   return { ...world, source: data, workers: [], remove }
 }
@@ -76,7 +87,18 @@ const onConfiguredServer = (server: string) => async () => {
   if (workers.length > 0) await formCluster(server, workers, name)
   const world = await createWorld(source)
   if (workers.length > 0) await distributeTemplate(server, workers, name)
-  return { ...world, source, workers, remove: () => onAllNodes(`drop database ${name}`) }
+  await onAllNodes(`create database ${emptyCatalogue(name)}`)
+  await createEmpty(addressAt(server, emptyCatalogue(name)))
+  const remove = async () => {
+    for (const each of [name, emptyCatalogue(name)]) await onAllNodes(`drop database ${each}`)
+  }
+  return { ...world, source, workers, remove }
+}
+
+async function createEmpty(address: string) {
+  const database = openDatabase(address)
+  await database.migrate()
+  await database.close()
 }
 
 const actor = { operator: 'world' }

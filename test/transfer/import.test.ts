@@ -9,7 +9,7 @@ import type { Line } from '../../src/transfer/line.ts'
 import { exportLines, importFrom, importLines, textOf } from '../support/catalogue-file.ts'
 import { freezeClock } from '../support/clock.ts'
 import { expectConsistent } from '../support/consistency.ts'
-import { emptyDatabaseUrl } from '../support/database.ts'
+import { openEmptyCatalogue } from '../support/database.ts'
 import { startService } from '../support/service.ts'
 
 const app = { name: 'Star Map', description: 'The sky above you.', category: 'tools', developer_name: 'Ada' }
@@ -22,13 +22,6 @@ const review = (rating: number, seconds = 0) => ({
 
 const manyApps = (count: number, from = 0) =>
   Array.from({ length: count }, (_, index) => ({ ...app, name: `Star ${from + index}` }))
-
-async function emptyDatabase() {
-  const database = openDatabase(await emptyDatabaseUrl())
-  await database.migrate()
-  onTestFinished(() => database.close())
-  return database
-}
 
 const countsOf = ({ created, updated, unchanged, rejected }: ImportSummary) => [created, updated, unchanged, rejected]
 
@@ -526,7 +519,7 @@ test('an export does not say which changes wait for review', async () => {
   await request('PUT', `/apps/${world.apps.approved}`, { key: world.keys.ada, json: { description: 'Changed.' } })
   const lines = await exportLines(database)
   expect(lines.filter((line) => line.includes('unreviewed'))).toEqual([])
-  const empty = await emptyDatabase()
+  const empty = await openEmptyCatalogue()
   // As in a file that version 1 exported.
   const mark = { unreviewed_since: '2026-01-01T00:00:00.000Z', unreviewed_changes: { description: 'Before.' } }
   const marked = lines.map((line) => ({ ...JSON.parse(line), ...(line.includes('Changed.') && mark) }))
@@ -949,8 +942,7 @@ test('an export into an empty database gives the same public answers, byte for b
   ])
   const lines = await exportLines(source.database)
 
-  const empty = openDatabase(await emptyDatabaseUrl())
-  await empty.migrate()
+  const empty = await openEmptyCatalogue()
   expect(countsOf(await importLines(empty, lines))).toEqual([lines.length, 0, 0, 0])
   await expectConsistent(empty)
   expect(await exportLines(empty)).toEqual(lines)

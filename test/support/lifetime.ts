@@ -1,0 +1,23 @@
+import { onTestFinished } from 'vitest'
+
+type Cleanup = () => unknown
+
+let shared: Cleanup[] | undefined
+
+/** Calls the function when the test ends, or after all tests that share what it cleans up. */
+export function whenFinished(cleanup: Cleanup) {
+  if (shared) shared.push(cleanup)
+  else onTestFinished(async () => void (await cleanup()))
+}
+
+/** For `beforeAll`: what is started here lasts for all its tests. Returns the function that ends it. */
+export async function share(start: () => Promise<void>): Promise<() => Promise<void>> {
+  const cleanups: Cleanup[] = []
+  shared = cleanups
+  await start().finally(() => {
+    shared = undefined
+  })
+  return async () => {
+    for (const cleanup of cleanups.toReversed()) await cleanup()
+  }
+}
