@@ -56,7 +56,9 @@ const restore = () =>
     examples: ['app restore 42'],
     json: '{id, slug, status}.',
     run: (database, id: number) =>
-      database.write((connection) => moderationStore(connection).restore(id, currentOperator())),
+      database.write((connection) => moderationStore(connection).restore(id, currentOperator()), {
+        changesPublicData: ({ status }) => status === 'approved',
+      }),
     print: ({ id, slug, status }) => print(`Restored app ${id} (${slug}); its status is ${status}.`),
   })
 

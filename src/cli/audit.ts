@@ -19,8 +19,9 @@ export const auditCommand = () =>
     examples: ['audit --app 42', 'audit --developer "Harbour Software" --since 30d'],
     json: `an array of {id, at, action, operator, key_id, app_id, app_slug,
 developer_id, developer_name, category_id, category_slug, before, after}. Either
-operator or key_id is null. Fields of other subjects, and names of removed ones,
-are null; before is null where something was added. before and after hold the columns that differ.`,
+operator or key_id is null. Fields of other subjects and names of removed ones
+are null, and before where something was added. before and after hold the
+columns that differ.`,
     run: (database, { app: appId, developer: name, since, limit }: Options) =>
       database.snapshot(async (connection) => {
         if (appId !== undefined) await moderationStore(connection).requireApp(appId)

@@ -28,13 +28,16 @@ const issue = () =>
     examples: ['key issue --developer "Harbour Software"', 'key issue --developer Ada --expires 90d --name nightly'],
     json: '{id, key, name, developer_name, expires_at}; name may be null.',
     run: (database, { developer: developerName, expires: expiresAt, name }: IssueOptions) =>
-      database.write(async (connection) => {
-        const accounts = accountStore(connection)
-        const developer = await accounts.findOrAddDeveloper(developerName)
-        const similar = developer.isNew ? await findSimilarDevelopers(connection, developer.name) : []
-        const issued = await accounts.issueKey(developer, currentOperator(), { name, expiresAt })
-        return { developer, similar, issued }
-      }),
+      database.write(
+        async (connection) => {
+          const accounts = accountStore(connection)
+          const developer = await accounts.findOrAddDeveloper(developerName)
+          const similar = developer.isNew ? await findSimilarDevelopers(connection, developer.name) : []
+          const issued = await accounts.issueKey(developer, currentOperator(), { name, expiresAt })
+          return { developer, similar, issued }
+        },
+        { changesPublicData: () => false },
+      ),
     toJson: ({ issued }) => issued,
     print({ developer, similar, issued }) {
       if (similar.length > 0) printInfo(`New developer; similar: ${similar.join(', ')}.`)
@@ -87,6 +90,8 @@ const revoke = () =>
     examples: ['key revoke apps_3k9x0v2m1qzt'],
     json: '{id, developer_name, revoked_at}.',
     run: (database, id: string) =>
-      database.write((connection) => accountStore(connection).revoke(id, currentOperator())),
+      database.write((connection) => accountStore(connection).revoke(id, currentOperator()), {
+        changesPublicData: () => false,
+      }),
     print: ({ id, developer_name }) => print(`The key ${keyPrefix(id)} of ${developer_name} is revoked.`),
   })

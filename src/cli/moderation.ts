@@ -214,8 +214,9 @@ const decideEach = (decisions: GivenDecision[], { asOf, dryRun, json }: DecideOp
     const results: (DecisionResult | { id: number; error: string })[] = []
     for (const { id, decision, reason } of decisions) {
       try {
-        const result = await database.write((connection) =>
-          moderationStore(connection).decide(decision, id, currentOperator(), { reason, asOf, dryRun }),
+        const { wasListed: _, ...result } = await database.write(
+          (connection) => moderationStore(connection).decide(decision, id, currentOperator(), { reason, asOf, dryRun }),
+          { changesPublicData: ({ wasListed, status }) => !dryRun && (wasListed || status === 'approved') },
         )
         results.push(result)
         if (!json)

@@ -1,7 +1,7 @@
 import { type Account, accountStore } from '../accounts/store.ts'
 import { type Actor, type AuditEntry, auditStore } from '../audit/store.ts'
 import { categoryStore } from '../catalogue/categories.ts'
-import { canDecide, type Decision, decisions, parseUnreviewed, reviewedColumns } from '../catalogue/policy.ts'
+import { canDecide, type Decision, decisions, isListed, parseUnreviewed, reviewedColumns } from '../catalogue/policy.ts'
 import { type AppWithReviews, appStore } from '../catalogue/store.ts'
 import { OperatorError } from '../contract/errors.ts'
 import { parseReason } from '../contract/field-rules.ts'
@@ -125,7 +125,7 @@ export const moderationStore = (connection: Connection) => {
       id: number,
       actor: Actor,
       { reason, asOf, dryRun }: DecisionOptions = {},
-    ): Promise<DecisionResult> {
+    ): Promise<DecisionResult & { wasListed: boolean }> {
       const rejection_reason = decision === 'reject' ? parseReason(reason ?? '') : null
       const app = await requireActiveApp(id)
       if (!canDecide(decision, app)) throw new OperatorError(`app ${id} is ${app.status} already`)
@@ -133,10 +133,10 @@ export const moderationStore = (connection: Connection) => {
         throw new OperatorError(`app ${id} was updated at ${app.updated_at}, after the time given; look at it again`)
       }
       const status = decisions[decision]
-      if (dryRun) return { id, slug: app.slug, status }
+      if (dryRun) return { id, slug: app.slug, status, wasListed: false }
       const approved_at = status === 'approved' ? (app.approved_at ?? new Date().toISOString()) : app.approved_at
       await apps.save(`app ${decision}`, app, { status, approved_at, rejection_reason, ...reviewedColumns }, actor)
-      return { id, slug: app.slug, status }
+      return { id, slug: app.slug, status, wasListed: isListed(app) }
     },
 
     /** Restores a deleted app in the status it had. Throws an OperatorError if it is not deleted. */

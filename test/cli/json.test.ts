@@ -1,7 +1,9 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, inject, test } from 'vitest'
+import { accountStore } from '../../src/accounts/store.ts'
 import { programFor } from '../../src/cli/program.ts'
+import { openDatabase } from '../../src/db/database.ts'
 import { leafCommands } from '../support/commands.ts'
 import { copyWorld, emptyCatalogueUrl, temporaryFolder } from '../support/database.ts'
 import { run, runProcess } from '../support/process.ts'
@@ -39,6 +41,12 @@ async function prepareStatus(databaseUrl: string) {
   await run(['import', catalogueFile()], { DATABASE_URL: databaseUrl })
 }
 
+async function addDeveloper(databaseUrl: string, name: string) {
+  const database = openDatabase(databaseUrl)
+  await database.write((connection) => accountStore(connection).findOrAddDeveloper(name))
+  await database.close()
+}
+
 type Row = [command: string, args: (databaseUrl: string) => string[] | Promise<string[]>]
 
 const rows: Row[] = [
@@ -49,6 +57,7 @@ const rows: Row[] = [
   ['category add', () => ['--slug', 'travel', '--name', 'Travel']],
   ['category list', () => []],
   ['category rename', () => ['tools', '--name', 'Useful']],
+  ['category remove', () => ['empty']],
   ['moderation queue', (databaseUrl) => changeListedApp(databaseUrl).then(() => ['--changed'])],
   ['moderation show', () => [String(apps.approved)]],
   ['moderation approve', () => [String(apps.pending), '99']],
@@ -59,6 +68,7 @@ const rows: Row[] = [
   ['app transfer', () => [String(apps.approved), '--to', 'Bob']],
   ['developer list', () => []],
   ['developer rename', () => ['Ada', '--to', 'Lovelace']],
+  ['developer remove', (databaseUrl) => addDeveloper(databaseUrl, 'Eve').then(() => ['Eve'])],
   ['review list', () => ['--app', String(apps.approved)]],
   ['review remove', () => ['1', '--reason', 'Spam']],
   ['counters', () => [catalogueFile()]],
