@@ -197,9 +197,11 @@ function pageLinks(address: string, query: { page: number; limit: number }, tota
     ...(page < totalPages && { next: page + 1 }),
     ...(totalPages > 0 && { last: totalPages }),
   }
+  const parameters = new URLSearchParams(
+    Object.entries(query).map(([name, value]): [string, string] => [name, String(value)]),
+  )
   const link = ([relation, target]: [string, number]) => {
-    const parameters = new URLSearchParams()
-    for (const [name, value] of Object.entries({ ...query, page: target })) parameters.set(name, String(value))
+    parameters.set('page', String(target))
     return `<${address}?${parameters}>; rel="${relation}"`
   }
   return Object.entries(targets).map(link).join(', ')
