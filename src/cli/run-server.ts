@@ -14,6 +14,7 @@ import type { Metrics } from '../http/metrics.ts'
 import { listen } from '../http/server.ts'
 import { standardOutput } from '../http/standard-output.ts'
 import { statusStore } from '../moderation/status.ts'
+import { coalesce } from '../util/helpers.ts'
 import { readableLog } from './readable-log.ts'
 import { secondsSince } from './time.ts'
 
@@ -79,16 +80,26 @@ export const catalogueBackend = (database: Database, baseUrl: string): ServiceBa
 
 /** Gauges of what waits for operators. While the database cannot be read, only these gauges are missing from the metrics. */
 export function addCatalogueGauges(metrics: Metrics, database: Database) {
-  const read = <T>(work: (status: ReturnType<typeof statusStore>) => Promise<T>) =>
-    database.read((connection) => work(statusStore(connection)), { isExpensive: true }).catch(() => undefined)
+  // Both gauges of a scrape share one read: a second one would wait, and so look like an overloaded database.
+  const read = coalesce(() =>
+    database
+      .snapshot(
+        async (connection) => {
+          const status = statusStore(connection)
+          return { counts: await status.countApps(), oldest: await status.oldestWaiting('pending') }
+        },
+        { isExpensive: true },
+      )
+      .catch(() => undefined),
+  )
   metrics.addGauge('apps_by_status', 'Apps in each state; changed ones are approved, too.', ['status'], async () => {
-    const counts = await read((status) => status.countApps())
-    return Object.entries(counts ?? {}).map(([status, count]) => [{ status }, count])
+    const status = await read()
+    return Object.entries(status?.counts ?? {}).map(([status, count]) => [{ status }, count])
   })
   const help = 'How long the oldest pending app has waited; 0 if none waits.'
   metrics.addGauge('apps_oldest_pending_seconds', help, [], async () => {
-    const oldest = await read((status) => status.oldestWaiting('pending'))
-    return oldest === undefined ? [] : [[{}, oldest ? secondsSince(oldest.waiting_since) : 0]]
+    const status = await read()
+    return status ? [[{}, status.oldest ? secondsSince(status.oldest.waiting_since) : 0]] : []
   })
 }
 

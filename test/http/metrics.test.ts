@@ -111,7 +111,7 @@ test('counts the apps in each state, and how long the oldest pending one has wai
 
 test('has all other metrics while the database cannot be read', async () => {
   const { metrics, service, ask } = await measured()
-  addCatalogueGauges(metrics, { ...service.database, read: () => Promise.reject(new Error('gone')) })
+  addCatalogueGauges(metrics, { ...service.database, snapshot: () => Promise.reject(new Error('gone')) })
   const text = await (await ask()).text()
   expect(text).toContain('\napps_build_info{')
   expect(text).not.toMatch(/^apps_(by_status|oldest_pending_seconds)[ {]/m)
