@@ -22,9 +22,10 @@ export const categoryStore = (connection: Connection) => {
   }
 
   /** Throws an OperatorError if it does not exist. */
-  async function requireCategory(slug: string): Promise<Category> {
-    const category = await sql('categories').where({ slug }).first('id', 'slug', 'name')
-    if (!category) throw categoryNotFound(slug)
+  async function requireCategory(slug: string, { forUpdate = false } = {}): Promise<Category> {
+    const query = sql('categories').where({ slug }).first('id', 'slug', 'name')
+    const category = await (forUpdate ? query.forUpdate() : query)
+    if (!category) throw new OperatorError(`there is no category with the slug ${slug}`)
     return category
   }
 
@@ -95,8 +96,7 @@ export const categoryStore = (connection: Connection) => {
 
     /** Throws an OperatorError as `add` does, and if nothing would change. */
     async rename(slug: string, changes: { name: string; slug?: string | undefined }, actor: Actor): Promise<Category> {
-      const before = await sql('categories').where({ slug }).forUpdate().first('id', 'slug', 'name')
-      if (!before) throw categoryNotFound(slug)
+      const before = await requireCategory(slug, { forUpdate: true })
       const after = { slug: changes.slug ?? slug, name: parseCategoryName(changes.name) }
       assertSlug(after.slug)
       if (after.slug === slug && after.name === before.name)
@@ -118,8 +118,6 @@ export const categoryStore = (connection: Connection) => {
     },
   }
 }
-
-const categoryNotFound = (slug: string) => new OperatorError(`there is no category with the slug ${slug}`)
 
 /** The columns that differ, for the audit. */
 function changedNames(before: Names, after: Names) {
