@@ -24,7 +24,7 @@ import {
 export function appHandlers(database: Database, baseUrl: string): Handlers {
   /** Foreign keys reject a category that does not exist, also one that is removed during the request. */
   async function explainUnknownCategory(error: unknown, id: number | undefined): Promise<never> {
-    if (!database.explain(error).violatesForeignKey) throw error
+    if (id === undefined || !database.explain(error).violatesForeignKey) throw error
     const categories = await database.read((connection) => categoryStore(connection).all())
     if (categories.some((category) => category.id === id)) throw error
     throw new ServiceError('unknown_category', `Category ${id} does not exist; data.categories lists those that do.`, {

@@ -103,6 +103,8 @@ export function databaseFor(engine: Engine): Database {
   const writing = new Bulkhead({ ...queueLimits.write, concurrency: engine.concurrency.write, groupSize })
   const readConnection = connectionOf(reader)
   const monitorConnection = connectionOf(monitor)
+  /** Transactions that have renewed the version: writes that share one need it once. */
+  const renewed = new WeakSet<Knex>()
   let writes = 0
 
   const runRead = <T>(work: () => Promise<T>, { isExpensive = false, signal }: WorkOptions = {}) =>
@@ -134,7 +136,10 @@ export function databaseFor(engine: Engine): Database {
       try {
         const result = await runTransaction(async (sql) => {
           const result = await work(connectionOf(sql))
-          if (changesPublicData(result)) await renewVersion(sql)
+          if (changesPublicData(result) && !renewed.has(sql)) {
+            await renewVersion(sql)
+            renewed.add(sql)
+          }
           return result
         })
         writes++

@@ -97,7 +97,7 @@ async function addCategories(connection: Connection): Promise<number[]> {
   return ids
 }
 
-/** Inserts the rows, and updates the search index and counters as `follow` in catalogue/store.ts does. */
+/** Inserts the rows, and updates the search index and counters as `applySideEffects` in catalogue/store.ts does. */
 async function addApps(connection: Connection, made: App[]) {
   const { sql, search } = connection
   const apps = made.map(({ app }) => app)

@@ -18,6 +18,9 @@ const maxListedPrefix = 3
  */
 const maxSpelledOut = 1000
 
+/** Its value is a JSON array. */
+const listOfIds = '(select value from json_each(?))'
+
 /**
  * The index in FTS5 (https://sqlite.org/fts5.html). The rowid of an app is its rank, and FTS5 reads rowids in descending order,
  * so finding the first matches of a common word stops early. `app_search_apps` has the rank of each app. `app_search_words` has
@@ -32,12 +35,11 @@ export const searchIndex = (sql: Knex): SearchIndex => {
     return JSON.parse(required(found, 'the array').json)
   }
 
-  async function remove(ids: number[]) {
-    if (ids.length === 0) return
-    const removed = 'from app_search_apps where app_id in (select value from json_each(?))'
-    await sql.raw(`delete from app_search where rowid in (select rank ${removed})`, [JSON.stringify(ids)])
-    await sql.raw(`delete ${removed}`, [JSON.stringify(ids)])
-  }
+  /** Leaves the apps' rows in app_search_apps. */
+  const removeDocuments = (ids: number[]) =>
+    sql.raw(`delete from app_search where rowid in (select rank from app_search_apps where app_id in ${listOfIds})`, [
+      JSON.stringify(ids),
+    ])
 
   /** An expression of FTS5 (https://sqlite.org/fts5.html#full_text_query_syntax). An empty phrase matches nothing. */
   async function matchExpression(phrases: Phrase[][]): Promise<string> {
@@ -81,7 +83,7 @@ export const searchIndex = (sql: Knex): SearchIndex => {
   return {
     async index(documents) {
       if (documents.length === 0) return
-      await remove(documents.map(({ id }) => id))
+      await removeDocuments(documents.map(({ id }) => id))
       // FTS5 writes ascending rowids at a quarter of the cost of others.
       const rows = documents
         .map((document) => ({ ...document, rank: searchRank(document) }))
@@ -100,13 +102,17 @@ export const searchIndex = (sql: Knex): SearchIndex => {
         ],
       )
       await sql.raw(
-        `insert into app_search_apps (app_id, rank, name_words)
+        `insert or replace into app_search_apps (app_id, rank, name_words)
          select value->>0, value->>1, value->>2 from jsonb_each(cast(? as text)) order by value->>0`,
         [jsonArrayBytes(rows.map(({ id, rank, nameWords }) => [id, rank, nameWords]))],
       )
     },
 
-    remove,
+    async remove(ids) {
+      if (ids.length === 0) return
+      await removeDocuments(ids)
+      await sql.raw(`delete from app_search_apps where app_id in ${listOfIds}`, [JSON.stringify(ids)])
+    },
 
     async firstMatches(phrases, limit, order) {
       const expression = await matchExpression(phrases)
