@@ -67,6 +67,8 @@ test('the first matches are the same however many apps match, and whether or not
     ['天気予報', 'whole', (_, index) => index % 3 === 0],
     ['天気予報 common', 'prefix', (_, index) => index % 3 === 0],
     ['missing', 'prefix', () => false],
+    // The id of their category.
+    ['1', 'whole', () => false],
   ]
   for (const statistics of ['none', 'current']) {
     if (statistics === 'current') await database.optimize({ isLast: true })

@@ -117,6 +117,7 @@ describe('what is indexed of a text', () => {
       'photo editor pro photoeditor editorpro photoeditorpro',
     ],
     ['in camel case', 'NewPipe', 'new pipe newpipe'],
+    ['behind a number', 'Mp3Player', 'mp3 player mp3player'],
     ['of capitals', 'PDFReader', 'pdf reader pdfreader'],
     ['in camel case and side by side', 'Go NewPipe', 'go new pipe newpipe gonew gonewpipe'],
     ['in camel case of letters beyond ASCII', 'ÉcranÜber', 'ecran uber ecranuber'],
