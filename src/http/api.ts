@@ -52,20 +52,21 @@ export async function loadApi(document: Document): Promise<OpenAPIBackend> {
  */
 export function createApi(
   api: OpenAPIBackend,
-  findOperation: Router,
+  findRoute: Router,
   { authenticate, handlers }: ServiceBackend,
   limits: RateLimits,
 ): RequestHandler {
   return async (request, response) => {
     const { context } = response
     const head = parseHead(request, request.url)
-    const operation = findOperation(head)
-    if (!operation) {
-      const allow = allowedMethods(findOperation, head.path)
+    const route = findRoute(head)
+    if (!route) {
+      const allow = allowedMethods(findRoute, head.path)
       if (allow.length === 0) throw notFound()
       if (head.method !== 'OPTIONS') throw methodNotAllowed(allow)
       return sendOptions(response, allow)
     }
+    const { operation } = route
     context.operation = operation.operationId
     context.route = request.baseUrl + operation.path
     const isRead = head.method === 'GET'
@@ -75,7 +76,7 @@ export function createApi(
     context.caller = await findCaller(operation, request, response)
     if (!isRead && context.caller) limits.writes?.enforce(limits.writes.count(response), response)
     const sent = operation.requestBody && (await readBody(request, response))
-    const input = { ...parseInput(api, operation, head, sent), caller: context.caller, signal: request.signal }
+    const input = { ...parseInput(api, route, head, sent), caller: context.caller, signal: request.signal }
     // The handlers' type has every operation of the document, and is generated from it.
     const { status, headers, body }: OperationResponse = await handlers[operation.operationId as OperationId](input)
     if (!isRead) {
@@ -124,8 +125,8 @@ function bearerToken(header: string): string {
 }
 
 /** The methods of a path, including HEAD and OPTIONS; none if there is no such path. */
-function allowedMethods(findOperation: Router, path: string): string[] {
-  const own = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'].filter((method) => findOperation({ method, path }))
+function allowedMethods(findRoute: Router, path: string): string[] {
+  const own = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'].filter((method) => findRoute({ method, path }))
   return own.length === 0
     ? []
     : [...own.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])), 'OPTIONS']

@@ -35,9 +35,8 @@ export function createListener(options: ListenerOptions): RequestListener {
   const { config, backend, api, logger, metrics, isDraining } = options
   const limits = createRateLimits(config)
   const commonHeaders = { ...securityHeaders(config.baseUrl), ...corsHeaders }
-  const findOperation = createRouter(api)
   const queryParameters = new Set(parameterNames(api.getOperations(), 'query'))
-  const app = createExpressApp(options, createApi(api, findOperation, backend, limits), commonHeaders)
+  const app = createExpressApp(options, createApi(api, createRouter(api), backend, limits), commonHeaders)
   const cache = config.cacheSize > 0 ? createResponseCache(api, config, backend, limits, commonHeaders) : undefined
   if (metrics) exposeMetrics(metrics, backend, limits, cache)
   let mayWarn = config.trustProxy === 0

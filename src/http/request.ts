@@ -81,13 +81,14 @@ export function acceptsJson(accept: string | undefined): boolean {
 /** More than any operation has. Describing each of very many unknown ones would block the event loop. */
 const maxParameters = 500
 
-/** A pattern for the URLs of an OpenAPI path template, with any query. */
+/** A pattern for the URLs of an OpenAPI path template, with any query. Its groups are the path's parameters. */
 export const urlPattern = (path: string) =>
-  new RegExp(`^${path.replaceAll(/[^{}/\w]/g, '\\$&').replaceAll(/\{\w+\}/g, '[^/?]+')}(?:\\?|$)`)
+  new RegExp(`^${path.replaceAll(/[^{}/\w]/g, '\\$&').replaceAll(/\{(\w+)\}/g, '(?<$1>[^/?]+)')}(?:\\?|$)`)
 
 export type Router = ReturnType<typeof createRouter>
+type Route = NonNullable<ReturnType<Router>>
 
-/** Returns a function that finds the operation of a request. openapi-backend's own compiles every path anew for each request. */
+/** Returns a function that finds the route of a request. openapi-backend's own compiles every path anew for each request. */
 export function createRouter(api: OpenAPIBackend) {
   const isTemplate = ({ path }: Operation) => path.includes('{')
   // Of two paths that match, the one without parameters applies (OpenAPI 3.0.4, "Path Templating Matching").
@@ -95,18 +96,20 @@ export function createRouter(api: OpenAPIBackend) {
     .getOperations()
     .toSorted((one, other) => Number(isTemplate(one)) - Number(isTemplate(other)))
     .map((operation) => ({ method: operation.method.toUpperCase(), pattern: urlPattern(operation.path), operation }))
-  return ({ method, path }: Pick<RequestHead, 'method' | 'path'>): Operation | undefined =>
-    routes.find((route) => route.method === method && route.pattern.test(path))?.operation
+  return ({ method, path }: Pick<RequestHead, 'method' | 'path'>) =>
+    routes.find((route) => route.method === method && route.pattern.test(path))
 }
 
 /**
  * The request in the form that handlers take, with its parameters coerced and defaults filled in. Throws `invalid_request` with
- * all problems. Runs openapi-backend's validators, but not its `validateRequest`, which would parse the request again. Returns
- * any: the handlers' types are generated from the schemas of these validators.
+ * all problems. Runs openapi-backend's validators, but not its `validateRequest`, which parses the request and compiles the path
+ * anew. Returns any: the handlers' types are generated from the schemas of these validators.
  */
 // biome-ignore lint/suspicious/noExplicitAny: see above
-export function parseInput(api: OpenAPIBackend, operation: Operation, head: RequestHead, body?: unknown): any {
-  const { params: path, query, headers, cookies: cookie } = api.router.parseRequest(head, operation)
+export function parseInput(api: OpenAPIBackend, { pattern, operation }: Route, head: RequestHead, body?: unknown): any {
+  const { query, headers } = head
+  const parameters = Object.entries(pattern.exec(head.path)?.groups ?? {})
+  const path = Object.fromEntries(parameters.map(([name, value]) => [name, decodeURIComponent(value)]))
   if (Object.keys(query).length > maxParameters) {
     throw invalidRequest([{ in: 'query', field: '', message: `must have at most ${maxParameters} parameters` }])
   }
@@ -118,7 +121,7 @@ export function parseInput(api: OpenAPIBackend, operation: Operation, head: Requ
   )
   const errors = validators.flatMap((validate) => {
     // Coerces the parameters in place.
-    validate({ path, query, header: headers, cookie, ...(body !== undefined && { requestBody: body }) })
+    validate({ path, query, header: headers, ...(body !== undefined && { requestBody: body }) })
     return validate.errors ?? []
   })
   if (nonDecimals.length > 0 || errors.length > 0) {
