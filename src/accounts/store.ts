@@ -117,7 +117,8 @@ export const accountStore = (connection: Connection) => {
       const keys = sql('api_keys').where({ developer_id: id })
       await keys.where((key) => key.whereNotNull('revoked_at').orWhere('expires_at', '<=', at)).delete()
       await sql('idempotency_keys').where({ developer_id: id }).delete()
-      await sql('developers').where({ id }).delete()
+      // None if another transaction has removed or renamed them meanwhile.
+      if ((await sql('developers').where({ id, name }).delete()) === 0) throw developerNotFound(text)
       const change = { before: { name }, after: { name: null } }
       await audit.record([{ action: 'developer remove', at, subject: { developer_id: id }, ...change }], actor)
       return { id, name }

@@ -108,7 +108,7 @@ export const categoryStore = (connection: Connection) => {
 
     /** Throws an OperatorError if there is no such category; a foreign key rejects one with apps, even deleted ones. */
     async remove(slug: string, actor: Actor): Promise<Category> {
-      const category = await requireCategory(slug)
+      const category = await requireCategory(slug, { forUpdate: true })
       const { id, name } = category
       await sql('categories').where({ id }).delete()
       const change = { before: { slug, name }, after: { slug: null, name: null } }

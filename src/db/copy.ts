@@ -107,6 +107,7 @@ async function copyAndCount(
 }
 
 async function copyRows(source: Connection, target: Connection, onCopied: (count: number) => void = () => {}) {
+  await reserveAuditedIds(source.sql, target)
   for (const table of tables) {
     for await (const rows of readBatches(source.sql, table)) {
       // Later ids of the target stay unique.
@@ -120,6 +121,16 @@ async function copyRows(source: Connection, target: Connection, onCopied: (count
       onCopied(rows.length)
     }
   }
+}
+
+/** The audit log names removed developers and categories by their ids, which the target must not give to others. */
+async function reserveAuditedIds(source: Knex, { sql, insertRows }: Connection) {
+  const [audited] = await source('audit').max({ developers: 'developer_id', categories: 'category_id' })
+  const row = { name: '', created_at: '', changed_at: '' }
+  // No engine gives the id of a deleted row again.
+  if (audited?.developers) await insertRows('developers', [{ ...row, id: Number(audited.developers) }])
+  if (audited?.categories) await insertRows('categories', [{ ...row, slug: '', id: Number(audited.categories) }])
+  for (const table of ['developers', 'categories']) await sql(table).delete()
 }
 
 async function countRows(sql: Knex): Promise<RowCounts> {

@@ -98,11 +98,10 @@ export function splitRepeats(matches: Match[]): { first: Match[]; repeated: Matc
 
 /** What identifies the app of a line. Two lines of one batch must not share a key: the second has to find what the first wrote. */
 export function claimedKeys({ package_name, slug, developer_name, name }: Line): string[] {
-  const keys = []
-  if (isSet(package_name)) keys.push(`package ${package_name.toLowerCase()}`)
-  if (slug !== undefined) keys.push(`slug ${slug}`)
-  // The app will have the slug that is made of its name.
-  return keys.length > 0 ? keys : [`name ${ownerKey(developer_name, name)}`, `slug ${toSlug(name)}`]
+  if (isSet(package_name))
+    return [`package ${package_name.toLowerCase()}`, ...(slug === undefined ? [] : [`slug ${slug}`])]
+  // A line that has neither finds the app by its name, even if the line that wrote the app had a slug.
+  return [`name ${ownerKey(developer_name, name)}`, `slug ${slug ?? toSlug(name)}`]
 }
 
 /** Refuses lines with the package name of an app that keeps it. Apps may exchange their names. */

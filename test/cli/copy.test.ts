@@ -2,6 +2,8 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
+import { accountStore } from '../../src/accounts/store.ts'
+import { categoryStore } from '../../src/catalogue/categories.ts'
 import { appStore } from '../../src/catalogue/store.ts'
 import { closeEngine, type Database, openDatabase, openEngine } from '../../src/db/database.ts'
 import { importLines } from '../support/catalogue-file.ts'
@@ -29,7 +31,9 @@ async function using<T>(address: string, work: (database: Database) => Promise<T
   return work(database).finally(() => database.close())
 }
 
-/** A copy of the world with names that several apps share. */
+const actor = { operator: 'test' }
+
+/** A copy of the world with names that several apps share, in which a developer and a category were removed. */
 async function livelyWorld(): Promise<string> {
   const address = await copyWorld()
   await using(address, async (database) => {
@@ -44,7 +48,13 @@ async function livelyWorld(): Promise<string> {
     }))
     expect(await importLines(database, lines)).toMatchObject({ created: 1200 })
     const key = { developer_id: 1, key: 'k', body_hash: '1:', app_id: 1, created_at: '2026-01-01T00:00:00.000Z' }
-    await database.write(({ sql }) => sql('idempotency_keys').insert(key))
+    await database.write(async (connection) => {
+      await connection.sql('idempotency_keys').insert(key)
+      await accountStore(connection).findOrAddDeveloper('Removed')
+      await accountStore(connection).remove('Removed', actor)
+      await categoryStore(connection).add('removed', 'Removed', actor)
+      await categoryStore(connection).remove('removed', actor)
+    })
   })
   return address
 }
@@ -72,12 +82,15 @@ test('a copy and a copy of it have all rows, ids, slugs and search results', asy
           const [app] = await connection.sql('apps').where({ name: 'Star 7' })
           if (!app) throw new Error('there is no such app')
           const { id: _, slug: __, package_name: ___, package_key: ____, ...rest } = app
-          return appStore(connection).insert({ ...rest, package_name: null }, { operator: 'test' })
+          const { id, slug } = await appStore(connection).insert({ ...rest, package_name: null }, actor)
+          const developer = await accountStore(connection).findOrAddDeveloper('New')
+          const category = await categoryStore(connection).add('new', 'New', actor)
+          return [id, slug, developer.id, category.id]
         }),
       ),
     ),
   )
-  expect(created.map(({ id, slug }) => [id, slug])).toEqual(created.map(() => [1207, 'star-7-4']))
+  expect(created).toEqual(created.map(() => [1207, 'star-7-4', 5, 5]))
 })
 
 test('an export has no idempotency keys', async () => {

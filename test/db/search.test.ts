@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, inject, test } from 'vitest'
 import type { Database } from '../../src/db/database.ts'
 import { type SortOrder, toQuery } from '../../src/search/best-matches.ts'
 import { phrasesOf, type Tier, toSearchDocument } from '../../src/search/terms.ts'
@@ -94,6 +94,16 @@ test('the first matches are the same however many apps match, and whether or not
       }
     }
   }
+})
+
+test.runIf(inject('engine') === 'postgres')('each frequency of a word is no further prepared statement', async () => {
+  const database = await openCatalogue()
+  const countAfter = (text: string) =>
+    database.snapshot(async ({ search, select }) => {
+      await search.firstMatches(phrasesOf(toQuery(text, undefined), 'prefix'), 1001, ['total_downloads', 'id'])
+      return select('select count(*) as count from pg_prepared_statements', [])
+    })
+  expect(await countAfter('common')).toEqual(await countAfter('even'))
 })
 
 test('known words are whole words of the texts', async () => {

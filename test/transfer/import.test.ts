@@ -33,6 +33,15 @@ describe('the effect of a line', () => {
     ['a name, then the slug made of it', [], [app, { ...app, slug: 'star-map', total_downloads: 5 }], [1, 1, 0, 0]],
     ['a slug, then the name it is made of', [], [{ ...app, slug: 'star-map' }, app], [1, 0, 1, 0]],
     [
+      'another slug, then the name alone',
+      [],
+      [
+        { ...app, slug: 'stars' },
+        { ...app, total_downloads: 5 },
+      ],
+      [1, 1, 0, 0],
+    ],
+    [
       'a package name and a slug, then the slug alone',
       [],
       [

@@ -70,7 +70,7 @@ describe('a line describes', () => {
 
 test.for<[what: string, line: Line, claims: string[]]>([
   ['its owner and name, and the slug made of its name', line, ['name Ada\nStar Map', 'slug star-map']],
-  ['its slug', { ...line, slug: 'sky' }, ['slug sky']],
+  ['its slug, and its owner and name', { ...line, slug: 'sky' }, ['name Ada\nStar Map', 'slug sky']],
   ['its package name, in any case', { ...line, package_name: 'Org.Example.S' }, ['package org.example.s']],
   ['both', { ...line, slug: 'sky', package_name: 'org.example.s' }, ['package org.example.s', 'slug sky']],
 ])('a line claims %s', ([, of, expected]) => {

@@ -55,19 +55,21 @@ export const searchIndex = (sql: Knex): SearchIndex => {
       const values = [tokens, ...runs, limit]
       const statement = (from: string) =>
         `select app_id as id, rank / ${idLimit} as popularity, name_words as "nameWords" from ${from} ${inOrder} limit ?`
-      const find = (from: string) => select<Match>(statement(from), values)
 
       async function findAmongFirst(count: number): Promise<Match[]> {
+        // Not `select`: PostgreSQL would not plan a prepared statement for these values, and each count would be prepared.
+        return (await sql.raw(statement(await amongFirst(count)), values)).rows
+      }
+
+      async function amongFirst(count: number): Promise<string> {
         if (order) {
           const first = `(select * from apps where ${listed} ${inOrder} limit ${count}) as apps`
           const matches = `(select * from app_search where app_id = apps.id and ${condition} offset 0) as matches`
-          return find(`${first} cross join lateral ${matches}`)
+          return `${first} cross join lateral ${matches}`
         }
         type Row = { rank: number }
         const [last] = await select<Row>('select rank from app_search order by rank desc limit 1 offset ?', [count])
-        const first = `app_search where rank >= ${last?.rank ?? 0}`
-        // Not `select`: PostgreSQL would not plan a prepared statement for these values.
-        return (await sql.raw(statement(`${first} and ${conditionOf('?::tsquery')}`), values)).rows
+        return `app_search where rank >= ${last?.rank ?? 0} and ${conditionOf('?::tsquery')}`
       }
 
       const sample = await findAmongFirst(sampleSize)
@@ -77,7 +79,7 @@ export const searchIndex = (sql: Knex): SearchIndex => {
         if (found.length >= limit) return found
       }
       const matches = `(select * from app_search where ${condition} offset 0) as matches`
-      return find(order ? `${matches} join apps on apps.id = app_id` : matches)
+      return select<Match>(statement(order ? `${matches} join apps on apps.id = app_id` : matches), values)
     },
 
     async knownWords(words) {
