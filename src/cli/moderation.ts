@@ -29,7 +29,7 @@ import {
 } from './command.ts'
 import { type GivenDecision, readDecisions } from './decision-file.ts'
 import { detailWidth, formatCount, formatDifference, sanitize } from './terminal-text.ts'
-import { age, parsePastTime, secondsSince } from './time.ts'
+import { formatAge, parsePastTime, secondsSince } from './time.ts'
 
 export const moderationCommand = () =>
   commandGroup('moderation', 'decide which apps the catalogue shows', [queue(), show(), approve(), reject(), decide()])
@@ -70,7 +70,7 @@ null without apps. Without --limit, JSON has the first 10,000 apps.`,
       printTable(
         ['ID', 'NAME', 'DEVELOPER', 'CATEGORY', 'WAITED', 'UPDATED'],
         apps.map(({ id, name, developer_name, category_slug, waiting_since, updated_at }) => {
-          return [id, name, developer_name, category_slug, age(waiting_since), age(updated_at)]
+          return [id, name, developer_name, category_slug, formatAge(waiting_since), formatAge(updated_at)]
         }),
         {
           shrinkable: ['NAME', 'DEVELOPER', 'CATEGORY'],
