@@ -68,12 +68,8 @@ revoked_at may be null. last_used_at is updated at most once an hour.`,
       printTable(
         ['KEY', 'DEVELOPER', 'NAME', 'CREATED', 'EXPIRES', 'USED', 'STATE'],
         keys.map(({ id, developer_name, name, created_at, expires_at, last_used_at, state }) => {
-          const dates = [
-            formatDate(created_at),
-            formatDate(expires_at),
-            last_used_at ? formatAge(last_used_at) : 'never',
-          ]
-          return [keyPrefix(id), developer_name, name, ...dates, state]
+          const used = last_used_at ? formatAge(last_used_at) : 'never'
+          return [keyPrefix(id), developer_name, name, formatDate(created_at), formatDate(expires_at), used, state]
         }),
         { shrinkable: ['DEVELOPER', 'NAME'] },
       ),
