@@ -48,7 +48,7 @@ export function assertSlug(slug: string) {
 
 export const maxAppSlugLength = AppSlug.maxLength
 
-/** How many a response may have. */
+/** Categories that an error response may list. */
 export const maxCategories = UnknownCategoryError.properties.categories.maxItems
 
 function parseText(text: string, rule: TextRule, what: string): string {
