@@ -208,7 +208,7 @@ others are not affected, and the exit code is 1.`,
     run: async (file: string, options: DecideOptions) => decideEach(await readDecisions(file), options),
   })
 
-/** Takes the decisions one by one, each in a transaction, and prints each unless `json`. If one is refused, prints why and goes on. */
+/** Takes each decision in its own transaction, and prints it unless `json`. If one is refused, prints why and goes on. */
 const decideEach = (decisions: GivenDecision[], { asOf, dryRun, json }: DecideOptions) =>
   withDatabase(async (database) => {
     const results: (DecisionResult | { id: number; error: string })[] = []

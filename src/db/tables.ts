@@ -106,7 +106,7 @@ const appColumns = {
 /** The index also has each app's category and its developer's name. */
 type IsSearched<C extends Column> = C extends keyof SearchableColumns | 'category_id' | 'developer_id' ? true : false
 
-/** All callers see the contract's fields, except for the reason of a rejection. A mirror needs some more for the same responses. */
+/** The contract's fields are public, except for the reason of a rejection. A mirror needs some more for the same responses. */
 type IsPublic<C extends Column> = C extends 'rejection_reason' ? false : C extends keyof App ? true : boolean
 
 type ColumnFlag = keyof (typeof appColumns)[Column]

@@ -10,8 +10,8 @@ export type ConnectionLimits = {
 }
 
 /**
- * Functions that free the memory of slow clients, with the bytes: arriving bodies by request, unread responses by response.
- * Over the limit, the oldest are called.
+ * Memory that slow clients occupy: arriving bodies by request, unread responses by response. The values are functions that
+ * free it; over the limit, the oldest are called.
  */
 export const slowClients = new LRUCache<object, () => void>({
   maxSize: 48 * 2 ** 20,

@@ -3,7 +3,7 @@ import type { Connection } from '../db/dialect.ts'
 import { required } from '../util/helpers.ts'
 import { queues, states } from './app-filter.ts'
 
-/** Counts and dates for operators and monitoring. Only developers are counted row by row; apps have stored counts or short indexes. */
+/** Counts and dates for operators and monitoring. Apps have stored counts or short indexes; developers are counted. */
 
 /** `changed`: approved apps whose owners have changed them since the last decision. */
 export type AppCounts = StateCounts & { changed: number }

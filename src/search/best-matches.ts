@@ -12,7 +12,7 @@ export type SortOrder = readonly string[]
 export type MatchFinder = Readonly<{
   /** The first `limit` apps that have a phrase of each list, in an order or, without one, by rank. None without lists. */
   firstMatches: (phrases: Phrase[][], limit: number, order?: SortOrder) => Promise<Match[]>
-  /** Those of the words that are a whole word in the texts of any listed app. */
+  /** Those of the words that the index knows as whole words. */
   knownWords: (words: string[]) => Promise<string[]>
 }>
 

@@ -15,7 +15,7 @@ export function* chunk<T>(values: readonly T[], size: number): Generator<T[]> {
 export const pick = <T extends object, Key extends keyof T>(object: T, ...keys: Key[]): Pick<T, Key> =>
   Object.fromEntries(keys.map((key) => [key, object[key]])) as Pick<T, Key>
 
-/** Milliseconds that a request has waited for a database connection, and that its statements have run. */
+/** Milliseconds that a request has waited for the database, and that its statements have run. */
 export type Timing = { waiting: number; sql: number }
 
 const requestTiming = new AsyncLocalStorage<Timing | undefined>()
