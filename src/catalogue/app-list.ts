@@ -65,7 +65,7 @@ const nameJoins = `
   join developers on developers.id = apps.developer_id
   join categories on categories.id = apps.category_id`
 
-/** The apps of a slice and the total, by one statement. The driver reads one JSON text sooner than many rows. */
+/** The apps of a slice and the total, by one statement. The driver reads one JSON text faster than many rows. */
 async function readSlice(
   { select, jsonRows }: Connection,
   category: string | undefined,
@@ -98,7 +98,7 @@ async function deepPage(
   return readSlice(connection, category, order, nearestSlice(scope.listed, limit, offset))
 }
 
-/** Without `sort`, the best matches come first. */
+/** A page of the apps that a search finds. Without `sort`, the best matches come first. */
 async function searchPage(
   connection: Connection,
   search: string,

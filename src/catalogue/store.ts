@@ -36,7 +36,7 @@ export const noApps: StateCounts = { pending: 0, approved: 0, rejected: 0, delet
 export type NewAppRow = Omit<AppRow, 'package_key' | GeneratedColumn> & Partial<Pick<AppRow, GeneratedColumn>>
 type GeneratedColumn = 'id' | 'slug' | 'changed_at' | keyof typeof appDefaults
 
-/** The columns that `save` may change; it sets the others. */
+/** The columns that a caller of `save` may change. It sets `package_key` and `changed_at`; ids and slugs never change. */
 export type AppRowChanges = Partial<Omit<AppRow, 'id' | 'slug' | 'package_key' | 'changed_at'>>
 
 export type NewReviewRow = Omit<ReviewRow, 'id'> & { id?: number }
@@ -51,12 +51,12 @@ type AppChange = {
 
 type NewApp = { app: NewAppRow; at: string; document?: SearchDocument | undefined }
 
-/** Apps that are indexed at a time. */
+/** Apps per statement that reads them for the search index. */
 const reindexBatchSize = 100
 
 type FindOptions = { includeDeleted?: boolean; forUpdate?: boolean; visibleTo?: Caller | 'anyone' }
 
-/** Which apps a caller may see. */
+/** SQL conditions: the apps that a caller may see. */
 const visibleToAnyone = "apps.status = 'approved'"
 const visibleToOwner = `(${visibleToAnyone} or apps.developer_id = ?)`
 
@@ -261,14 +261,14 @@ export type AppStore = ReturnType<typeof appStore>
 export const hasChanges = (row: AppRow, changes: AppRowChanges) =>
   Object.entries(changes).some(([column, value]) => row[column as keyof AppRow] !== value)
 
-/** The audited columns in which two states of an app differ. Columns that neither has do not. */
+/** The audited columns in which two states of an app differ. A column that is missing in both does not differ. */
 export function auditedDifference(before: Partial<AppRow> | undefined, after: Partial<AppRow>) {
   const columns = auditedColumns.filter((column) => before?.[column] !== after[column])
   const pick = (row: Partial<AppRow>) => Object.fromEntries(columns.map((column) => [column, row[column]]))
   return { ...(before && { before: pick(before) }), after: pick(after) }
 }
 
-/** A search document has the popularity class of the downloads, not their number. */
+/** Whether the search index needs no update. It stores the popularity that follows from the downloads, not their number. */
 const hasSameDocument = (before: AppRow, after: AppRow) =>
   searchedColumns.every((column) =>
     column === 'total_downloads'

@@ -11,7 +11,7 @@ import {
   printTable,
   withFilterOptions,
 } from './command.ts'
-import { age } from './time.ts'
+import { formatAge } from './time.ts'
 
 export const appCommand = () =>
   commandGroup('app', 'find apps in any state, restore and transfer them', [list(), restore(), transfer()])
@@ -42,7 +42,7 @@ is the one before the deletion; otherwise the current one.`,
         ['ID', 'NAME', 'DEVELOPER', 'CATEGORY', 'STATUS', 'UPDATED'],
         apps.map(({ id, name, developer_name, category_slug, status, deleted_at, updated_at }) => {
           const state = deleted_at === null ? status : 'deleted'
-          return [id, name, developer_name, category_slug, state, age(updated_at)]
+          return [id, name, developer_name, category_slug, state, formatAge(updated_at)]
         }),
         { shrinkable: ['NAME', 'DEVELOPER', 'CATEGORY'] },
       ),

@@ -20,8 +20,8 @@ export const auditCommand = () =>
     json: `an array of {id, at, action, operator, key_id, app_id, app_slug,
 developer_id, developer_name, category_id, category_slug, before, after}. Either
 operator or key_id is null. Fields of other subjects and names of removed ones
-are null, and before where something was added. before and after hold the
-columns that differ.`,
+are null. before and after hold the columns that differ; before is null if
+something was added.`,
     run: (database, { app: appId, developer: name, since, limit }: Options) =>
       database.snapshot(async (connection) => {
         if (appId !== undefined) await moderationStore(connection).requireApp(appId)
@@ -58,10 +58,10 @@ function subjectOf({ app_id, app_slug, developer_id, developer_name, category_id
     : `category ${category_slug ?? `${category_id} (removed)`}`
 }
 
-/** Columns. Several changes share a line. */
+/** Columns of the terminal. Several changes share a line. */
 const maxValueWidth = 24
 
-/** The changes on one line; no line where the audit has no changed column. */
+/** The changes on one line; no line if the entry has none. */
 function changeLines({ before, after }: AuditEntry): string[] {
   const changes = Object.entries(after)
     .filter(([, value]) => value !== null || before !== null)

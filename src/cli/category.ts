@@ -53,9 +53,7 @@ const rename = () =>
 
 const remove = () =>
   buildDatabaseCommand({
-    command: new Command('remove')
-      .description('remove a category in which no app is')
-      .argument('<slug>', 'current slug'),
+    command: new Command('remove').description('remove a category without apps').argument('<slug>', 'current slug'),
     about: 'The audit log keeps what it has about the category.',
     examples: ['category remove trvael'],
     json: '{id, slug, name}.',

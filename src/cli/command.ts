@@ -147,7 +147,7 @@ function parseLimit(text: string): number {
   return limit
 }
 
-/** Prints text for people, without the characters with which stored data could move the cursor. */
+/** Prints text for people. Replaces control characters, with which stored data could move the cursor. */
 export function print(text: string) {
   process.stdout.write(`${sanitize(text)}\n`)
 }

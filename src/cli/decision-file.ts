@@ -8,8 +8,8 @@ export type GivenDecision = { id: number; decision: Decision; reason: string }
 
 const maxBytes = 16 * 1024 * 1024
 
-/** An error names so many invalid rows. */
-const maxNamed = 10
+/** Invalid rows that an error message names. */
+const maxNamedRows = 10
 
 /** Reads decisions from CSV with a header, or from NDJSON. Throws an OperatorError that names the invalid rows. */
 export async function readDecisions(file: string): Promise<GivenDecision[]> {
@@ -37,8 +37,8 @@ export async function readDecisions(file: string): Promise<GivenDecision[]> {
     }
   }
   if (problems.length === 0) return read
-  const more = problems.length > maxNamed ? `; and ${problems.length - maxNamed} more` : ''
-  throw new OperatorError(`nothing was decided: ${problems.slice(0, maxNamed).join('; ')}${more}`)
+  const more = problems.length > maxNamedRows ? `; and ${problems.length - maxNamedRows} more` : ''
+  throw new OperatorError(`nothing was decided: ${problems.slice(0, maxNamedRows).join('; ')}${more}`)
 }
 
 const isDecision = (value: unknown): value is Decision => typeof value === 'string' && Object.hasOwn(decisions, value)
@@ -60,7 +60,7 @@ function checkHeader(names: string[]): string[] {
 
 function parseRow(line: string, number: number): Record<string, unknown> {
   try {
-    // Other values than objects have no valid fields.
+    // A value that is not an object becomes one without the fields, and so an invalid row.
     return Object(JSON.parse(line))
   } catch {
     throw new Error(`line ${number} is not JSON`)

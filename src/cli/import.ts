@@ -88,7 +88,7 @@ async function runImport(file: string, { dryRun, onlyNew = false, rejects: path 
   return { summary, seconds: elapsedSeconds(begin), rejects: rejectsPath }
 }
 
-/** V8 would let garbage grow with the free memory of the machine: to 400 MB, where an import needs half of that. */
+/** V8 lets garbage grow with the machine's free memory: an import would take 400 MB, and with these flags takes half of that. */
 function limitHeapGrowth() {
   setFlagsFromString('--semi-space-growth-factor=1')
   setFlagsFromString('--heap-growing-percent=75')
@@ -101,7 +101,7 @@ function formatSummary({ lines, created, updated, unchanged }: ImportSummary, se
 
 const linesPerSecond = (lines: number, seconds: number) => Math.round(lines / Math.max(seconds, 0.01))
 
-/** How many reasons are printed. */
+/** Reasons that are printed. */
 const maxReasons = 10
 
 /** Prints why lines were refused or not read, if any. The exit code is then 1. */

@@ -12,7 +12,7 @@ import {
   printInfo,
   printTable,
 } from './command.ts'
-import { age, formatDate, parseFutureTime } from './time.ts'
+import { formatAge, formatDate, parseFutureTime } from './time.ts'
 
 export const keyCommand = () =>
   commandGroup('key', 'issue, list and revoke the API keys of developers', [issue(), list(), revoke()])
@@ -68,8 +68,8 @@ revoked_at may be null. last_used_at is updated at most once an hour.`,
       printTable(
         ['KEY', 'DEVELOPER', 'NAME', 'CREATED', 'EXPIRES', 'USED', 'STATE'],
         keys.map(({ id, developer_name, name, created_at, expires_at, last_used_at, state }) => {
-          const dates = [formatDate(created_at), formatDate(expires_at)]
-          return [keyPrefix(id), developer_name, name, ...dates, last_used_at ? age(last_used_at) : 'never', state]
+          const used = last_used_at ? formatAge(last_used_at) : 'never'
+          return [keyPrefix(id), developer_name, name, formatDate(created_at), formatDate(expires_at), used, state]
         }),
         { shrinkable: ['DEVELOPER', 'NAME'] },
       ),

@@ -29,7 +29,7 @@ import {
 } from './command.ts'
 import { type GivenDecision, readDecisions } from './decision-file.ts'
 import { detailWidth, formatCount, formatDifference, sanitize } from './terminal-text.ts'
-import { age, parsePastTime, secondsSince } from './time.ts'
+import { formatAge, parsePastTime, secondsSince } from './time.ts'
 
 export const moderationCommand = () =>
   commandGroup('moderation', 'decide which apps the catalogue shows', [queue(), show(), approve(), reject(), decide()])
@@ -70,7 +70,7 @@ null without apps. Without --limit, JSON has the first 10,000 apps.`,
       printTable(
         ['ID', 'NAME', 'DEVELOPER', 'CATEGORY', 'WAITED', 'UPDATED'],
         apps.map(({ id, name, developer_name, category_slug, waiting_since, updated_at }) => {
-          return [id, name, developer_name, category_slug, age(waiting_since), age(updated_at)]
+          return [id, name, developer_name, category_slug, formatAge(waiting_since), formatAge(updated_at)]
         }),
         {
           shrinkable: ['NAME', 'DEVELOPER', 'CATEGORY'],
@@ -208,7 +208,7 @@ others are not affected, and the exit code is 1.`,
     run: async (file: string, options: DecideOptions) => decideEach(await readDecisions(file), options),
   })
 
-/** Takes each decision by itself, and prints it unless `json`. If one is refused, prints why and goes on. */
+/** Takes each decision in its own transaction, and prints it unless `json`. If one is refused, prints why and goes on. */
 const decideEach = (decisions: GivenDecision[], { asOf, dryRun, json }: DecideOptions) =>
   withDatabase(async (database) => {
     const results: (DecisionResult | { id: number; error: string })[] = []

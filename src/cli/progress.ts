@@ -2,8 +2,8 @@ import { Presets, SingleBar } from 'cli-progress'
 import { printInfo } from './command.ts'
 import { formatCount } from './terminal-text.ts'
 
-/** Milliseconds. */
-const interval = 10_000
+/** Milliseconds between two lines. */
+const lineInterval = 10_000
 
 /** Shows progress on standard error: a bar on a terminal, elsewhere, or if the total is unknown, a line every ten seconds. */
 export function showProgress() {
@@ -15,7 +15,7 @@ export function showProgress() {
     if (process.stderr.isTTY && total !== undefined) {
       if (!bar.isActive) bar.start(total, 0, { text })
       bar.update(done, { text })
-    } else if (performance.now() - last >= interval) {
+    } else if (performance.now() - last >= lineInterval) {
       last = performance.now()
       printInfo(total ? `${text}, ${Math.round((done / total) * 100)}%` : text)
     }

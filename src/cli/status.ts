@@ -7,7 +7,7 @@ import { compareMigrations, schemaErrors } from '../db/migrations.ts'
 import { type OldestWaiting, statusStore } from '../moderation/status.ts'
 import { buildCommand, printFields } from './command.ts'
 import { formatCount } from './terminal-text.ts'
-import { age, formatDate, formatMinute } from './time.ts'
+import { formatAge, formatDate, formatMinute } from './time.ts'
 
 export const statusCommand = () =>
   buildCommand({
@@ -68,4 +68,4 @@ function printCatalogue({ apps, oldest_pending, oldest_changed, developers, expi
 }
 
 const formatQueue = (count: number, oldest: OldestWaiting | null) =>
-  oldest ? `${formatCount(count)}, longest for ${age(oldest.waiting_since)}: ${oldest.id} ${oldest.name}` : '0'
+  oldest ? `${formatCount(count)}, longest for ${formatAge(oldest.waiting_since)}: ${oldest.id} ${oldest.name}` : '0'

@@ -16,8 +16,8 @@ export async function writeNewFile<T>(file: string, what: string, write: (path: 
   const target = resolve(file)
   assertMissing(target)
   const reportStop = (signal: NodeJS.Signals) => printInfo(`apps-service: stopped by ${signal}; no ${what} was written`)
-  return withPrivateDirectory(dirname(target), `apps-${what}`, reportStop, async (folder, commit) => {
-    const path = join(folder, basename(target))
+  return withPrivateDirectory(dirname(target), `apps-${what}`, reportStop, async (directory, commit) => {
+    const path = join(directory, basename(target))
     const written = await write(path)
     await syncToDisk(path, 'r+')
     linkIntoPlace(path, target)

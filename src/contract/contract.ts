@@ -1,7 +1,7 @@
 import type { components, KeyedOperationId, operations } from '../../generated/server.d.ts'
 import type { ResponseBody } from './response.ts'
 
-/** The document as types: what each operation's handler gets and must return. Nothing here names an operation. */
+/** The document as types: what each operation's handler gets and must return. A new operation needs no change here. */
 
 type Schemas = components['schemas']
 export type App = Schemas['App']

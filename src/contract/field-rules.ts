@@ -3,8 +3,8 @@ import { OperatorError } from './errors.ts'
 import { characterProblem } from './validation.ts'
 
 /**
- * The document's rules, applied to texts that operators write: lengths as in responses, characters as in requests. Surrounding
- * white space is removed.
+ * Rules for texts that operators write or import, from the document: the lengths of response fields, and the characters of
+ * request fields. The functions remove surrounding white space.
  */
 
 const { App, AppSlug, CategoryName, CategorySlug, DeveloperName, Review, UnknownCategoryError } =
@@ -37,7 +37,7 @@ export const parseDeveloperName = (text: string) => parseText(text, developerNam
 export const parseCategoryName = (text: string) => parseText(text, categoryNameRule, 'a category name')
 export const parseReason = (text: string) => parseText(text, reasonRule, 'a reason')
 
-/** The document has no key names; they are shown beside developer names. */
+/** The document has no rule for key names; that for developer names is used. */
 export const parseKeyName = (text: string) => parseText(text, developerNameRule, 'the name of a key')
 
 /** Surrounding white space is not removed from slugs. */
@@ -48,7 +48,7 @@ export function assertSlug(slug: string) {
 
 export const maxAppSlugLength = AppSlug.maxLength
 
-/** How many a response may have. */
+/** Categories that an error response may list. */
 export const maxCategories = UnknownCategoryError.properties.categories.maxItems
 
 function parseText(text: string, rule: TextRule, what: string): string {

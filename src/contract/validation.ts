@@ -139,10 +139,10 @@ function messageOf({ keyword, params, parentSchema, message }: ErrorObject, plac
 
 const withArticle = (type: string) => (type === 'null' ? type : /^[aeiou]/.test(type) ? `an ${type}` : `a ${type}`)
 
-/** The strings and signs of JSON. A string that is not closed ends with the text. */
+/** The strings and punctuation of JSON. An unterminated string ends with the text. */
 const tokens = /"[^"\\]*(?:\\.[^"\\]*)*"?|[{}[\]:,]/gs
 
-/** Whether a JSON text has more strings, brackets and signs than the limit. */
+/** Whether a JSON text has more strings and punctuation characters than the limit. */
 export const hasMoreTokensThan = (json: string, limit: number): boolean =>
   json.matchAll(tokens).some((_token, index) => index === limit)
 

@@ -68,8 +68,8 @@ export const withTemporaryCopy = <T>(source: Database, work: (copy: Database) =>
     tmpdir(),
     'apps-copy',
     () => {},
-    async (folder) => {
-      const file = join(folder, 'copy.sqlite')
+    async (directory) => {
+      const file = join(directory, 'copy.sqlite')
       // Much quicker than copying rows.
       if (source.copyTo) await source.copyTo(file, { verify: false })
       const copy = openDatabase(`sqlite:${file}`)

@@ -3,7 +3,7 @@ import type { MatchFinder } from '../search/best-matches.ts'
 import type { SearchDocument } from '../search/terms.ts'
 import type { ErrorMeaning } from './errors.ts'
 
-/** Reported of a database in which migrations are missing. */
+/** The health error of a database in which migrations are missing. */
 export const notMigrated = 'is not migrated to this version; run ./apps-service migrate'
 
 /**
@@ -34,7 +34,7 @@ export type Engine = Readonly<{
   name: string
   /** Why it cannot be used now, such as "does not exist"; undefined if no reason is known. Changes nothing and waits for no statement. */
   checkHealth: () => Promise<string | undefined>
-  /** Cannot write. Each statement outside a transaction sees its own moment. */
+  /** Cannot write. Each statement outside a transaction has a snapshot to itself. */
   reader: Knex
   /** A committed transaction survives a crash. */
   writer: Knex

@@ -2,7 +2,7 @@ import { toSearchDocument } from '../search/terms.ts'
 import type { Connection } from './dialect.ts'
 import { listed } from './tables.ts'
 
-/** Indexes those of the apps that are listed, as their rows are now. */
+/** Writes the current rows of these apps into the search index, without the apps that are not listed. */
 export async function indexListedApps({ sql, search }: Pick<Connection, 'sql' | 'search'>, ids: number[]) {
   const apps = await sql('apps')
     .join('developers', 'developers.id', 'apps.developer_id')

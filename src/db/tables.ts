@@ -106,7 +106,7 @@ const appColumns = {
 /** The index also has each app's category and its developer's name. */
 type IsSearched<C extends Column> = C extends keyof SearchableColumns | 'category_id' | 'developer_id' ? true : false
 
-/** All callers see the contract's fields, except for the reason of a rejection. A mirror needs some more to answer the same. */
+/** The contract's fields are public, except for the reason of a rejection. A mirror needs some more for the same responses. */
 type IsPublic<C extends Column> = C extends 'rejection_reason' ? false : C extends keyof App ? true : boolean
 
 type ColumnFlag = keyof (typeof appColumns)[Column]
@@ -121,7 +121,7 @@ export const ownerColumns = columnsWith('isOwnerEditable')
 export const publicColumns = columnsWith('isPublic')
 export type OwnerColumn = ColumnWith<'isOwnerEditable'>
 
-/** Which apps are in the public list. Literals, since a planner uses the partial indexes of the listed apps only for these. */
+/** The condition of the public list. Literals, because planners use the partial indexes of the listed apps only with these. */
 export const listed = "apps.status = 'approved' and apps.deleted_at is null"
 
 export type ReviewRow = {

@@ -2,8 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Database } from './database.ts'
 
 /**
- * Milliseconds. Each pause exceeds the 100 ms that a waiting SQLite writer may sleep
- * (https://sqlite.org/src/file/src/main.c, sqliteDefaultBusyCallback). More of them would write more pages in all.
+ * Milliseconds. A pause is longer than the 100 ms for which a waiting SQLite writer may sleep
+ * (https://sqlite.org/src/file/src/main.c, sqliteDefaultBusyCallback). Each pause optimizes, so more of them would write more.
  */
 const maxBusyTime = 1000
 const pauseLength = 110

@@ -65,7 +65,7 @@ export function createListener(options: ListenerOptions): RequestListener {
 const proxyWarning =
   'X-Forwarded-For came, and TRUST_PROXY is not set: limits by address take the proxy for the client; see README'
 
-/** Exposes everything that has a queue or a limit. */
+/** Adds the metrics of the response cache, the rate limits and the database. */
 function exposeMetrics(
   metrics: Metrics,
   { usage }: ServiceBackend,
@@ -114,7 +114,7 @@ function createExpressApp(
   const app = express()
   app.disable('x-powered-by')
   app.set('query parser', false)
-  // The operations have ETags of their own; Express would add one to errors too.
+  // The operations set ETags; Express would add one to errors too.
   app.set('etag', false)
   app.set('strict routing', true)
   app.set('case sensitive routing', true)

@@ -10,8 +10,8 @@ export type ConnectionLimits = {
 }
 
 /**
- * The bytes that slow clients occupy: bodies that are arriving, by request, and responses that are not read. The value frees
- * them: over the limit, the oldest are freed.
+ * Memory that slow clients occupy: arriving bodies by request, unread responses by response. The values are functions that
+ * free it; over the limit, the oldest are called.
  */
 export const slowClients = new LRUCache<object, () => void>({
   maxSize: 48 * 2 ** 20,
@@ -20,7 +20,7 @@ export const slowClients = new LRUCache<object, () => void>({
   },
 })
 
-/** Milliseconds. A client that has ended its side of the connection may wait for its response, or have gone: then its search leaves the queue. */
+/** Milliseconds without a byte. The client of a half-open connection may have gone; then its search must leave the queue. */
 const halfOpenTimeout = 250
 
 type Connection = {

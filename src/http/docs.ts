@@ -26,13 +26,13 @@ export const readPage = async (): Promise<string | undefined> =>
 /** The server in the document's samples; readers copy it. */
 export const documentedUrl = 'http://localhost:3000'
 
-/** The place of the document in docs.html. */
+/** Text of docs.html that the document replaces. */
 export const documentPlaceholder = '/* the document */'
 
-/** In the introduction, where readers learn whom to ask for a key. */
+/** Text of the introduction that becomes a link to CONTACT_URL. */
 const operatorsPhrase = 'the operators of the catalogue'
 
-/** Serves the home page, the document with this server's address, its page and the worked example. */
+/** Serves the home page, the document with this server's address, its Redoc page, the worked example and the changelog. */
 export function docsRouter(document: Document, page: string | undefined, server: Server): Router {
   const served = withServer(document, server)
   const router = Router({ strict: true, caseSensitive: true })
@@ -45,12 +45,12 @@ export function docsRouter(document: Document, page: string | undefined, server:
   serve('/', sendHome(served, server.baseUrl, page !== undefined))
   serve('/openapi.json', sendText('application/json; charset=utf-8', makeJson))
   serve('/openapi.yaml', sendText('application/yaml', makeYaml))
-  // It refers to openapi.yaml beside it.
+  // Next to openapi.yaml, which it refers to.
   serve('/life-cycle.arazzo.yaml', sendText('application/yaml', readExample))
   serve('/changelog.md', sendText('text/markdown; charset=utf-8', readChangelog))
   if (page !== undefined) {
     const makePage = () => {
-      // In a script, `<` could end it.
+      // `</script>` in the JSON would end the script around it.
       const json = JSON.stringify(withoutOptionalSecurity(served)).replaceAll('<', '\\u003c')
       return page.replace(documentPlaceholder, () => json)
     }

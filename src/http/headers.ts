@@ -10,12 +10,12 @@ export const corsHeaders = {
 /** Answers to a preflight request (Fetch, "CORS-preflight fetch"). */
 export const preflightHeaders = {
   'Access-Control-Allow-Methods': 'GET,HEAD',
-  // Without Content-Type: browsers let any page POST ("CORS-safelisted method"), but then not as JSON.
+  // Browsers let any page POST ("CORS-safelisted method"), but not as JSON unless Content-Type is listed here.
   'Access-Control-Allow-Headers': 'Authorization,If-None-Match,X-Request-Id',
   'Access-Control-Max-Age': '86400',
 }
 
-/** The headers against misuse by browsers that apply to JSON; pages have more. */
+/** Security headers for JSON responses. The pages add more. */
 export const securityHeaders = (baseUrl: string) => ({
   'X-Content-Type-Options': 'nosniff',
   'Cross-Origin-Resource-Policy': 'cross-origin',

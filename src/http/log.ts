@@ -25,7 +25,7 @@ export const requestId = (sent: string | string[] | undefined): string =>
     ? sent
     : randomUUID()
 
-/** What is known of a request besides its own fields and those of its response. */
+/** Data of a request that Node has no field for. */
 export type RequestContext = {
   id: string
   /** By `performance.now()`. */
@@ -39,7 +39,7 @@ export type RequestContext = {
   /** The path's template, with the prefix. */
   route?: string | undefined
   caller?: Caller | undefined
-  /** If the read was counted before it reached the operations. */
+  /** Set if the read was counted before it reached the operations. */
   readQuota?: Quota | undefined
   /** Set while the response cache waits for the response to this request: it sends the response then. */
   cache?: (representation: Representation) => void

@@ -25,7 +25,7 @@ export class Metrics {
       buckets,
       registers,
     })
-    this.addGauge('apps_build_info', 'What this is: always 1.', Object.keys(build), () => [[build, 1]])
+    this.addGauge('apps_build_info', 'Always 1; the labels are versions.', Object.keys(build), () => [[build, 1]])
   }
 
   observeRequest({ method }: IncomingMessage, { statusCode, context: { route } }: ServerResponse, duration: number) {

@@ -10,13 +10,13 @@ import { required } from '../util/helpers.ts'
 
 /** Seconds. A window begins with the first request that counts. */
 const windowLength = 60
-/** Developers, or networks, that a limit counts. Of more, the one whose last request is the oldest is forgotten. */
+/** Developers or networks that a limit counts. If there are more, the least recently seen is forgotten. */
 const maxClients = 100_000
-/** Keys that are remembered as accepted, and milliseconds since they last were. */
+/** Accepted keys that are remembered, and for how many milliseconds. */
 const maxAcceptedKeys = 10_000
 const acceptedFor = 24 * 60 * 60 * 1000
 
-/** What is left for a client, in the texts of draft-ietf-httpapi-ratelimit-headers-11, sections 3 and 4. */
+/** The requests left for a client, as headers of draft-ietf-httpapi-ratelimit-headers-11, sections 3 and 4. */
 export type Quota = Readonly<{ policy: string; rateLimit: string; resetSeconds: number; isExceeded: boolean }>
 
 type RateLimitOptions = {

@@ -4,13 +4,13 @@ import type { DestinationStream } from 'pino'
 /** Characters of lines that wait to be written; further lines are lost. */
 const maxBufferedLength = 8 * 2 ** 20
 
-/** Milliseconds until a reader that takes nothing is tried again. */
+/** Milliseconds until the next write, if the reader takes nothing. */
 const retryDelay = 5
 
 /**
- * Writes log lines to standard output, those of one turn of the event loop together: a write for each costs as much as a small
- * response. A slow reader or a full disk delays no response: pino's own destination sleeps 100 ms if a pipe is full, and ends
- * the process if a disk is.
+ * Writes log lines to standard output. The lines of one turn of the event loop are one write, since a write costs as much as
+ * a small response. A slow reader or a full disk delays no response: pino's own destination sleeps 100 ms if a pipe is full,
+ * and ends the process if a disk is.
  */
 export function standardOutput(): DestinationStream {
   let lines = ''

@@ -44,7 +44,7 @@ export const states: Record<AppState, AppSet> = {
 }
 const unlisted = [states.pending, states.rejected, states.deleted]
 
-/** `note`: why these are not all. */
+/** `note` says why the list is incomplete. */
 type Page = { ids: number[]; total: number; note?: string }
 type Scope = { developerId: number | undefined; categoryId: number | undefined; terms: readonly Term[] | undefined }
 

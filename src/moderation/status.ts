@@ -3,7 +3,7 @@ import type { Connection } from '../db/dialect.ts'
 import { required } from '../util/helpers.ts'
 import { queues, states } from './app-filter.ts'
 
-/** Counts and dates for operators and monitoring. The counts of apps are stored or read from short indexes; developers are counted. */
+/** Counts and dates for operators and monitoring. Apps have stored counts or short indexes; developers are counted. */
 
 /** `changed`: approved apps whose owners have changed them since the last decision. */
 export type AppCounts = StateCounts & { changed: number }
@@ -19,7 +19,7 @@ const expiryNotice = 30 * 24 * 60 * 60 * 1000
 export const statusStore = (connection: Connection) => {
   const { sql, select } = connection
 
-  /** Each category stores how many approved apps it has. */
+  /** Counts apps by state. The approved ones are not counted here: each category stores how many it has. */
   async function countApps(): Promise<AppCounts> {
     const count = (where: string) => `(select count(*) from apps where ${where})`
     const [counts] = await select<AppCounts>(

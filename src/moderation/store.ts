@@ -25,7 +25,7 @@ const listFields = ['id', 'name', 'slug', 'package_name', ...names, 'status', 'd
 export type AppReviewDetails = {
   app: AppWithReviews
   developer: Account
-  /** Listed apps that this one could be taken for. */
+  /** Listed apps of other developers with a similar name. */
   similar: SimilarApp[]
   changes: Change[]
   /** The newest audit entries, oldest first. */

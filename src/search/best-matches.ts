@@ -1,22 +1,22 @@
 import { type Phrase, phrasesOf, queryTerms, type SearchQuery, type Term, type Tier } from './terms.ts'
 import { isCorrectable, similarWords } from './typos.ts'
 
-/** Finds the best matches of a search. Engines only list the first apps with some phrases; all else is here, the same for each. */
+/** Finds the best matches of a search. Engines only list the first apps with some phrases; the rest is here, for every engine. */
 
 /** An app that a search finds, with what the index stores for the score. */
 export type Match = Readonly<{ id: number; popularity: number; nameWords: string }>
 
-/** Columns of the apps that all descend, the last of which is unique. The listed apps have an index in this order. */
+/** Columns to sort apps by, all descending; the last one is unique. The listed apps have an index in this order. */
 export type SortOrder = readonly string[]
 
 export type MatchFinder = Readonly<{
-  /** The first `limit` apps that have a phrase of each list, in an order or, without one, by rank. No list matches nothing. */
+  /** The first `limit` apps that have a phrase of each list, in an order or, without one, by rank. None without lists. */
   firstMatches: (phrases: Phrase[][], limit: number, order?: SortOrder) => Promise<Match[]>
-  /** Those of the words that an app has as a whole word of its texts. */
+  /** Those of the words that the index knows as whole words. */
   knownWords: (words: string[]) => Promise<string[]>
 }>
 
-/** A search returns at most so many apps. */
+/** Apps that a search returns at most. */
 export const maxMatches = 1000
 
 export const cutNote = (which: 'best' | 'first') => `More than 1,000 apps match; these are the ${which} 1,000.`
@@ -44,7 +44,7 @@ export async function bestMatches(index: MatchFinder, query: SearchQuery, order?
 }
 
 /**
- * In steps of popularity, four to a doubling of the downloads. A name that is spelled like the search precedes all others.
+ * In steps of popularity, four per doubling of the downloads. A name that is spelled like the search precedes all others.
  * Otherwise a match has to be that much more popular to precede a closer one: 64 times if its words only begin with the terms,
  * 16 times if its name does not begin with the first term, and up to 256 times if its name says much more.
  */
@@ -56,7 +56,7 @@ function scoreMatch(terms: readonly Term[], { popularity, nameWords }: Match): n
   const name = words.join('')
   const searched = terms.map(({ text }) => text).join('')
   const whole = new Set([name, ...words, ...words.map((word, index) => `${word}${words[index + 1] ?? ''}`)])
-  // Without a prefix to begin with, a term can only be whole.
+  // A term that is not a prefix matches whole words only.
   const isWhole = terms.every((term) => !term.isPrefix || term.spellings.some((spelling) => whole.has(spelling)))
   const isAtStart = terms[0]?.spellings.some((spelling) => name.startsWith(spelling))
   return (
@@ -68,15 +68,15 @@ function scoreMatch(terms: readonly Term[], { popularity, nameWords }: Match): n
   )
 }
 
-/** Later terms are dropped. */
+/** Terms that are kept when a search without matches is relaxed. Later terms are dropped. */
 const maxRelaxedTerms = 8
 
 /** A term, or its correction with a sentence about it, and the number of apps that have it. */
 type KnownTerm = { term: Term; count: number; note?: string }
 
 /**
- * Like `bestMatches`, but if nothing matches: corrects the typos in terms that no app of the category has, drops the others of these,
- * and then drops the commonest term until there are matches. The notes say so.
+ * Like `bestMatches`. If nothing matches, corrects typos in the terms that no app of the category has, drops those that it
+ * cannot correct, and then drops the commonest term until there are matches. The notes say so.
  */
 export async function findOrRelax(
   index: MatchFinder,
@@ -115,7 +115,7 @@ async function countMatches(index: MatchFinder, query: SearchQuery, term: Term):
   return (await count('whole')) || count('prefix')
 }
 
-/** How many of the words that replace another are named: the message has to stay short. */
+/** Corrections of one word that a note names: it has to stay short. */
 const maxNamedWords = 3
 
 /** The term with its typo corrected to any of the known words; none if no app of the category has these. */
@@ -131,7 +131,7 @@ async function correct(index: MatchFinder, query: SearchQuery, term: Term): Prom
   return count > 0 ? [{ term: corrected, count, note }] : []
 }
 
-/** Of equally common terms the last goes. */
+/** Drops the term that most apps have; of equally common ones, the last. */
 function withoutCommonest(terms: KnownTerm[]): KnownTerm[] {
   const most = Math.max(...terms.map(({ count }) => count))
   const commonest = terms.findLast(({ count }) => count === most)

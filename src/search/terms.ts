@@ -5,48 +5,48 @@ import { hash } from 'node:crypto'
  * that they cannot disagree.
  */
 
-/** Longer tokens are cut there. */
+/** Characters. Longer tokens are truncated. */
 const maxTokenLength = 100
 
-/** Letters, marks and digits of the scripts that put no spaces between words. A single one can begin a word. */
+/** Letters, marks and digits of the scripts without spaces between words. Two or more of them are called a run. */
 const unspaced =
   '[[\\p{L}\\p{M}\\p{N}]&&[\\p{scx=Han}\\p{scx=Hiragana}\\p{scx=Katakana}\\p{scx=Thai}\\p{scx=Lao}\\p{scx=Khmer}\\p{scx=Myanmar}]]'
 const isRun = new RegExp(`^${unspaced}{2,}$`, 'v')
 const word = `[[\\p{L}\\p{N}]--${unspaced}][[\\p{L}\\p{M}\\p{N}]--${unspaced}]*`
 const isWord = new RegExp(`^${word}`, 'v')
 
-/** What Unicode calls RGI_Emoji, folded: that property itself takes thirty times as long. */
+/** Emoji as `fold` leaves them. Matching the Unicode property RGI_Emoji takes thirty times as long. */
 const pictograph = '[\\p{Emoji}--[\\p{ASCII}\\p{RI}©®]][\\u{E0020}-\\u{E007F}]*'
 const emoji = `\\p{RI}{2}|[#*]\\u20E3|${pictograph}(?:\\u200D${pictograph})*`
 
-/** Words that a sign joins, and the signs that belong to the last of them, as in C++. */
+/** Words that punctuation joins, as in wi-fi, with `+` or `#` after the last letter, as in C++. */
 const joinedWords = `${word}(?:[\\-'&._+]${word})*(?:(?<=[\\p{L}\\p{M}])[+#]+)?`
-const runs = new RegExp(`${emoji}|(?!\\p{M})${unspaced}+|${joinedWords}`, 'gv')
+const wordGroups = new RegExp(`${emoji}|(?!\\p{M})${unspaced}+|${joinedWords}`, 'gv')
 
-/** A sign between two words, not one that belongs to a word. */
+/** Punctuation that joins two words; not the `+` or `#` at the end of one. */
 const joiner = /[-'&._+](?![+#]|$)/
 
 /**
- * Marks that are left out in ordinary writing: Latin, Greek and Cyrillic accents, Hebrew points, Arabic vowels and tatweel;
- * those that are not seen at all: variation selectors, as behind an emoji, and soft hyphens; and skin tones.
+ * Characters that search ignores: accents, Hebrew points, Arabic vowels and tatweel, which writers often omit; variation
+ * selectors and soft hyphens, which are invisible; and the skin tones of emoji.
  */
 const diacritics =
   /[\u0300-\u036F\u1AB0-\u1AFF\u1DC0-\u1DFF\u20D0-\u20DF\uFE20-\uFE2F\uFE00-\uFE0F\u{E0100}-\u{E01EF}\u00AD\u0591-\u05C7\u064B-\u065F\u0670\u0640\p{Emoji_Modifier}]/gu
 
-/** Letters with a stroke or tail that Unicode does not take apart; and the several signs that are typed as one. */
-// biome-ignore format: a line a kind
+/** Letters that Unicode does not decompose, the final sigma, and variants of the apostrophe and the hyphen. */
+// biome-ignore format: one line for letters, one for punctuation
 const equivalents: Record<string, string> = {
   ø: 'o', ł: 'l', đ: 'd', ħ: 'h', ŧ: 't', æ: 'ae', œ: 'oe', ς: 'σ',
   '‘': "'", '’': "'", ʻ: "'", ʼ: "'", '‐': '-',
 }
 
 /**
- * More marks on one letter than any writing has: putting them into their order takes time by the square of their number
- * (https://www.unicode.org/reports/tr15/#Stream_Safe_Text_Format, which allows as many).
+ * More marks on one letter than any script needs. `normalize` sorts them, in time quadratic in their number
+ * (https://www.unicode.org/reports/tr15/#Stream_Safe_Text_Format, which has the same limit).
  */
 const manyMarks = /(\p{M}{30})\p{M}+/gu
 
-/** Text without regard to case, diacritics and width. */
+/** Removes the differences that search ignores: case, diacritics and width. */
 export function fold(text: string): string {
   if (isAscii(text)) return text.toLowerCase()
   return text
@@ -60,18 +60,18 @@ export function fold(text: string): string {
     .normalize('NFC')
 }
 
-/** The key under which two names count as the same: folded, white space aside. */
+/** Equal for names that are the same after folding, whatever their white space. */
 export const nameKey = (name: string) => fold(name).replace(/\s+/g, ' ').trim()
 
-/** The words of a text, folded, in lists of those that signs join. An emoji, or a run of a script without spaces, is alone. */
-const wordsOf = (text: string): string[][] => (fold(text).match(runs) ?? []).map((run) => run.split(joiner))
+/** The folded words of a text, in groups that punctuation joins. An emoji or a run is a group by itself. */
+const wordsOf = (text: string): string[][] => (fold(text).match(wordGroups) ?? []).map((group) => group.split(joiner))
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the whole of ASCII
 export const isAscii = (text: string) => /^[\u0000-\u007F]*$/.test(text)
 
 /**
- * The tokens of a text: each word, and what joined words make together, but once; then the runs without spaces, cut into
- * overlapping pairs in their order.
+ * The tokens that the index stores for a text: each word and each join of words once, then the runs, each as overlapping
+ * pairs of characters in their order.
  */
 export function indexTokens(text: string): string[] {
   const words = new Set<string>()
@@ -92,7 +92,7 @@ const withJoined = (words: string[]) =>
     ? words
     : [...words, ...words.flatMap((_, index) => joinWords(words.slice(index, index + 2))), ...joinWords(words)]
 
-/** Several words as one. Numbers are not joined: 3.5 is not 35. */
+/** Several words as one; none if they are only numbers: 3.5 is not 35. */
 function joinWords(words: string[]): string[] {
   const joined = words.join('')
   return words.length > 1 && /\P{N}/u.test(joined) ? [joined] : []
@@ -106,25 +106,25 @@ function pairsOf(run: string): string[] {
   return characters.slice(1).map((character, index) => `${characters[index]}${character}`)
 }
 
-/** A name with a joining sign wherever capitals begin a word within another, as in New_Pipe. */
+/** Inserts `_` where a capital begins a word within another: NewPipe becomes New_Pipe. */
 const splitByCase = (name: string) =>
   name.normalize('NFC').replace(/\p{Ll}(?=\p{Lu})|\p{N}(?=\p{Lu}\p{Ll})|\p{Lu}(?=\p{Lu}\p{Ll})/gu, '$&_')
 
-/** A name, and once more with all its words joined. */
+/** The text that is indexed for a name: the name, and again with all its words joined. */
 const nameText = (name: string) => `${splitByCase(name)}\n${splitByCase(name).replace(/[\s\p{P}]+/gu, '_')}`
 
-/** The words of a name in their order, folded. */
+/** The folded words of a name in their order. */
 const nameWords = (name: string) => wordsOf(splitByCase(name)).flat()
 
 /**
- * A part of a search. An app has it if it has any of the spellings: as a word or, if `isPrefix`, as the beginning of one; a
- * run without spaces anywhere in another.
+ * One word of a search. An app has the term if it has any of the spellings as a word or, if `isPrefix`, as the beginning of
+ * one. A run may be anywhere in another run.
  */
 export type Term = Readonly<{ text: string; spellings: readonly string[]; isPrefix: boolean }>
 
 /**
- * The terms of a search, each once; none where the text has no letter, digit or emoji. A word can be spelled by itself, or
- * joined with the one on its left or its right.
+ * The terms of a search, each once; none if the text has no letter, digit or emoji. The spellings of a word are the word
+ * itself, and its joins with the words before and after it.
  */
 export function queryTerms(text: string): Term[] {
   const words = wordsOf(text).flat().map(truncate)
@@ -140,14 +140,14 @@ export function queryTerms(text: string): Term[] {
 
 /** What the index stores of one app. */
 export type SearchDocument = Readonly<{
-  /** All tokens but the category's. */
+  /** All tokens except the category's. */
   tokens: readonly string[]
   /** The words of the name, separated by spaces. The score compares them with the search. */
   nameWords: string
   popularity: number
 }>
 
-/** The first character of a token that is not of a text: it is of the name, the hash of a whole name, or a category. */
+/** The first character of tokens that are not words of a text: words of the name, hashes of whole names, categories. */
 const marks = { name: '~', key: '=', category: '/' }
 
 /** The columns of an app that its document is made from. The developer's name is in another table. */
@@ -162,9 +162,9 @@ export type SearchableColumns = {
 export function toSearchDocument(app: SearchableColumns, developerName: string): SearchDocument {
   const name = indexTokens(nameText(app.name))
   const packageName = app.package_name ?? ''
-  // The package name without its dots: joined to its neighbours, "com" would begin a word of every app.
+  // The dots would join the parts of a package name into words such as "comexample".
   const texts = [developerName, app.short_description, app.description, packageName.replaceAll('.', ' ')]
-  // Line breaks, so that no run of characters goes from one text into the next.
+  // Line breaks separate the runs of two texts.
   const words = [...indexTokens(texts.join('\n')), ...name]
   const keys = [app.name, packageName].filter((text) => text !== '').map(keyToken)
   return {
@@ -179,7 +179,7 @@ export const isWordToken = (token: string) => !Object.values(marks).includes(tok
 
 const nameToken = (token: string) => `${marks.name}${token}`
 
-/** Hashed, because a token has no spaces. */
+/** Hashed, because a token cannot have spaces. */
 const keyToken = (name: string) => `${marks.key}${hash('sha256', nameKey(name)).slice(0, 16)}`
 
 export const categoryToken = (categoryId: number) => `${marks.category}${categoryId}`
@@ -197,10 +197,10 @@ export type SearchQuery = Readonly<{ text: string; terms: readonly Term[]; categ
  */
 export type Tier = 'key' | 'name' | 'whole' | 'prefix'
 
-/** Tokens that stand one after the other. If `isPrefix`, the last may be the beginning of a longer one. */
+/** Consecutive tokens. If `isPrefix`, the last may be the beginning of a longer one. */
 export type Phrase = Readonly<{ tokens: readonly string[]; isPrefix: boolean }>
 
-/** An app is in a tier if it has a phrase of each of these lists. Of no list, nothing is: a text without terms matches nothing. */
+/** An app is in the tier if it has a phrase of each list. Without terms there are no lists, and nothing matches. */
 export function phrasesOf({ text, terms, categoryId }: SearchQuery, tier: Tier): Phrase[][] {
   if (terms.length === 0) return []
   const exactly = (token: string): Phrase[] => [{ tokens: [token], isPrefix: false }]
@@ -216,7 +216,7 @@ const termPhrases = ({ spellings, isPrefix }: Term, tier: Tier): Phrase[] =>
     return { tokens: tier === 'name' ? tokens.map(nameToken) : tokens, isPrefix: isPrefix && tier !== 'whole' }
   })
 
-/** Whether an app that no index has is found by these terms. */
+/** Whether an app, which need not be in the index, has all terms. */
 export function hasTerms({ tokens }: SearchDocument, terms: readonly Term[]): boolean {
   const text = ` ${tokens.join(' ')} `
   const hasPhrase = ({ tokens: phrase, isPrefix }: Phrase) =>
@@ -225,8 +225,8 @@ export function hasTerms({ tokens }: SearchDocument, terms: readonly Term[]): bo
 }
 
 /**
- * Downloads on a logarithmic scale, four steps to a doubling. Finer steps would order apps better than anybody notices, and
- * each step that an app takes writes its document again.
+ * Downloads on a logarithmic scale, four steps per doubling. Each step that an app climbs writes its document again, and
+ * nobody would notice finer steps in the order of apps.
  */
 export const popularity = (downloads: number) => Math.floor(4 * Math.log2(downloads + 1))
 

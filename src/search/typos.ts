@@ -1,17 +1,17 @@
 import { required } from '../util/helpers.ts'
 import { fold, type Term } from './terms.ts'
 
-/** Words that one slip of a finger makes of another. */
+/** Finds the words that differ from another by one typing error. */
 
-/** Whether a term may be a word with a typo. Emoji and runs without spaces, which begin no word, cannot. */
+/** Whether a term may be a word with a typo. Emoji and runs, which are no prefixes, cannot. */
 export const isCorrectable = ({ text, isPrefix }: Term) => isPrefix && correctable.test(text)
 
-/** Shorter words have too many others beside them; longer ones cost too much to look up. */
+/** Shorter words have too many neighbours at distance one; longer ones cost too much to look up. */
 const correctable = /^[\p{L}\p{N}].{3,29}$/u
 
-/** All words at distance one, each once: a letter more, less or another, or two side by side swapped. */
+/** All words at distance one, each once: one letter added, removed or replaced, or two adjacent letters swapped. */
 export function similarWords(word: string): string[] {
-  // What is typed of Hangul is syllables, and the letters in them.
+  // In Hangul, a typo may change a syllable or one of its letters.
   const spellings = new Set([word, word.normalize('NFD')])
   const words = [...spellings]
     .flatMap((letters) => withOneEdit([...letters]))
@@ -19,7 +19,7 @@ export function similarWords(word: string): string[] {
   return [...new Set(words)].filter((other) => other !== word && !looseJamo.test(other))
 }
 
-/** Letters of Hangul that make no syllable. */
+/** Letters of Hangul outside a syllable. */
 const looseJamo = /[\u1100-\u11FF]/
 
 function withOneEdit(letters: string[]): string[] {
@@ -35,13 +35,13 @@ function withOneEdit(letters: string[]): string[] {
   })
 }
 
-/** How many code points share a part of Unicode: few parts hold more than one script. */
+/** Code points per block of Unicode. Few blocks of this size have letters of more than one script. */
 const blockSize = 128
 
-/** Words in more parts of Unicode are no script's, and would have too many letters to try. */
+/** Words from more blocks mix scripts, and would have too many letters to try. */
 const maxBlocks = 3
 
-/** The letters that are near the word's own in Unicode, which are its script's: of Latin, a to z. Digits too if the word has one. */
+/** The letters of the blocks that the word is in, and so of its script: for Latin, a to z. With digits if the word has one. */
 function alphabetOf(letters: string[]): string[] {
   const blocks = new Set(letters.map((letter) => Math.floor(required(letter.codePointAt(0), 'a letter') / blockSize)))
   if (blocks.size > maxBlocks) return []

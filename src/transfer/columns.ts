@@ -6,12 +6,12 @@ import { type AppRow, appDefaults, type ReviewRow } from '../db/tables.ts'
 import { required } from '../util/helpers.ts'
 import { defaultVersion, type Line, type LineReview, problem } from './line.ts'
 
-/** The columns of an app after its line. Pure. */
+/** Computes the columns of an app from a line of a catalogue file. Pure. */
 
 /** Ids of developers by name, ids of categories by slug, and the time of the import. */
 export type Given = { ownerIds: Map<string, number>; categoryIds: Map<string, number>; now: string }
 
-/** The columns of an app that a line can change, or of a new app if there is none. What the line leaves out stays. */
+/** The columns that a line can set, for an existing app or a new one. Fields that the line leaves out keep their values. */
 export function toColumns(line: Line, existing: AppRow | undefined, { ownerIds, categoryIds, now }: Given) {
   const before = existing ?? { ...newAppColumns, created_at: now }
   const { status = before.status, version = before.version, package_name = before.package_name } = line

@@ -8,7 +8,7 @@ import { ratingsAfter } from './columns.ts'
 import type { LineWork } from './import.ts'
 import { type ImportLine, problem, readCounterLine } from './line.ts'
 
-const numbers = [
+const counterColumns = [
   'id',
   'total_downloads',
   'other_rating_sum',
@@ -18,7 +18,7 @@ const numbers = [
   'weighted_rating',
   'average_rating',
 ] as const
-type Counters = Pick<AppRow, (typeof numbers)[number]>
+type Counters = Pick<AppRow, (typeof counterColumns)[number]>
 
 /** Sets the downloads and ratings of apps. Does not change `updated_at`. */
 export const counterLines = (actor: Actor): LineWork => ({
@@ -37,12 +37,12 @@ async function setCounters(connection: Connection, batch: ImportLine[], actor: A
     .whereNull('deleted_at')
     .orderBy('id')
     .forUpdate()
-    .select('slug', 'package_key', 'review_count', 'developer_id', ...numbers)
+    .select('slug', 'package_key', 'review_count', 'developer_id', ...counterColumns)
   const bySlug = new Map(apps.map((app) => [app.slug, app]))
   const byPackageKey = new Map(apps.map((app) => [app.package_key, app]))
   const changed = new Set<Counters>()
   const entries: NewAuditEntry[] = []
-  const movedIds: number[] = []
+  const reindexedIds: number[] = []
   for (const { line, slug, package_name = '', ...given } of lines) {
     const app = slug === undefined ? byPackageKey.get(package_name.toLowerCase()) : bySlug.get(slug)
     if (!app) {
@@ -51,27 +51,27 @@ async function setCounters(connection: Connection, batch: ImportLine[], actor: A
     }
     const { total_downloads = app.total_downloads } = given
     const changes = { total_downloads, ...ratingsAfter(given, app) }
-    const isChanged = numbers.some((column) => column !== 'id' && app[column] !== changes[column])
+    const isChanged = counterColumns.some((column) => column !== 'id' && app[column] !== changes[column])
     line.outcome = isChanged ? 'updated' : 'unchanged'
     if (!isChanged) continue
     changed.add(app)
     const subject = { app_id: app.id, developer_id: app.developer_id }
     entries.push({ action: 'app counters', at, subject, ...auditedDifference(app, { ...app, ...changes }) })
-    if (popularity(app.total_downloads) !== popularity(total_downloads)) movedIds.push(app.id)
+    if (popularity(app.total_downloads) !== popularity(total_downloads)) reindexedIds.push(app.id)
     // A later line of the batch may be about the same app.
     Object.assign(app, changes)
   }
   if (changed.size > 0) await update(connection, [...changed], at)
   await auditStore(connection).record(entries, actor)
   // The search index stores the popularity.
-  await indexListedApps(connection, movedIds)
+  await indexListedApps(connection, reindexedIds)
 }
 
 /** Updates all apps in one statement, which takes a third of the time. The values are numbers, so they need no escaping. */
 async function update({ sql }: Connection, apps: Counters[], at: string) {
-  const rows = apps.map((app) => `(${numbers.map((column) => app[column])})`)
+  const rows = apps.map((app) => `(${counterColumns.map((column) => app[column])})`)
   // SQLite and PostgreSQL both name the columns of `values` column1, column2 …
-  const assignments = numbers.slice(1).map((column, index) => `${column} = given.column${index + 2}`)
+  const assignments = counterColumns.slice(1).map((column, index) => `${column} = given.column${index + 2}`)
   await sql.raw(
     `update apps set ${assignments}, changed_at = ? from (values ${rows}) as given where apps.id = given.column1`,
     [at],

@@ -28,7 +28,7 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
   const owners = new Map<string, number>()
 
   /**
-   * Writes a batch of lines and notes the outcome in each. No two lines may claim the same app. A refused line leaves nothing
+   * Writes a batch of lines and sets the outcome of each. No two lines may claim the same app. A refused line leaves nothing
    * behind, except for its new category if its package name is taken.
    */
   async function write(lines: ImportLine[]) {

@@ -30,10 +30,10 @@ export type ImportEvents = {
   onProgress?: (summary: ImportSummary) => void
 }
 
-/** What is done with the lines of a file. */
+/** How to parse the lines of a file, and how to write a batch of them. */
 export type LineWork = {
   parse: (text: string) => ParsedLine
-  /** Notes the outcome in each line that has none. */
+  /** Sets the outcome of each line that has none. */
   write: (connection: Connection, lines: ImportLine[]) => Promise<void>
 }
 
@@ -122,7 +122,7 @@ async function* batches(lines: AsyncIterable<ImportLine>): AsyncGenerator<Import
   if (batch.length > 0) yield batch
 }
 
-/** Makes the next value while the current one is in use. */
+/** Computes the next value while the caller uses the current one. */
 async function* prefetch<T>(values: AsyncGenerator<T>): AsyncGenerator<T> {
   for (let next = values.next(); ; ) {
     const { value, done } = await next

@@ -41,10 +41,10 @@ export type ImportLine = ParsedLine & {
   text?: string
 }
 
-/** One of the first four, or why the line is refused. */
+/** Either one of `app`, `category`, `removed` and `counters`, or the reasons why the line is refused as its `outcome`. */
 export type ParsedLine = {
   app?: Line
-  /** A category as a line. Without it an export would have no categories without apps, and no renamed ones. */
+  /** A category, so that an export also has renamed categories and those without apps. */
   category?: LineCategory
   removed?: RemovedApp
   counters?: CounterLine

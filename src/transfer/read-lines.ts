@@ -51,7 +51,7 @@ async function* splitLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer
   if (length > 0) yield takeLine()
 }
 
-/** How files begin that are not lines of UTF-8, in hexadecimal (https://www.rfc-editor.org/rfc/rfc1952#section-2.3.1 and others). */
+/** Formats that are not read, by the first four bytes of a file in hexadecimal. */
 const otherFormats = {
   'in UTF-16': /^(fffe|feff|[0-7].00[0-7].00|00[0-7].00[0-7].)/,
   'a zip archive': /^504b0304/,

@@ -11,16 +11,16 @@ export function* chunk<T>(values: readonly T[], size: number): Generator<T[]> {
   for (let first = 0; first < values.length; first += size) yield values.slice(first, first + size)
 }
 
-/** The object with only these fields. */
+/** A copy of the object with only these fields. */
 export const pick = <T extends object, Key extends keyof T>(object: T, ...keys: Key[]): Pick<T, Key> =>
   Object.fromEntries(keys.map((key) => [key, object[key]])) as Pick<T, Key>
 
-/** Milliseconds that a request has waited for the database, and that its statements have run there. */
+/** Milliseconds that a request has waited for the database, and that its statements have run. */
 export type Timing = { waiting: number; sql: number }
 
 const requestTiming = new AsyncLocalStorage<Timing | undefined>()
 
-/** Counts what the work measures, also asynchronously, for this request; for none if the timing is undefined. */
+/** Runs the work. Calls of `measure` in it, also asynchronous ones, add to this timing; to none if it is undefined. */
 export const withTiming = <T>(timing: Timing | undefined, work: () => T): T => requestTiming.run(timing, work)
 
 /** Adds the duration of the work to a part of the current request's timing, if there is one. */
@@ -36,8 +36,8 @@ export async function measure<T>(part: keyof Timing, work: () => Promise<T>): Pr
 }
 
 /**
- * Calls that arrive while one is running share the next one, which begins after it: so each sees a result that was computed
- * after it arrived.
+ * Returns a function that runs `call` once at a time. Calls that arrive while one is running share the next one, so each gets
+ * a result that was computed after it arrived.
  */
 export function coalesce<T>(call: () => Promise<T>): () => Promise<T> {
   let running: Promise<unknown> = Promise.resolve()

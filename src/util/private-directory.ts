@@ -5,34 +5,34 @@ import { join } from 'node:path'
 const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 /**
- * Works in a new directory in `parent`, which other accounts cannot read, and removes it when the work ends, fails or is
- * stopped by a signal, but not by SIGKILL: SQLite writes further files beside a database. After `commit()`, signals have their
- * usual effect.
+ * Runs the work with a new directory in `parent`, which other accounts cannot read. Removes the directory when the work ends
+ * or fails, or a signal other than SIGKILL stops the process. A directory, because SQLite writes further files beside a
+ * database. After `commit()`, signals have their usual effect.
  */
 export async function withPrivateDirectory<T>(
   parent: string,
   name: string,
   onStop: (signal: NodeJS.Signals) => void,
-  work: (folder: string, commit: () => void) => Promise<T>,
+  work: (directory: string, commit: () => void) => Promise<T>,
 ): Promise<T> {
-  const folder = mkdtempSync(join(parent, `.${name}-`))
+  const directory = mkdtempSync(join(parent, `.${name}-`))
 
   function stop(signal: NodeJS.Signals) {
-    rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
+    rmSync(directory, { recursive: true, force: true, maxRetries: 3 })
     onStop(signal)
-    ignoreSignals()
+    restoreSignals()
     // process.exit would wait for the thread that copies. The signal also becomes the exit status.
     process.kill(process.pid, signal)
   }
-  const ignoreSignals = () => {
+  const restoreSignals = () => {
     for (const signal of signals) process.off(signal, stop)
   }
 
   for (const signal of signals) process.on(signal, stop)
   try {
-    return await work(folder, ignoreSignals)
+    return await work(directory, restoreSignals)
   } finally {
-    ignoreSignals()
-    await rm(folder, { recursive: true, force: true })
+    restoreSignals()
+    await rm(directory, { recursive: true, force: true })
   }
 }

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import {
-  age,
   elapsedSeconds,
+  formatAge,
   formatDate,
   formatMinute,
   parseFutureTime,
@@ -66,7 +66,7 @@ describe('an invalid time', () => {
 })
 
 test('ages, dates and minutes', () => {
-  expect(['2026-11-17T12:00:00.000Z', '2026-11-20T06:50:00.000Z', '2026-11-20T12:00:01.000Z'].map(age)).toEqual([
+  expect(['2026-11-17T12:00:00.000Z', '2026-11-20T06:50:00.000Z', '2026-11-20T12:00:01.000Z'].map(formatAge)).toEqual([
     '3d',
     '5h',
     '0ms',

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 
-/** Ratings that come without a review, the number of all, and the order by both. Sums are in hundredths. */
+/** Adds ratings without a review (`other_…`) and totals of all ratings, and sorts by these. Sums are in hundredths. */
 export async function up(sql: Knex) {
   const columns = ['other_rating_sum', 'other_rating_count', 'rating_sum', 'rating_count', 'weighted_rating']
   for (const column of columns) await sql.raw(`alter table apps add column ${column} bigint not null default 0`)

@@ -1,4 +1,4 @@
 import type { Knex } from 'knex'
 
-/** What an operator has yet to look at. JSON: the former values of the fields that the owner has changed since the last decision. */
+/** JSON: the former values of the fields that the owner has changed since an operator's last decision. */
 export const up = (sql: Knex) => sql.schema.alterTable('apps', (table) => table.text('unreviewed_changes'))

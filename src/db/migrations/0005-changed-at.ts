@@ -1,8 +1,8 @@
 import type { Knex } from 'knex'
 
 /**
- * When an app with its reviews, a developer's name or a category was last changed here, so that an export can hold what has
- * changed since the one before. With its id, `created_at` tells a category from another, whatever its slug and name become.
+ * `changed_at`: when an app (with its reviews), a developer's name or a category was last written in this database, so that
+ * an export can select the changes since a time. A category's id and `created_at` identify it after a rename.
  */
 export async function up(sql: Knex) {
   // A constant default rewrites no row.

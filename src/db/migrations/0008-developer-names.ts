@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 
-/** While a developer is given another name: what search is told of beside the name, and what it has yet to forget. */
+/** Further names that search found apps by while version 1 renamed a developer in steps. Migration 0009 drops them. */
 export const up = (sql: Knex) =>
   sql.schema.alterTable('developers', (table) => {
     table.text('next_name')

@@ -39,7 +39,7 @@ export function databaseFile(filename: string) {
     if (connections === 0) opened = undefined
   }
 
-  /** Runs work on the file, and remembers what its error says against the file. */
+  /** Runs work on the file. If it fails with an error of the file or its disk, `checkHealth` reports that. */
   async function watch<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work()

@@ -2,7 +2,7 @@ import { codeOf, hasNoConnection, UnusableDatabase } from '../errors.ts'
 
 export const diskFull = 'has no room left on its disk'
 
-/** What SQLite's result codes say against the file itself, in words for operators. */
+/** Result codes that report a problem of the file or its disk, in words for operators. */
 const healthErrors = new Map([
   ['SQLITE_CORRUPT', 'is damaged'],
   ['SQLITE_NOTADB', 'is damaged'],
@@ -23,7 +23,7 @@ const unavailableCodes = new Set([
 
 export const isDamage = (error: unknown) => ['SQLITE_CORRUPT', 'SQLITE_NOTADB'].includes(codeOf(error))
 
-/** Others write for longer than a statement waits. */
+/** Another connection held the lock for longer than a statement waits. */
 export const isBusy = (error: unknown) => codeOf(error) === 'SQLITE_BUSY'
 
 export const violatesForeignKey = (error: unknown) =>

@@ -32,9 +32,9 @@ export async function findOpenError(filename: string): Promise<string | undefine
   const canWrite = await canAccess(filename, constants.R_OK | constants.W_OK)
   if (canWrite === 'ENOENT') return 'does not exist; ./apps-service migrate creates it'
   if (canWrite !== true) return 'cannot be read and written'
-  const folder = dirname(filename)
-  if ((await canAccess(folder, constants.W_OK | constants.X_OK)) !== true) {
-    return `cannot be used: ${folder} cannot be written to, and SQLite keeps the database's log there`
+  const directory = dirname(filename)
+  if ((await canAccess(directory, constants.W_OK | constants.X_OK)) !== true) {
+    return `cannot be used: ${directory} cannot be written to, and SQLite keeps the database's log there`
   }
   try {
     return { own: undefined, empty: notMigrated, foreign: foreignDatabase }[await inspectFile(filename)]
