@@ -90,6 +90,10 @@ function sendText(type: string, make: () => Text, headers: Record<string, string
         ...headers,
       })
     })
+    // After an error the next request tries again.
+    made.catch(() => {
+      made = undefined
+    })
     const representation = await made
     const coding = representation.codingFor(request.headers['accept-encoding'])
     await sendRepresentation(request, response, representation, coding)

@@ -6,7 +6,7 @@ import { orderBy } from '../page-slice.ts'
 import { listed } from '../tables.ts'
 import { select as selectWith } from './client.ts'
 
-/** More documents than the pending list of the GIN index (connections.ts) has room for go into the index at once. */
+/** More documents than the pending list of the GIN index (client.ts) has room for go into the index at once. */
 const manyDocuments = 20
 
 /** Matches are first looked for among so many apps. If many of these match, more of the first apps are searched. */
