@@ -94,7 +94,8 @@ function isWasteful(plan: string, { text }: Statement): boolean {
   return !scans.every(isWalk) || (text.startsWith('select') && plan.includes('TEMP B-TREE FOR ORDER BY'))
 }
 
-test('no statement of a request reads rows that an index can skip', async () => {
+test('no statement of a request reads rows that an index can skip', async ({ skip }) => {
+  skip(inject('workers').length > 0, 'a plan of Citus has those of its nodes inside, in its own format')
   const statements = recordStatements()
   const service = await startService({ cacheSize: 0 })
   await fill(service)

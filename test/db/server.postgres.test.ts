@@ -1,16 +1,17 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { type AddressInfo, connect, createServer } from 'node:net'
-import { join } from 'node:path'
+import { type AddressInfo, createServer } from 'node:net'
 import { describe, expect, inject, onTestFinished, test } from 'vitest'
 import { findApps } from '../../src/catalogue/app-list.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
 import type { ServerOptions } from '../../src/db/dialect.ts'
 import {
   addressAt,
+  addressThrough,
   administer,
   asPostgresAccount,
   configuredServer,
+  connectTo,
   program,
   startPostgres,
   worldName,
@@ -49,8 +50,9 @@ const succeeds = (work: Promise<unknown>) =>
 
 /** The same over a network that can hang. */
 async function startDistantWorld() {
-  const proxy = await startProxy(await startWorld())
-  return { ...proxy, databaseUrl: proxy.addressOf(worldName) }
+  const { databaseUrl } = await startWorld()
+  const { address, ...network } = await startProxy(databaseUrl)
+  return { ...network, databaseUrl: address }
 }
 
 describe.skipIf(configuredServer !== undefined)('failures of a server', () => {
@@ -137,20 +139,17 @@ describe.skipIf(configuredServer !== undefined)('failures of a server', () => {
   )
 
   test('a server that is starting is waited for', async () => {
-    const server = await startWorld()
+    const { databaseUrl } = await startWorld()
     let refusals = 3
     const starting = createServer((client) => {
       client.on('error', () => {})
       if (refusals-- > 0) return void client.once('data', () => client.end(startingUp))
-      client.pipe(connect(join(server.folder, '.s.PGSQL.5432')).on('error', () => {})).pipe(client)
+      client.pipe(connectTo(databaseUrl).on('error', () => {})).pipe(client)
     }).listen(0, '127.0.0.1')
     await once(starting, 'listening')
     onTestFinished(() => void starting.close())
-    const url = new URL(server.databaseUrl)
-    url.hostname = '127.0.0.1'
-    url.searchParams.delete('host')
-    url.port = String((starting.address() as AddressInfo).port)
-    const { code, stderr } = await run(['category', 'list'], { DATABASE_URL: url.href })
+    const address = addressThrough((starting.address() as AddressInfo).port, databaseUrl)
+    const { code, stderr } = await run(['category', 'list'], { DATABASE_URL: address })
     expect([code, stderr.includes('starting up'), refusals < 0]).toEqual([0, false, true])
   })
 

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { openDatabase } from '../../src/db/database.ts'
 import { required } from '../../src/util/helpers.ts'
 import { fill } from '../bench/catalogue.ts'
@@ -10,8 +10,9 @@ import { playSampleLines } from '../play-sample-lines.ts'
 import { importLines } from '../support/catalogue-file.ts'
 import { expectConsistentAt } from '../support/consistency.ts'
 import { temporaryFolder } from '../support/database.ts'
-import { addressAt, administer, isInstalled, startPostgres } from '../support/postgres.ts'
+import { hasPostgres } from '../support/postgres.ts'
 import { commandLine, executable, serve } from '../support/process.ts'
+import { startDatabase } from './postgres.ts'
 import { isShortRun } from './short-run.ts'
 
 const size = isShortRun ? 1000 : 20_000
@@ -68,7 +69,7 @@ const searchesOf = (words: string[]) =>
 /** The parts of a response that must be equal on all servers. */
 type ComparedResponse = { status: number; etag: string | null; link: string | null; text: string }
 
-test.skipIf(!isInstalled)(
+test.skipIf(!hasPostgres)(
   `SQLite, a copy on PostgreSQL and an import into PostgreSQL return equal responses for ${size.toLocaleString('en')} apps`,
   async () => {
     const source = `sqlite:${temporaryFolder()}/source.sqlite`
@@ -85,20 +86,18 @@ test.skipIf(!isInstalled)(
     await database.optimize({ isLast: true })
     await database.close()
 
-    const postgres = await startPostgres()
-    onTestFinished(postgres.remove)
-    const [copied = '', imported = ''] = ['copied', 'imported'].map((name) => addressAt(postgres.address, name))
-    await administer(postgres.address, 'create database copied', 'create database imported')
-    for (const address of [copied, imported]) {
+    const migrate = async (address: string) => {
       const { code, stderr } = await commandLine(address).run('migrate')
       expect([code, stderr]).toEqual([0, ''])
     }
+    const [[copied, ...workers]] = await startDatabase(migrate)
+    const [[imported]] = await startDatabase(migrate)
     const { seconds } = await commandLine(source).json('copy', '--to', copied)
     await pipe(source, imported)
     for (const address of [copied, imported]) await expectConsistentAt(address)
 
     const env = { BASE_URL: 'http://apps.test', CACHE_SIZE: '0' }
-    const servers = await Promise.all([source, copied, imported].map((address) => serve(address, env)))
+    const servers = await Promise.all([source, copied, imported, ...workers].map((address) => serve(address, env)))
     async function get(port: number, path: string, attempts = 1): Promise<ComparedResponse> {
       const send = () => fetch(`http://127.0.0.1:${port}${path}`)
       // A server may close an idle connection just when it is used again.

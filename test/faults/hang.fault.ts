@@ -1,9 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { expect, onTestFinished, test } from 'vitest'
-import { addressAt, administer, ask, isInstalled, type PostgresServer, startPostgres } from '../support/postgres.ts'
+import { expect, test } from 'vitest'
+import { ask, hasPostgres } from '../support/postgres.ts'
 import { serve } from '../support/process.ts'
 import { startProxy } from '../support/proxy.ts'
 import { createWorld } from '../support/world.ts'
+import { startDatabase } from './postgres.ts'
 import { isShortRun } from './short-run.ts'
 
 /** Run in parallel, each with its own database. */
@@ -32,12 +33,10 @@ type Hang = {
 const secondsSince = (begin: number) => Number(((performance.now() - begin) / 1000).toFixed(1))
 
 /** Hangs a server's network repeatedly, while clients write or wait until it has healed. */
-async function hangRepeatedly(postgres: PostgresServer, number: number): Promise<Hang[]> {
-  const name = `apps${number}`
-  await administer(postgres.address, `create database ${name}`)
-  const { keys } = await createWorld(addressAt(postgres.address, name))
-  const proxy = await startProxy(postgres)
-  const server = await serve(proxy.addressOf(name), { WRITE_LIMIT: '0' })
+async function hangRepeatedly(number: number): Promise<Hang[]> {
+  const [[address], { keys }] = await startDatabase(createWorld)
+  const proxy = await startProxy(address)
+  const server = await serve(proxy.address, { WRITE_LIMIT: '0' })
   const statuses = new Map<string, number>()
 
   async function create(): Promise<boolean> {
@@ -96,23 +95,18 @@ async function hangRepeatedly(postgres: PostgresServer, number: number): Promise
     hangs.push(await round(trafficKinds[(number + count) % trafficKinds.length] ?? 'none'))
   }
 
-  const rows = await ask<{ name: string }>(
-    addressAt(postgres.address, name),
-    `select name from apps where name like 'App %'`,
-  )
+  const rows = await ask<{ name: string }>(address, `select name from apps where name like 'App %'`)
   const names = rows.map((row) => row.name)
   expect(names).toHaveLength(new Set(names).size)
   for (const [app, status] of statuses) if (status === 201) expect(names).toContain(app)
   return hangs
 }
 
-test.skipIf(!isInstalled)(
+test.skipIf(!hasPostgres)(
   `when the network to PostgreSQL hangs for ${hangSeconds} s, /readyz reports it, writes work again within ${maxSecondsUntilWritten} s, and none is lost or duplicated`,
   async () => {
-    const postgres = await startPostgres()
-    onTestFinished(postgres.remove)
     const numbers = Array.from({ length: servers }, (_, index) => index)
-    const hangs = (await Promise.all(numbers.map((number) => hangRepeatedly(postgres, number)))).flat()
+    const hangs = (await Promise.all(numbers.map(hangRepeatedly))).flat()
     for (const each of hangs) console.log('hang:', each)
     console.log(`${hangs.length} hangs, seconds until the first 201:`, hangs.map(({ written }) => written).join(' '))
     for (const { traffic, written, ready, canWrite, probes } of hangs) {

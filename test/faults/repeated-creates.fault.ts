@@ -1,15 +1,15 @@
 import { connect } from 'node:net'
-import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { describe, expect, inject, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, inject, test, vi } from 'vitest'
 import { type Database, openDatabase } from '../../src/db/database.ts'
 import { expectConsistent } from '../support/consistency.ts'
 import { copyWorldFile } from '../support/database.ts'
 import { freePort } from '../support/free-port.ts'
-import { addressAt, administer, isInstalled, startPostgres } from '../support/postgres.ts'
+import { addressThrough, connectTo, hasPostgres } from '../support/postgres.ts'
 import { serve } from '../support/process.ts'
 import { createWorld } from '../support/world.ts'
 import { cutAfterStatements, cutResponses } from './cutting-proxy.ts'
+import { startDatabase } from './postgres.ts'
 import { isShortRun } from './short-run.ts'
 
 /** The TypeScript client creates each app exactly once, whatever breaks between it and the database. */
@@ -18,25 +18,18 @@ const creates = isShortRun ? 40 : 1000
 /** Clients at once. */
 const concurrency = 8
 
-type Scene = { databaseUrl: string; key: string; connectDatabase: () => ReturnType<typeof connect> }
+type Scene = { databaseUrl: string; key: string }
 
 /** A new database of each engine. */
 const engines: Record<string, () => Promise<Scene>> = {
   SQLite: async () => ({
     databaseUrl: `sqlite:${copyWorldFile()}`,
     key: inject('world').keys.ada,
-    connectDatabase: () => {
-      throw new Error('SQLite has no connections')
-    },
   }),
-  ...(isInstalled && {
+  ...(hasPostgres && {
     PostgreSQL: async () => {
-      const postgres = await startPostgres()
-      onTestFinished(postgres.remove)
-      await administer(postgres.address, 'create database apps')
-      const databaseUrl = addressAt(postgres.address, 'apps')
-      const { keys } = await createWorld(databaseUrl)
-      return { databaseUrl, key: keys.ada, connectDatabase: () => connect(join(postgres.folder, '.s.PGSQL.5432')) }
+      const [[databaseUrl], { keys }] = await startDatabase(createWorld)
+      return { databaseUrl, key: keys.ada }
     },
   }),
 }
@@ -134,12 +127,12 @@ describe.for(Object.entries(engines))('on %s, each create makes one app', ([engi
   })
 })
 
-test.runIf(isInstalled)(
+test.runIf(hasPostgres)(
   'on PostgreSQL, each create makes one app while connections are cut after each statement',
   async () => {
-    const { databaseUrl, key, connectDatabase } = (await engines.PostgreSQL?.()) ?? expect.unreachable()
-    const { port, counts, begin } = await cutAfterStatements(connectDatabase)
-    const server = await serve(`postgres://apps@127.0.0.1:${port}/apps`, { WRITE_LIMIT: '0' })
+    const { databaseUrl, key } = (await engines.PostgreSQL?.()) ?? expect.unreachable()
+    const { port, counts, begin } = await cutAfterStatements(() => connectTo(databaseUrl))
+    const server = await serve(addressThrough(port, databaseUrl), { WRITE_LIMIT: '0' })
     begin()
     const result = await createAll(databaseUrl, repeatingCreate(server.port, key))
     report('PostgreSQL, cut after each statement', counts, result)

@@ -15,8 +15,22 @@ export async function workersOf(coordinator: string): Promise<string[]> {
   return workers.map(({ host }) => Object.assign(new URL(coordinator), { host }).href)
 }
 
-/** Makes one cluster of the databases of this name, in which nothing is distributed yet. */
-export async function formCluster(coordinator: string, workers: string[], name: string) {
+/** Creates a database on a server, or on the nodes of a cluster, the coordinator first, and distributes what `migrate` makes. */
+export async function createOnNodes<T>(
+  nodes: string[],
+  name: string,
+  migrate: (address: string) => Promise<T>,
+): Promise<T> {
+  const [coordinator = '', ...workers] = nodes
+  const address = addressAt(coordinator, name)
+  for (const node of nodes) await administer(node, `create database ${name}`)
+  if (workers.length > 0) await formCluster(coordinator, workers, name)
+  const filled = await migrate(address)
+  if (workers.length > 0) await administer(address, distribute)
+  return filled
+}
+
+async function formCluster(coordinator: string, workers: string[], name: string) {
   for (const node of [coordinator, ...workers]) await administer(addressAt(node, name), 'create extension citus')
   const argumentsOf = (node: string) => `'${new URL(node).hostname}', ${new URL(node).port}`
   await administer(
@@ -26,10 +40,9 @@ export async function formCluster(coordinator: string, workers: string[], name: 
   )
 }
 
-/** Distributes a migrated database and closes it, so that each node can copy its files. */
-export async function distributeTemplate(coordinator: string, workers: string[], name: string) {
-  await administer(addressAt(coordinator, name), distribute)
-  for (const node of [coordinator, ...workers]) {
+/** Closes a database on all nodes, so that each can copy its files. Otherwise the background process of Citus has it open. */
+export async function closeTemplate(nodes: string[], name: string) {
+  for (const node of nodes) {
     await administer(
       node,
       `alter database ${name} allow_connections false`,

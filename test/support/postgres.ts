@@ -2,6 +2,7 @@ import { execFileSync, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -127,6 +128,20 @@ export const newName = () => `apps_test_${randomBytes(8).toString('hex')}`
 export function addressAt(address: string, database: string): string {
   const url = new URL(address)
   url.pathname = `/${database}`
+  return url.href
+}
+
+/** A connection to the server of an address, by its socket or TCP. */
+export function connectTo(address: string): Socket {
+  const { host, port } = new Client(address)
+  return host.startsWith('/') ? connect(join(host, `.s.PGSQL.${port}`)) : connect(port, host)
+}
+
+/** The same database through a proxy on a port of this machine, with the service's own timeout for connecting. */
+export function addressThrough(port: number, address: string): string {
+  const url = new URL(address)
+  url.host = `127.0.0.1:${port}`
+  for (const option of ['host', 'connect_timeout']) url.searchParams.delete(option)
   return url.href
 }
 

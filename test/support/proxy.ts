@@ -1,14 +1,13 @@
 import { once } from 'node:events'
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
-import { join } from 'node:path'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
-import type { PostgresServer } from './postgres.ts'
+import { addressThrough, connectTo } from './postgres.ts'
 
 /**
  * A TCP proxy for PostgreSQL whose network can hang: nothing passes, and both connections stay open. After it heals, new
  * connections work. Those that hung stay open and silent until the next hang or the end of the test.
  */
-export async function startProxy({ folder }: PostgresServer) {
+export async function startProxy(address: string) {
   const working = new Set<[client: Socket, upstream: Socket]>()
   const silent = new Set<Socket>()
   let isHanging = false
@@ -16,7 +15,7 @@ export async function startProxy({ folder }: PostgresServer) {
   const server = createServer((client) => {
     client.on('error', () => {})
     if (isHanging) return void silent.add(client)
-    const upstream = connect(join(folder, '.s.PGSQL.5432'))
+    const upstream = connectTo(address)
     upstream.on('error', () => {})
     const pair: [Socket, Socket] = [client, upstream]
     working.add(pair)
@@ -40,7 +39,7 @@ export async function startProxy({ folder }: PostgresServer) {
   })
 
   return {
-    addressOf: (database: string) => `postgres://apps@127.0.0.1:${(server.address() as AddressInfo).port}/${database}`,
+    address: addressThrough((server.address() as AddressInfo).port, address),
     /** If only responses are lost, statements still arrive. */
     hang(lost: 'everything' | 'answers' = 'everything') {
       closeSilent()

@@ -7,7 +7,7 @@ import { categoryStore } from '../../src/catalogue/categories.ts'
 import { appStore, type NewAppRow } from '../../src/catalogue/store.ts'
 import { openDatabase } from '../../src/db/database.ts'
 import { moderationStore } from '../../src/moderation/store.ts'
-import { distributeTemplate, formCluster, workersOf } from './citus.ts'
+import { closeTemplate, createOnNodes, workersOf } from './citus.ts'
 import {
   addressAt,
   administer,
@@ -79,20 +79,18 @@ async function onPostgres() {
 const onConfiguredServer = (server: string) => async () => {
   const name = newName()
   const workers = await workersOf(server)
+  const nodes = [server, ...workers]
   const onAllNodes = async (statement: string) => {
-    for (const node of [server, ...workers]) await administer(node, statement)
+    for (const node of nodes) await administer(node, statement)
   }
-  await onAllNodes(`create database ${name}`)
-  const source = addressAt(server, name)
-  if (workers.length > 0) await formCluster(server, workers, name)
-  const world = await createWorld(source)
-  if (workers.length > 0) await distributeTemplate(server, workers, name)
+  const world = await createOnNodes(nodes, name, createWorld)
+  if (workers.length > 0) await closeTemplate(nodes, name)
   await onAllNodes(`create database ${emptyCatalogue(name)}`)
   await createEmpty(addressAt(server, emptyCatalogue(name)))
   const remove = async () => {
     for (const each of [name, emptyCatalogue(name)]) await onAllNodes(`drop database ${each}`)
   }
-  return { ...world, source, workers, remove }
+  return { ...world, source: addressAt(server, name), workers, remove }
 }
 
 async function createEmpty(address: string) {

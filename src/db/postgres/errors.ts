@@ -17,9 +17,9 @@ const certificateCodes = /CERT|^ERR_TLS|^ERR_SSL/
 const brokenConnection =
   /^SASL|Connection terminated|Connection ended|timeout expired|Client was closed|Client has encountered|Query read timeout|not support SSL/
 
-/** Messages of Citus if a node stops during a transaction. Their SQLSTATE is that of any internal error. */
+/** Messages of Citus and its driver, libpq, if a node stops during a transaction. Their SQLSTATE is that of any internal error. */
 const lostNode =
-  /failure on connection marked as essential|server closed the connection unexpectedly|failed to prepare transaction/
+  /connection marked as essential|failed to prepare transaction|postmaster was shut down|unexpected postmaster exit|server closed the connection|no connection to the server|could not (send|receive) data/
 
 /** SQLSTATEs of a backend that ends, and errors of its socket. */
 const isBroken = (error: unknown) =>
