@@ -51,6 +51,10 @@ const create =
       header: { 'Idempotency-Key': key },
       body: { ...newApp, name: `Named ${key}`, version: '1', category_id },
     })
+const removeEve = write((connection) => accountStore(connection).remove('Eve', actor))
+const renameEmpty = write((connection) =>
+  categoryStore(connection).rename('empty', { name: 'Full', slug: 'full' }, actor),
+)
 const removeEmpty = write((connection) => categoryStore(connection).remove('empty', actor))
 const deleteApproved: Operation = (database) =>
   operations(database).deleteApp({ ...request, path: { id: apps.approved }, body: none })
@@ -181,6 +185,8 @@ test.for<[second: string, first: string, operations: [first: Operation, second: 
     [rename('Eve', 'Eva'), rename('Eve', 'Evita')],
     'there is no developer "Eve"',
   ],
+  ["a developer's removal", 'their rename', [rename('Eve', 'Eva'), removeEve], 'there is no developer "Eve"'],
+  ["a developer's removal", 'another one', [removeEve, removeEve], 'there is no developer "Eve"'],
   [
     'counters of other ratings',
     'a review',
@@ -200,6 +206,8 @@ test.for<[second: string, first: string, operations: [first: Operation, second: 
     [renameTools({ name: 'Gear', slug: 'gear' }), renameTools({ name: 'Kit' })],
     'there is no category with the slug tools',
   ],
+  ["a category's removal", 'its rename', [renameEmpty, removeEmpty], 'there is no category with the slug empty'],
+  ["a category's removal", 'another one', [removeEmpty, removeEmpty], 'there is no category with the slug empty'],
   [
     "a category's import",
     'its rename',
