@@ -15,10 +15,10 @@ export async function withPrivateDirectory<T>(
   onStop: (signal: NodeJS.Signals) => void,
   work: (directory: string, commit: () => void) => Promise<T>,
 ): Promise<T> {
-  const directory = mkdtempSync(join(parent, `.${name}-`))
+  let directory: string | undefined
 
   function stop(signal: NodeJS.Signals) {
-    rmSync(directory, { recursive: true, force: true, maxRetries: 3 })
+    if (directory !== undefined) rmSync(directory, { recursive: true, force: true, maxRetries: 3 })
     onStop(signal)
     restoreSignals()
     // process.exit would wait for the thread that copies. The signal also becomes the exit status.
@@ -28,11 +28,13 @@ export async function withPrivateDirectory<T>(
     for (const signal of signals) process.off(signal, stop)
   }
 
+  // Before the directory exists: a signal without a handler ends the process at once, also within synchronous code.
   for (const signal of signals) process.on(signal, stop)
   try {
+    directory = mkdtempSync(join(parent, `.${name}-`))
     return await work(directory, restoreSignals)
   } finally {
     restoreSignals()
-    await rm(directory, { recursive: true, force: true })
+    if (directory !== undefined) await rm(directory, { recursive: true, force: true })
   }
 }
