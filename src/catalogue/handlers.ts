@@ -22,7 +22,7 @@ import {
  * begin with `baseUrl`.
  */
 export function appHandlers(database: Database, baseUrl: string): Handlers {
-  /** Foreign keys reject a category that does not exist, also one that is removed during the request. */
+  /** A foreign key rejects a category that does not exist, or that is removed during the request. */
   async function explainUnknownCategory(error: unknown, id: number | undefined): Promise<never> {
     if (id === undefined || !database.explain(error).violatesForeignKey) throw error
     const categories = await database.read((connection) => categoryStore(connection).all())

@@ -18,7 +18,7 @@ export const isDatabaseUrl = (text: string) => dialects.some(({ openerOf }) => o
 export type WorkOptions = Readonly<{
   /** May take long: searches, and pages far behind the first. Fewer of these run at once. */
   isExpensive?: boolean
-  /** Aborted when the caller has gone: work that is still queued then never starts. */
+  /** Aborted when the caller disconnects: work that is still queued then never starts. */
   signal?: AbortSignal | undefined
 }>
 
@@ -64,7 +64,7 @@ export type Usage = Readonly<{
 /** Opens a database whose URL `isDatabaseUrl` accepts. Connects when the first statement runs. */
 export const openDatabase = (url: string, options?: ServerOptions): Database => databaseFor(openEngine(url, options))
 
-/** The same for code that works below `Database`. */
+/** For code that needs the engine without the queues of `Database`. */
 export function openEngine(url: string, options?: ServerOptions): Engine {
   for (const { openerOf } of dialects) {
     const open = openerOf(url)
@@ -296,7 +296,7 @@ type Slot = { tasks: number }
 
 /**
  * Limits how many tasks of one kind run at once, so that they cannot starve other kinds. Others wait in a queue; a task throws
- * `unavailable` if the queue is full or it waits too long, and leaves the queue if its caller goes.
+ * `unavailable` if the queue is full or it waits too long, and leaves the queue if its caller disconnects.
  */
 class Bulkhead {
   readonly #limits: BulkheadLimits

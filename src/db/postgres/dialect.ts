@@ -144,7 +144,7 @@ function openServer(url: ServerUrl, { pool = defaultPoolSize, writeTimeout = lon
   }
 }
 
-/** A server that starts gets as many milliseconds as one that does not respond. */
+/** Repeats the work for so many milliseconds while the server reports that it is starting. */
 async function repeatWhileStarting<T>(milliseconds: number, work: () => Promise<T>): Promise<T> {
   const deadline = performance.now() + milliseconds
   for (;;) {

@@ -6,15 +6,15 @@ import { orderBy } from '../page-slice.ts'
 import { listed } from '../tables.ts'
 import { jsonArrayBytes, select as selectWith } from './client.ts'
 
-/** Up to so many matches are fetched and sorted. If there are more, a walk through the order's own index soon meets enough. */
+/** For an order other than by rank, up to this many matches are sorted. More are found by reading that order's own index. */
 const maxSorted = 20_000
 
-/** Beginnings of up to so many characters have lists of their own: `prefix` in schema.ts. */
+/** FTS5 also indexes the beginnings of words up to this many characters: `prefix` in schema.ts. */
 const maxListedPrefix = 3
 
 /**
- * The terms of a search share so many words. A longer beginning is replaced by the words that have it, unless there are more
- * of them than its share: of a beginning FTS5 merges all lists before it returns the first match.
+ * A longer beginning is replaced by the words that have it, because FTS5 merges the lists of all words of a beginning before
+ * it returns the first match. The terms of a search share this many words; a beginning with more than its share is kept.
  */
 const maxSpelledOut = 1000
 
@@ -69,7 +69,7 @@ export const searchIndex = (sql: Knex): SearchIndex => {
     return [`"${text}" *`]
   }
 
-  /** The matching apps, from where they can be sorted soonest. */
+  /** A FROM clause of the matching apps that takes the least time to sort. */
   async function sortable(expression: string, ranks: string): Promise<string> {
     const [counted] = await select<{ count: number }>(`select count(*) as count from (${ranks} limit ?)`, [
       expression,
