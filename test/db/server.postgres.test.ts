@@ -111,7 +111,7 @@ describe.skipIf(configuredServer !== undefined)('failures of a server', () => {
     async (moment) => {
       const { databaseUrl, hang, heal } = await startDistantWorld()
       // One of these connections writes.
-      const database = open(databaseUrl, { pool: 3, writeTimeout: 400 })
+      const database = open(databaseUrl, { pool: 3, writeTimeout: 1000 })
       await add(database, 'Eve')
       const reach = (...reached: string[]) => {
         if (reached.includes(moment)) hang(moment === 'the answer to COMMIT' ? 'answers' : 'everything')

@@ -74,7 +74,7 @@ class PostgresClient extends PgClient {
     return connection.lastAnswerAt >= silentSince
   }
 
-  /** No row is deleted and no key changes, so the weaker lock is enough: other transactions can insert rows that refer to a locked one. */
+  /** The weaker lock is enough, and other transactions can insert rows that refer to a locked one. A removal locks its row itself. */
   override queryCompiler(builder: unknown, formatter?: unknown) {
     const compiler = super.queryCompiler(builder, formatter)
     return Object.assign(compiler, { forUpdate: () => compiler.forNoKeyUpdate() })
