@@ -12,8 +12,8 @@ type DriverConnection = pg.Client & {
   processID?: number
   /** knex replaces a connection that has this property. */
   __knex__disposed?: unknown
-  /** When it last responded, by `performance.now()`. */
-  lastAnswerAt: number
+  /** The number of the event in which it last responded. */
+  lastAnswer: number
 }
 
 // knex publishes no types for its PostgreSQL client, nor for the methods that are overridden here.
@@ -70,8 +70,8 @@ class PostgresClient extends PgClient {
   }
 
   override async validateConnection(connection: DriverConnection) {
-    if (connection.lastAnswerAt < silentSince) connection.connection.stream.destroy()
-    return connection.lastAnswerAt >= silentSince
+    if (connection.lastAnswer < silentSince) connection.connection.stream.destroy()
+    return connection.lastAnswer >= silentSince
   }
 
   /** The weaker lock is enough, and other transactions can insert rows that refer to a locked one. A removal locks its row itself. */
@@ -85,15 +85,18 @@ class PostgresClient extends PgClient {
   }
 }
 
-/** When the last statement was sent that timed out. Connections that have not responded since then may be dead, too. */
+/** Statements and responses are numbered in their order. A clock may give two of them the same time. */
+let lastEvent = 0
+
+/** The number of the last statement that timed out. Connections that have not responded since then may be dead, too. */
 let silentSince = 0
 
 /** Runs a statement. A broken connection is replaced; one whose statement times out is also closed. */
 async function runStatement<T>(connection: DriverConnection, run: () => Promise<T>): Promise<T> {
-  const sent = performance.now()
+  const sent = ++lastEvent
   try {
     const result = await measure('sql', run)
-    connection.lastAnswerAt = performance.now()
+    connection.lastAnswer = ++lastEvent
     return result
   } catch (error) {
     if (breaksConnection(error)) connection.__knex__disposed ??= error
@@ -161,7 +164,7 @@ const clientWith = (settings: string): typeof PostgresClient =>
   class extends PostgresClient {
     override async acquireRawConnection() {
       const connection: DriverConnection = await super.acquireRawConnection()
-      connection.lastAnswerAt = performance.now()
+      connection.lastAnswer = ++lastEvent
       try {
         await connection.query(settings)
       } catch (error) {
