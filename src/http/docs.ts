@@ -81,19 +81,21 @@ const html = 'text/html; charset=utf-8'
 function sendText(type: string, make: () => Text, headers: Record<string, string> = {}): RequestHandler {
   let made: Promise<Representation> | undefined
   return async (request, response) => {
-    made ??= Promise.resolve(make()).then((text) => {
-      const body = Buffer.from(text)
-      return new Representation(type, etagOf(body), body, {
-        'Cache-Control': 'public, no-cache',
-        Vary: 'Accept-Encoding',
-        ...(type === html && { 'Content-Security-Policy': contentSecurityPolicy(text) }),
-        ...headers,
+    made ??= Promise.resolve(make())
+      .then((text) => {
+        const body = Buffer.from(text)
+        return new Representation(type, etagOf(body), body, {
+          'Cache-Control': 'public, no-cache',
+          Vary: 'Accept-Encoding',
+          ...(type === html && { 'Content-Security-Policy': contentSecurityPolicy(text) }),
+          ...headers,
+        })
       })
-    })
-    // After an error the next request tries again.
-    made.catch(() => {
-      made = undefined
-    })
+      .catch((error) => {
+        // The next request tries again.
+        made = undefined
+        throw error
+      })
     const representation = await made
     const coding = representation.codingFor(request.headers['accept-encoding'])
     await sendRepresentation(request, response, representation, coding)

@@ -88,7 +88,7 @@ export const urlPattern = (path: string) =>
 export type Router = ReturnType<typeof createRouter>
 type Route = NonNullable<ReturnType<Router>>
 
-/** Returns a function that finds the route of a request. openapi-backend's own compiles every path anew for each request. */
+/** Returns a function that finds a request's operation and path parameters. openapi-backend compiles every path anew for each. */
 export function createRouter(api: OpenAPIBackend) {
   const isTemplate = ({ path }: Operation) => path.includes('{')
   // Of two paths that match, the one without parameters applies (OpenAPI 3.0.4, "Path Templating Matching").
@@ -96,8 +96,12 @@ export function createRouter(api: OpenAPIBackend) {
     .getOperations()
     .toSorted((one, other) => Number(isTemplate(one)) - Number(isTemplate(other)))
     .map((operation) => ({ method: operation.method.toUpperCase(), pattern: urlPattern(operation.path), operation }))
-  return ({ method, path }: Pick<RequestHead, 'method' | 'path'>) =>
-    routes.find((route) => route.method === method && route.pattern.test(path))
+  return ({ method, path }: Pick<RequestHead, 'method' | 'path'>) => {
+    for (const route of routes) {
+      const match = route.method === method && route.pattern.exec(path)
+      if (match) return { operation: route.operation, parameters: match.groups ?? {} }
+    }
+  }
 }
 
 /**
@@ -106,10 +110,10 @@ export function createRouter(api: OpenAPIBackend) {
  * anew. Returns any: the handlers' types are generated from the schemas of these validators.
  */
 // biome-ignore lint/suspicious/noExplicitAny: see above
-export function parseInput(api: OpenAPIBackend, { pattern, operation }: Route, head: RequestHead, body?: unknown): any {
+export function parseInput(api: OpenAPIBackend, route: Route, head: RequestHead, body?: unknown): any {
+  const { operation, parameters } = route
   const { query, headers } = head
-  const parameters = Object.entries(pattern.exec(head.path)?.groups ?? {})
-  const path = Object.fromEntries(parameters.map(([name, value]) => [name, decodeURIComponent(value)]))
+  const path = Object.fromEntries(Object.entries(parameters).map(([name, value]) => [name, decodeURIComponent(value)]))
   if (Object.keys(query).length > maxParameters) {
     throw invalidRequest([{ in: 'query', field: '', message: `must have at most ${maxParameters} parameters` }])
   }
