@@ -1,4 +1,5 @@
 import type { AppSummary, Input, Sort } from '../contract/contract.ts'
+import { type Json, toJson } from '../contract/response.ts'
 import type { Database } from '../db/database.ts'
 import type { Connection } from '../db/dialect.ts'
 import { nearestSlice, orderBy, orderKeys, type Slice } from '../db/page-slice.ts'
@@ -10,7 +11,9 @@ import { cutNote, findOrRelax, maxMatches, type SortOrder, toQuery } from '../se
 type ListQuery = Input<'listApps'>['query']
 
 /** A page, the number of apps on all pages, and sentences about how a search found them. */
-export type AppPage = { apps: AppSummary[]; total: number; notes?: string[] }
+export type AppPage = { apps: Json<AppSummary[]>; total: number; notes?: string[] }
+
+const noApps: AppPage = { apps: toJson([]), total: 0 }
 
 /** Each order has an index, which is read backwards. */
 const orders = {
@@ -77,12 +80,12 @@ async function readSlice(
   const ids = `select apps.id from apps where ${listed} ${inCategory} ${orderBy(order, direction)} limit ? offset ?`
   const keys = order.filter((column) => !fields.includes(column)).map((column) => `apps.${column}`)
   const page = `(select ${[...columns, ...keys]} from (${ids}) as page join apps on apps.id = page.id ${nameJoins}) as apps`
-  const [found] = await select<{ apps: string; listed: number }>(
+  const [found] = await select<{ apps: Json<AppSummary[]>; listed: number }>(
     `select ${jsonRows(page, fields, orderKeys(order, 'desc'))} as apps, scope.listed
      from (${scopeQuery(category)}) as scope`,
     category ? [category, take, skip, category] : [take, skip],
   )
-  return found ? { apps: JSON.parse(found.apps), total: found.listed } : { apps: [], total: 0 }
+  return found ? { apps: found.apps, total: found.listed } : noApps
 }
 
 /** Reads the page from the end of the list if that is nearer. */
@@ -94,11 +97,11 @@ async function deepPage(
   offset: number,
 ): Promise<AppPage> {
   const scope = await findScope(connection, category)
-  if (!scope || offset >= scope.listed) return { apps: [], total: scope?.listed ?? 0 }
+  if (!scope || offset >= scope.listed) return { ...noApps, total: scope?.listed ?? 0 }
   return readSlice(connection, category, order, nearestSlice(scope.listed, limit, offset))
 }
 
-/** A page of the apps that a search finds. Without `sort`, the best matches come first. */
+/** Without `sort`, the best matches come first. */
 async function searchPage(
   connection: Connection,
   search: string,
@@ -106,12 +109,13 @@ async function searchPage(
   offset: number,
 ): Promise<AppPage> {
   const scope = category ? await findScope(connection, category) : { categoryId: undefined }
-  if (!scope) return { apps: [], total: 0 }
+  if (!scope) return noApps
   const query = toQuery(search, scope.categoryId)
   const { ids, notes } = await findOrRelax(connection.search, query, sort && orders[sort])
   if (ids.length > maxMatches) notes.push(cutNote(sort === undefined ? 'best' : 'first'))
   const matches = ids.slice(0, maxMatches)
-  return { apps: await findSummaries(connection, matches.slice(offset, offset + limit)), total: matches.length, notes }
+  const apps = await findSummaries(connection, matches.slice(offset, offset + limit))
+  return { apps: toJson(apps), total: matches.length, notes }
 }
 
 /** The apps with these ids, in this order. */

@@ -1,7 +1,7 @@
 import document from '../../generated/openapi.json' with { type: 'json' }
 import type { App, AppChanges, Caller, Handlers, NewApp } from '../contract/contract.ts'
 import { notFound, ServiceError } from '../contract/errors.ts'
-import { etagOf, hasStrongEtag, satisfiesIfMatch, success } from '../contract/response.ts'
+import { etagOf, hasStrongEtag, joinJson, satisfiesIfMatch, toJson } from '../contract/response.ts'
 import type { Database } from '../db/database.ts'
 import { required } from '../util/helpers.ts'
 import { findApps } from './app-list.ts'
@@ -43,21 +43,21 @@ export function appHandlers(database: Database, baseUrl: string): Handlers {
       }
       const page = `Page ${query.page} of ${pagination.total_pages}.`
       const message = total === 0 ? 'No apps match.' : [...notes, page].join(' ')
-      const body = success(message, { apps, pagination })
+      const data = joinJson({ apps, pagination: toJson(pagination) })
       const headers = {
         // Notes can change while the page stays the same.
-        ETag: etagOf(notes.length === 0 ? body.json : message + body.json),
+        ETag: etagOf(notes.length === 0 ? data : Buffer.concat([Buffer.from(message), data])),
         Link: pageLinks(`${baseUrl}/apps`, query, pagination.total_pages),
       }
-      return { status: 200, headers, body }
+      return { status: 200, headers, body: { message, data } }
     },
 
     async getApp({ caller, path, signal }) {
       const visibleTo = caller ?? 'anyone'
       const app = await database.read((connection) => appStore(connection).find(path.id, { visibleTo }), { signal })
       if (!app) throw notFound()
-      const body = success('App found.', { app: appDetail(app) })
-      return { status: 200, headers: { ETag: etagOf(body.json) }, body }
+      const data = toJson({ app: appDetail(app) })
+      return { status: 200, headers: { ETag: etagOf(data) }, body: { message: 'App found.', data } }
     },
 
     async createApp({ caller, header, body, signal }) {
@@ -69,11 +69,11 @@ export function appHandlers(database: Database, baseUrl: string): Handlers {
           { signal, changesPublicData: () => false },
         )
         .catch((error) => explainUnknownCategory(error, body.category_id))
-      const data = { app_id: created.id, slug: created.slug, status: 'pending' as const }
+      const data = toJson({ app_id: created.id, slug: created.slug, status: 'pending' as const })
       return {
         status: 201,
         headers: { Location: `${baseUrl}/apps/${created.id}` },
-        body: success('App created; it awaits admin approval.', data),
+        body: { message: 'App created; it awaits admin approval.', data },
       }
     },
 
@@ -91,8 +91,8 @@ export function appHandlers(database: Database, baseUrl: string): Handlers {
           { signal, changesPublicData: isListed },
         )
         .catch((error) => explainUnknownCategory(error, body.category_id))
-      const updated = success('App updated.', { app: appDetail(app) })
-      return { status: 200, headers: { ETag: etagOf(updated.json) }, body: updated }
+      const data = toJson({ app: appDetail(app) })
+      return { status: 200, headers: { ETag: etagOf(data) }, body: { message: 'App updated.', data } }
     },
 
     async deleteApp({ caller, path, header, signal }) {
@@ -105,7 +105,7 @@ export function appHandlers(database: Database, baseUrl: string): Handlers {
         },
         { signal, changesPublicData: isListed },
       )
-      return { status: 200, headers: {}, body: success('App deleted.', { app_id: path.id }) }
+      return { status: 200, headers: {}, body: { message: 'App deleted.', data: toJson({ app_id: path.id }) } }
     },
   }
 }
@@ -179,7 +179,7 @@ async function lockOwnApp(
 
 /** If-Match refers to the representation that GET returns (RFC 9110, section 13.1.1). */
 function assertUnmodified(app: AppWithReviews, ifMatch: string | undefined) {
-  if (ifMatch === undefined || satisfiesIfMatch(ifMatch, etagOf(JSON.stringify({ app: appDetail(app) })))) return
+  if (ifMatch === undefined || satisfiesIfMatch(ifMatch, etagOf(toJson({ app: appDetail(app) })))) return
   throw new ServiceError(
     'precondition_failed',
     hasStrongEtag(ifMatch)

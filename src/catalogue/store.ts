@@ -1,6 +1,7 @@
 import { type Action, type Actor, auditStore } from '../audit/store.ts'
 import type { Caller } from '../contract/contract.ts'
 import { ServiceError } from '../contract/errors.ts'
+import { type Json, parseJson } from '../contract/response.ts'
 import type { Connection } from '../db/dialect.ts'
 import { indexListedApps } from '../db/index-apps.ts'
 import {
@@ -173,7 +174,7 @@ export const appStore = (connection: Connection) => {
       // Locked before the joined rows are read: one statement that joins and locks may read different versions of them.
       if (forUpdate) await sql('apps').where({ id }).forUpdate().first('id')
       const owner = visibleTo === undefined || visibleTo === 'anyone' ? [] : [visibleTo.developerId]
-      const [row] = await connection.select<NamedAppRow & { reviews: string }>(
+      const [row] = await connection.select<NamedAppRow & { reviews: Json<AppReview[]> }>(
         `select apps.*, developers.name as developer_name, categories.name as category_name,
            categories.slug as category_slug, ${connection.jsonRows(newestReviews, reviewColumns, newestFirst)} as reviews
          from apps
@@ -183,7 +184,7 @@ export const appStore = (connection: Connection) => {
          ${visibleTo === undefined ? '' : `and ${visibleTo === 'anyone' ? visibleToAnyone : visibleToOwner}`}`,
         [id, ...owner],
       )
-      return row && { ...row, reviews: JSON.parse(row.reviews) }
+      return row && { ...row, reviews: parseJson(row.reviews) }
     },
 
     /** How many apps each developer has in each state. A developer without apps is missing. */

@@ -65,12 +65,14 @@ type OwnHeaders<T> = T extends { headers: infer H }
   ? { [Name in keyof H as string extends Name ? never : Name extends AddedHeader ? never : Name]: H[Name] }
   : never
 
+type DataOf<T> = JsonOf<T> extends { data: infer Data } ? Data : never
+
 /** A success as the document declares it. Errors are thrown. */
 export type SuccessResponse<Id extends OperationId> = {
   [Status in SuccessStatus<Id>]: {
     status: Status
     headers: OwnHeaders<Responses<Id>[Status]>
-    body: JsonOf<Responses<Id>[Status]> & ResponseBody
+    body: ResponseBody<DataOf<Responses<Id>[Status]>>
   }
 }[SuccessStatus<Id>]
 

@@ -1,14 +1,24 @@
 import { hash } from 'node:crypto'
 
-/** A response body. `json` is its `data` as JSON text, made once: the ETag is the hash of it, and http/ sends it as it is. */
-export type ResponseBody<Data = object> = { success: boolean; message: string; data: Data; json: string }
+/** A T as JSON in UTF-8. The symbol exists for the compiler only, which tells the JSON of different types apart by it. */
+export type Json<T> = Buffer & { readonly [typeOf]: T }
+declare const typeOf: unique symbol
 
-export const success = <Data extends object>(message: string, data: Data) => ({
-  success: true as const,
-  message,
-  data,
-  json: JSON.stringify(data),
-})
+export const toJson = <T>(value: T) => Buffer.from(JSON.stringify(value)) as Json<T>
+
+export const parseJson = <T>(json: Json<T>): T => JSON.parse(json.toString())
+
+/** The JSON of an object, from the JSON of its fields. */
+export function joinJson<T extends object>(fields: { [Name in keyof T]: Json<T[Name]> }): Json<T> {
+  const parts = Object.entries<Buffer>(fields).flatMap(([name, json], index) => [
+    Buffer.from(`${index === 0 ? '{' : ','}"${name}":`),
+    json,
+  ])
+  return Buffer.concat([...parts, Buffer.from('}')]) as Json<T>
+}
+
+/** The body of a success. Its `data` is serialized once: the ETag is the hash of it, and http/ sends it as it is. */
+export type ResponseBody<Data> = { message: string; data: Json<Data> }
 
 /** A strong validator (RFC 9110, section 8.8.3) of a text: the first 162 bits of its SHA-256. */
 export const etagOf = (content: string | Buffer) => `"${hash('sha256', content, 'base64url').slice(0, 27)}"`

@@ -72,7 +72,7 @@ export type Connection = Readonly<{
   select: <Row>(statement: string, values: (string | number)[]) => Promise<Row[]>
   /** The full-text index. */
   search: SearchIndex
-  /** A subquery whose value is its rows as a JSON text, so that one statement finds a row and what belongs to it. */
+  /** A subquery whose value is its rows, in UTF-8 and as `JSON.stringify` would write them, so that one statement finds a row and what belongs to it. */
   jsonRows: (from: string, columns: readonly string[], orderBy: string) => string
   /**
    * In a transaction. Inserts rows that have the same columns, and returns them with their ids. A row without an id gets one

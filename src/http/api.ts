@@ -27,7 +27,7 @@ export type ServiceBackend = {
   usage: () => Usage
 }
 
-type OperationResponse = { status: number; headers: Record<string, string>; body: ResponseBody }
+type OperationResponse = { status: number; headers: Record<string, string>; body: ResponseBody<unknown> }
 
 /** Compiles the document's validators. */
 export async function loadApi(document: Document): Promise<OpenAPIBackend> {
@@ -107,8 +107,8 @@ export function createApi(
 
 const jsonType = 'application/json; charset=utf-8'
 
-const serialize = ({ success, message, json }: ResponseBody) =>
-  Buffer.from(`{"success":${success},"message":${JSON.stringify(message)},"data":${json}}`)
+const serialize = ({ message, data }: ResponseBody<unknown>) =>
+  Buffer.concat([Buffer.from(`{"success":true,"message":${JSON.stringify(message)},"data":`), data, Buffer.from('}')])
 
 /** Caches revalidate at each use, and never share a response between callers. */
 const readCacheHeaders = (request: Request): Record<string, string> => ({

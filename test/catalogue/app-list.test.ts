@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { findApps } from '../../src/catalogue/app-list.ts'
 import { appStore, type NewAppRow } from '../../src/catalogue/store.ts'
+import { parseJson } from '../../src/contract/response.ts'
 import type { Database } from '../../src/db/database.ts'
 import { expectConsistent } from '../support/consistency.ts'
 import { type Service, startService } from '../support/service.ts'
@@ -43,7 +44,7 @@ async function allPages(database: Database, search: string, limit: number): Prom
   for (let page = 1, total = 1; (page - 1) * limit < total; page++) {
     const shown = await findApps(database, { page, limit, search, category: 'empty' })
     total = shown.total
-    slugs.push(...shown.apps.map(({ slug }) => slug))
+    slugs.push(...parseJson(shown.apps).map(({ slug }) => slug))
   }
   expect(slugs.length, search).toBe((await findApps(database, { page: 1, limit: 1, search, category: 'empty' })).total)
   return slugs
@@ -597,6 +598,20 @@ describe('order', () => {
       'None',
     ])
   })
+})
+
+test('writes the JSON that JSON.stringify writes, whatever the characters', async () => {
+  const service = await startService()
+  await publish(service, [
+    {
+      name: 'Quote " \\ / <b>',
+      description: 'a\tb\nc\r\u0001\u001f\u007f\u0080\u2028\ufeff\uffff 日本 𠮷 é',
+      average_rating: 3.07,
+    },
+  ])
+  const { text } = await service.get('/apps?category=empty')
+  expect(text).toContain('average_rating":3.07')
+  expect(text).toBe(JSON.stringify(JSON.parse(text)))
 })
 
 test('writes average ratings without trailing zeros, in lists and searches', async () => {

@@ -7,7 +7,7 @@ import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest'
 import { appHandlers } from '../../src/catalogue/handlers.ts'
 import { readConfig } from '../../src/config.ts'
-import { etagOf, success } from '../../src/contract/response.ts'
+import { etagOf, toJson } from '../../src/contract/response.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
 import { loadApi, type ServiceBackend } from '../../src/http/api.ts'
 import { createListener } from '../../src/http/app.ts'
@@ -308,8 +308,8 @@ test('a public read that is added to the document is cached, one that needs a ke
   const handled: string[] = []
   const handler = (operationId: string) => async () => {
     handled.push(operationId)
-    const body = success('Found.', {})
-    return { status: 200, headers: { ETag: etagOf(body.json) }, body }
+    const data = toJson({})
+    return { status: 200, headers: { ETag: etagOf(data) }, body: { message: 'Found.', data } }
   }
   const { database } = await startService()
   const added = { listCategories: handler('listCategories'), listMine: handler('listMine') }

@@ -156,8 +156,10 @@ async function selectOnce<Row>(sql: Knex, statement: Prepared, values: (string |
 }
 
 export const jsonRows: Connection['jsonRows'] = (from, columns, orderBy) => {
-  const fields = columns.map((column) => `'${column}', ${column}`)
-  return `(select cast(coalesce(json_agg(json_build_object(${fields}) order by ${orderBy}), '[]') as text) from ${from})`
+  // The functions that build JSON objects and arrays put spaces between their parts.
+  const row = `(select cast(row_to_json(fields) as text) from (select ${columns}) as fields)`
+  const rows = `'[' || coalesce(string_agg(${row}, ',' order by ${orderBy}), '') || ']'`
+  return `(select convert_to(${rows}, 'UTF8') from ${from})`
 }
 
 const clientWith = (settings: string): typeof PostgresClient =>
