@@ -101,7 +101,7 @@ async function deepPage(
   return readSlice(connection, category, order, nearestSlice(scope.listed, limit, offset))
 }
 
-/** Without `sort`, the best matches come first. */
+/** A page of the apps that a search finds. Without `sort`, the best matches come first. */
 async function searchPage(
   connection: Connection,
   search: string,

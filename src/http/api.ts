@@ -107,8 +107,11 @@ export function createApi(
 
 const jsonType = 'application/json; charset=utf-8'
 
-const serialize = ({ message, data }: ResponseBody<unknown>) =>
-  Buffer.concat([Buffer.from(`{"success":true,"message":${JSON.stringify(message)},"data":`), data, Buffer.from('}')])
+const serialize = ({ message, data }: ResponseBody<unknown>) => {
+  const start = Buffer.from(`{"success":true,"message":${JSON.stringify(message)},"data":`)
+  // Copied, because small Buffers share their memory: a body in the cache would keep all of it.
+  return Buffer.from(new Uint8Array(Buffer.concat([start, data, Buffer.from('}')])).buffer)
+}
 
 /** Caches revalidate at each use, and never share a response between callers. */
 const readCacheHeaders = (request: Request): Record<string, string> => ({

@@ -39,10 +39,10 @@ export class Representation {
     this.headers = Object.entries(headers).flat()
   }
 
-  /** Bytes of memory, at most: a body for each coding, and strings of two bytes per character. */
+  /** Bytes of memory, at most: a body for each coding, strings of two bytes per character, and a kilobyte of objects. */
   get maxSize(): number {
     const length = this.body.length * (this.body.length > minEncodedLength ? codings.length : 1)
-    return this.headers.reduce((size, text) => size + 2 * text.length, length)
+    return this.headers.reduce((size, text) => size + 2 * text.length, length + 1024)
   }
 
   /** The coding to send to a client with this Accept-Encoding header. */
