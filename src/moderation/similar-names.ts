@@ -1,7 +1,7 @@
 import unhomoglyph from 'unhomoglyph'
 import type { Connection } from '../db/dialect.ts'
 import { type AppRow, listed } from '../db/tables.ts'
-import { type Match, toQuery } from '../search/best-matches.ts'
+import { toQuery } from '../search/best-matches.ts'
 import { fold, phrasesOf } from '../search/terms.ts'
 import { similarWords } from '../search/typos.ts'
 import { chunk } from '../util/helpers.ts'
@@ -37,14 +37,14 @@ export async function findSimilarApps(
   { name, developer_id }: Pick<AppRow, 'name' | 'developer_id'>,
 ): Promise<SimilarApp[]> {
   const spellings = spellingsOf(name)
-  const sameNames: Match[] = []
+  const sameNames: number[] = []
   for (const text of spellings) {
     sameNames.push(...(await search.firstMatches(phrasesOf(toQuery(text, undefined), 'key'), maxSimilar)))
   }
   const { same, edited } = compactNames(spellings)
   const listedApps = sql('apps').whereRaw(listed)
   const ids = [
-    ...sameNames.map(({ id }) => id),
+    ...sameNames,
     ...(await listedApps
       .clone()
       .whereRaw(...isNamed(same))

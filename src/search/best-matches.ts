@@ -3,15 +3,17 @@ import { isCorrectable, similarWords } from './typos.ts'
 
 /** Finds the best matches of a search. Engines only list the first apps with some phrases; the rest is here, for every engine. */
 
-/** An app that a search finds, with what the index stores for the score. */
-export type Match = Readonly<{ id: number; popularity: number; nameWords: string }>
+/** An app whose name matches, with what the index stores for the score. */
+export type NameMatch = Readonly<{ id: number; popularity: number; nameWords: string }>
 
 /** Columns to sort apps by, all descending; the last one is unique. The listed apps have an index in this order. */
 export type SortOrder = readonly string[]
 
 export type MatchFinder = Readonly<{
-  /** The first `limit` apps that have a phrase of each list, in an order or, without one, by rank. None without lists. */
-  firstMatches: (phrases: Phrase[][], limit: number, order?: SortOrder) => Promise<Match[]>
+  /** The ids of the first `limit` apps that have a phrase of each list, in an order or, without one, by rank. None without lists. */
+  firstMatches: (phrases: Phrase[][], limit: number, order?: SortOrder) => Promise<number[]>
+  /** The same by rank, with what the score of a name needs, which takes longer. */
+  firstNameMatches: (phrases: Phrase[][], limit: number) => Promise<NameMatch[]>
   /** Those of the words that the index knows as whole words. */
   knownWords: (words: string[]) => Promise<string[]>
 }>
@@ -30,15 +32,14 @@ export const toQuery = (text: string, categoryId: number | undefined): SearchQue
 /** The ids of the first matches in an order or, without one, of the best. One more than `maxMatches` if there are more. */
 export async function bestMatches(index: MatchFinder, query: SearchQuery, order?: SortOrder): Promise<number[]> {
   const limit = maxMatches + 1
-  const first = await index.firstMatches(phrasesOf(query, order ? 'prefix' : 'key'), limit, order)
-  const ids = new Set(first.map(({ id }) => id))
-  if (order) return [...ids]
-  const named = await index.firstMatches(phrasesOf(query, 'name'), limit)
+  if (order) return index.firstMatches(phrasesOf(query, 'prefix'), limit, order)
+  const ids = new Set(await index.firstMatches(phrasesOf(query, 'key'), limit))
+  const named = await index.firstNameMatches(phrasesOf(query, 'name'), limit)
   const scored = named.map((match) => ({ ...match, score: scoreMatch(query.terms, match) }))
   for (const { id } of scored.sort((a, b) => b.score - a.score)) ids.add(id)
   for (const tier of ['whole', 'prefix'] as const) {
     if (ids.size >= limit) break
-    for (const { id } of await index.firstMatches(phrasesOf(query, tier), limit)) ids.add(id)
+    for (const id of await index.firstMatches(phrasesOf(query, tier), limit)) ids.add(id)
   }
   return [...ids].slice(0, limit)
 }
@@ -51,7 +52,7 @@ export async function bestMatches(index: MatchFinder, query: SearchQuery, order?
 const weights = { same: 10_000, whole: 24, start: 16, share: 32 }
 
 /** How well a name that has all terms matches, popularity included. Integers, so that the order is the same everywhere. */
-function scoreMatch(terms: readonly Term[], { popularity, nameWords }: Match): number {
+function scoreMatch(terms: readonly Term[], { popularity, nameWords }: NameMatch): number {
   const words = nameWords.split(' ')
   const name = words.join('')
   const searched = terms.map(({ text }) => text).join('')

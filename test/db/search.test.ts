@@ -75,8 +75,8 @@ test('the first matches are the same however many apps match, and whether or not
     for (const [search, tier, matches] of searches) {
       for (const limit of [1, 4, 1001]) {
         const found = await database.snapshot(async ({ search: index }) => {
-          const ids = async (categoryId?: number, order?: SortOrder) =>
-            (await index.firstMatches(phrasesOf(toQuery(search, categoryId), tier), limit, order)).map(({ id }) => id)
+          const ids = (categoryId?: number, order?: SortOrder) =>
+            index.firstMatches(phrasesOf(toQuery(search, categoryId), tier), limit, order)
           return {
             ranked: await ids(),
             inCategory: await ids(1),

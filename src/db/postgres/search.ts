@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import type { Match } from '../../search/best-matches.ts'
+import type { NameMatch, SortOrder } from '../../search/best-matches.ts'
 import { categoryToken, idLimit, isAscii, type Phrase, type SearchDocument, searchRank } from '../../search/terms.ts'
 import type { SearchIndex } from '../dialect.ts'
 import { orderBy } from '../page-slice.ts'
@@ -16,6 +16,47 @@ const manyMatches = 3
 /** A row per app in `app_search`, whose tokens are in a GIN index. */
 export const searchIndex = (sql: Knex): SearchIndex => {
   const select = selectWith(sql)
+
+  /** GIN finds all matches, in no order, so frequent ones are looked for only among the first apps. */
+  async function findFirst(phrases: Phrase[][], limit: number, order?: SortOrder): Promise<NameMatch[]> {
+    const tokens = phrases.map((list) => `(${list.map(tsquery).join(' | ')})`).join(' & ')
+    // A term of several tokens has one spelling.
+    const runs = phrases.flatMap(([phrase]) =>
+      phrase && phrase.tokens.length > 1 ? ` ${phrase.tokens.join(' ')} ` : [],
+    )
+    const conditionOf = (query: string) => `tokens @@ ${query}${' and position(? in sequence) > 0'.repeat(runs.length)}`
+    // In a subquery, so that the planner does not read all apps if it expects many matches.
+    const condition = conditionOf('(select ?::tsquery)')
+    const inOrder = order ? orderBy(order, 'desc') : 'order by rank desc'
+    const values = [tokens, ...runs, limit]
+    const statement = (from: string) =>
+      `select app_id as id, rank / ${idLimit} as popularity, name_words as "nameWords" from ${from} ${inOrder} limit ?`
+
+    async function findAmongFirst(count: number): Promise<NameMatch[]> {
+      // Not `select`: PostgreSQL would not plan a prepared statement for these values, and each count would be prepared.
+      return (await sql.raw(statement(await amongFirst(count)), values)).rows
+    }
+
+    async function amongFirst(count: number): Promise<string> {
+      if (order) {
+        const first = `(select * from apps where ${listed} ${inOrder} limit ${count}) as apps`
+        const matches = `(select * from app_search where app_id = apps.id and ${condition} offset 0) as matches`
+        return `${first} cross join lateral ${matches}`
+      }
+      type Row = { rank: number }
+      const [last] = await select<Row>('select rank from app_search order by rank desc limit 1 offset ?', [count])
+      return `app_search where rank >= ${last?.rank ?? 0} and ${conditionOf('?::tsquery')}`
+    }
+
+    const sample = await findAmongFirst(sampleSize)
+    if (sample.length >= limit) return sample
+    if (sample.length >= manyMatches) {
+      const found = await findAmongFirst(Math.ceil((2 * limit * sampleSize) / sample.length))
+      if (found.length >= limit) return found
+    }
+    const matches = `(select * from app_search where ${condition} offset 0) as matches`
+    return select<NameMatch>(statement(order ? `${matches} join apps on apps.id = app_id` : matches), values)
+  }
 
   return {
     async index(documents) {
@@ -40,47 +81,8 @@ export const searchIndex = (sql: Knex): SearchIndex => {
       if (ids.length > 0) await sql.raw('delete from app_search where app_id = any(?::bigint[])', [ids])
     },
 
-    /** GIN finds all matches, in no order, so frequent ones are looked for only among the first apps. */
-    async firstMatches(phrases, limit, order) {
-      const tokens = phrases.map((list) => `(${list.map(tsquery).join(' | ')})`).join(' & ')
-      // A term of several tokens has one spelling.
-      const runs = phrases.flatMap(([phrase]) =>
-        phrase && phrase.tokens.length > 1 ? ` ${phrase.tokens.join(' ')} ` : [],
-      )
-      const conditionOf = (query: string) =>
-        `tokens @@ ${query}${' and position(? in sequence) > 0'.repeat(runs.length)}`
-      // In a subquery, so that the planner does not read all apps if it expects many matches.
-      const condition = conditionOf('(select ?::tsquery)')
-      const inOrder = order ? orderBy(order, 'desc') : 'order by rank desc'
-      const values = [tokens, ...runs, limit]
-      const statement = (from: string) =>
-        `select app_id as id, rank / ${idLimit} as popularity, name_words as "nameWords" from ${from} ${inOrder} limit ?`
-
-      async function findAmongFirst(count: number): Promise<Match[]> {
-        // Not `select`: PostgreSQL would not plan a prepared statement for these values, and each count would be prepared.
-        return (await sql.raw(statement(await amongFirst(count)), values)).rows
-      }
-
-      async function amongFirst(count: number): Promise<string> {
-        if (order) {
-          const first = `(select * from apps where ${listed} ${inOrder} limit ${count}) as apps`
-          const matches = `(select * from app_search where app_id = apps.id and ${condition} offset 0) as matches`
-          return `${first} cross join lateral ${matches}`
-        }
-        type Row = { rank: number }
-        const [last] = await select<Row>('select rank from app_search order by rank desc limit 1 offset ?', [count])
-        return `app_search where rank >= ${last?.rank ?? 0} and ${conditionOf('?::tsquery')}`
-      }
-
-      const sample = await findAmongFirst(sampleSize)
-      if (sample.length >= limit) return sample
-      if (sample.length >= manyMatches) {
-        const found = await findAmongFirst(Math.ceil((2 * limit * sampleSize) / sample.length))
-        if (found.length >= limit) return found
-      }
-      const matches = `(select * from app_search where ${condition} offset 0) as matches`
-      return select<Match>(statement(order ? `${matches} join apps on apps.id = app_id` : matches), values)
-    },
+    firstMatches: async (...search) => (await findFirst(...search)).map(({ id }) => id),
+    firstNameMatches: findFirst,
 
     async knownWords(words) {
       const known = await select<{ word: string }>(

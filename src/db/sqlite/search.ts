@@ -18,6 +18,10 @@ const maxListedPrefix = 3
  */
 const maxSpelledOut = 1000
 
+/** The ranks of the matches of an expression, and their apps in descending order. */
+const ranks = 'select rowid as rank from app_search where app_search match ?'
+const firstIds = `select rank % ${idLimit} as id from (${ranks} order by rowid desc)`
+
 /** Its value is a JSON array. */
 const listOfIds = '(select value from json_each(?))'
 
@@ -70,7 +74,7 @@ export const searchIndex = (sql: Knex): SearchIndex => {
   }
 
   /** A FROM clause of the matching apps that takes the least time to sort. */
-  async function sortable(expression: string, ranks: string): Promise<string> {
+  async function sortable(expression: string): Promise<string> {
     const [counted] = await select<{ count: number }>(`select count(*) as count from (${ranks} limit ?)`, [
       expression,
       maxSorted + 1,
@@ -116,17 +120,17 @@ export const searchIndex = (sql: Knex): SearchIndex => {
 
     async firstMatches(phrases, limit, order) {
       const expression = await matchExpression(phrases)
-      const ranks = 'select rowid as rank from app_search where app_search match ?'
-      const first = order
-        ? `select apps.id from ${await sortable(expression, ranks)} ${orderBy(order, 'desc')}`
-        : `select rank % ${idLimit} as id from (${ranks} order by rowid desc)`
-      return selectJson(
+      const first = order ? `select apps.id from ${await sortable(expression)} ${orderBy(order, 'desc')}` : firstIds
+      return selectJson('id', `(${first} limit ?)`, [expression, limit])
+    },
+
+    firstNameMatches: async (phrases, limit) =>
+      selectJson(
         `json_object('id', id, 'popularity', rank / ${idLimit}, 'nameWords', name_words)`,
         // A CROSS JOIN keeps the order of the rows on its left (https://sqlite.org/optoverview.html#manual_control_of_query_plans_using_cross_join).
-        `(${first} limit ?) cross join app_search_apps on app_id = id`,
-        [expression, limit],
-      )
-    },
+        `(${firstIds} limit ?) cross join app_search_apps on app_id = id`,
+        [await matchExpression(phrases), limit],
+      ),
 
     knownWords: (words) =>
       selectJson(
