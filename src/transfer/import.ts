@@ -8,7 +8,7 @@ import { toSearchDocument } from '../search/terms.ts'
 import { required } from '../util/helpers.ts'
 import { importStore } from './import-store.ts'
 import { type ImportLine, isSet, type ParsedLine, problem, readLine } from './line.ts'
-import { claimedKeys } from './match.ts'
+import { batchKeys } from './match.ts'
 import { readLines } from './read-lines.ts'
 import { ReasonCounts } from './rejects.ts'
 
@@ -98,18 +98,18 @@ function parse(text: string): ParsedLine {
   return willBeListed ? { ...line, document: toSearchDocument(app, app.developer_name) } : line
 }
 
-/** Groups lines. Two lines that claim the same app are in different batches: the second has to find what the first wrote. */
+/** Groups lines. Two lines for the same app are in different batches: the second has to find what the first wrote. */
 async function* batches(lines: AsyncIterable<ImportLine>): AsyncGenerator<ImportLine[]> {
   let batch: ImportLine[] = []
   let length = 0
   let claimed = new Set<string>()
   for await (const line of lines) {
-    const keys = line.app ? claimedKeys(line.app) : []
+    const { finds, claims } = line.app ? batchKeys(line.app) : { finds: [], claims: [] }
     // Categories that exchange their names stand next to each other, and have to be in one batch.
     const isFull = batch.length >= maxBatchLines && !line.category
     // A batch hides apps before it writes others, which may have been listed again.
     const isLate = line.removed && batch.some(({ app }) => app)
-    if (isFull || isLate || length >= maxBatchLength || keys.some((key) => claimed.has(key))) {
+    if (isFull || isLate || length >= maxBatchLength || finds.some((key) => claimed.has(key))) {
       yield batch
       batch = []
       length = 0
@@ -117,7 +117,7 @@ async function* batches(lines: AsyncIterable<ImportLine>): AsyncGenerator<Import
     }
     batch.push(line)
     length += line.text?.length ?? 0
-    for (const key of keys) claimed.add(key)
+    for (const key of claims) claimed.add(key)
   }
   if (batch.length > 0) yield batch
 }

@@ -96,12 +96,18 @@ export function splitRepeats(matches: Match[]): { first: Match[]; repeated: Matc
   return { first: groups.flatMap((group) => group.slice(0, 1)), repeated: groups.flatMap((group) => group.slice(1)) }
 }
 
-/** What identifies the app of a line. Two lines of one batch must not share a key: the second has to find what the first wrote. */
-export function claimedKeys({ package_name, slug, developer_name, name }: Line): string[] {
-  if (isSet(package_name))
-    return [`package ${package_name.toLowerCase()}`, ...(slug === undefined ? [] : [`slug ${slug}`])]
+/**
+ * The keys by which a line finds its app, and those by which a later line may find it. No line of a batch may find the app
+ * of another line: it has to find what that line wrote.
+ */
+export function batchKeys({ package_name, slug, developer_name, name }: Line): { finds: string[]; claims: string[] } {
+  const finds = []
+  if (isSet(package_name)) finds.push(`package ${package_name.toLowerCase()}`)
+  if (slug !== undefined) finds.push(`slug ${slug}`)
+  if (isSet(package_name)) return { finds, claims: finds }
   // A line that has neither finds the app by its name, even if the line that wrote the app had a slug.
-  return [`name ${ownerKey(developer_name, name)}`, `slug ${slug ?? toSlug(name)}`]
+  const claims = [`name ${ownerKey(developer_name, name)}`, `slug ${slug ?? toSlug(name)}`]
+  return { finds: slug === undefined ? claims : finds, claims }
 }
 
 /** Refuses lines with the package name of an app that keeps it. Apps may exchange their names. */

@@ -801,6 +801,10 @@ test('apps exchange their package names, and take none that another keeps', asyn
   await importLines(database, [line(70, 'a'), line(71, 'b'), line(72, 'c'), line(73, 'd'), ...others])
   const moved = [line(70, 'b'), line(71, 'c'), ...others, line(72, 'a')]
   expect(countsOf(await importLines(database, moved))).toEqual([0, 3, 300, 0])
+  const { package_name, ...namesake } = line(90, '')
+  const namesakes = [namesake, { ...namesake, id: 91, slug: 'a91' }]
+  expect(countsOf(await importLines(database, [line(70, 'c'), ...namesakes, line(71, 'b')]))).toEqual([2, 2, 0, 0])
+  await importLines(database, [line(70, 'b'), line(71, 'c')])
   // The new app takes a name that the app of an earlier line still has, because that line waits for another.
   const chain = [line(71, 'a'), { ...line(75, 'c'), slug: 'new' }, line(72, 'c2')]
   expect(countsOf(await importLines(database, chain))).toEqual([1, 2, 0, 0])

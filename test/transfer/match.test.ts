@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Line } from '../../src/transfer/line.ts'
 import {
-  claimedKeys,
+  batchKeys,
   type ExistingApp,
   isAccepted,
   matchLines,
@@ -68,21 +68,23 @@ describe('a line describes', () => {
   })
 })
 
-test.for<[what: string, line: Line, claims: string[]]>([
-  ['its owner and name, and the slug made of its name', line, ['name Ada\nStar Map', 'slug star-map']],
-  ['its slug, and its owner and name', { ...line, slug: 'sky' }, ['name Ada\nStar Map', 'slug sky']],
-  ['its package name, in any case', { ...line, package_name: 'Org.Example.S' }, ['package org.example.s']],
-  ['both', { ...line, slug: 'sky', package_name: 'org.example.s' }, ['package org.example.s', 'slug sky']],
-])('a line claims %s', ([, of, expected]) => {
-  expect(claimedKeys(of)).toEqual(expected)
-})
+const slugged = { ...line, slug: 'sky' }
+const packaged = { ...line, package_name: 'Org.Example.S' }
+const both = { ...packaged, slug: 'sky' }
 
-test('two lines that claim the same app share a key', () => {
-  const shared = (one: Line, other: Line) => claimedKeys(one).some((claim) => claimedKeys(other).includes(claim))
-  expect(shared(line, { ...line })).toBe(true)
-  expect(shared(line, { ...line, developer_name: 'Bob', slug: 'star-map' })).toBe(true)
-  expect(shared({ ...line, package_name: 'a.b.c' }, { ...line, name: 'Moon', package_name: 'A.B.C' })).toBe(true)
-  expect(shared(line, { ...line, name: 'Moon' })).toBe(false)
+test.for<[what: string, first: Line, second: Line, isFound: boolean]>([
+  ['its owner and name', line, { ...line }, true],
+  ['another name', line, { ...line, name: 'Moon' }, false],
+  ['the slug made of its name', line, { ...line, developer_name: 'Bob', slug: 'star-map' }, true],
+  ['its slug', slugged, { ...slugged, name: 'Moon' }, true],
+  ['only its name, though it has a slug', slugged, line, true],
+  ['its name and another slug', slugged, { ...line, slug: 'sea' }, false],
+  ['its package name, in any case', packaged, { ...line, name: 'Moon', package_name: 'org.example.s' }, true],
+  ['the slug beside its package name', both, { ...slugged, name: 'Moon' }, true],
+  ['only its name, though it has a package name', packaged, line, false],
+])('a line that has %s of a line before it', ([, first, second, isFound]) => {
+  const { claims } = batchKeys(first)
+  expect(batchKeys(second).finds.some((key) => claims.includes(key))).toBe(isFound)
 })
 
 test('lines for the same app are split into the first and the repeated ones', () => {
