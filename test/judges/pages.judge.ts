@@ -86,42 +86,13 @@ describe.for(views)('the page, $view, under the prefix "$prefix"', ({ width, pre
     }
   })
 
-  test.for(operations)('shows all of $operationId', async (operation) => {
-    const { page, baseUrl } = await openDocs(width, prefix)
-    await followMenu(page, operation.summary)
-    const section = sectionOf(page, operation.summary)
-    await expectInView(section.getByRole('heading', { name: operation.summary }))
-
-    // A key is shown only if the operation needs one.
-    expect(await section.getByText('Security', { exact: true }).count()).toBe(isPublic(operation) ? 0 : 1)
-    const { method, path, summary, description, parameters, requestBody } = operation
-    await expectShown(section, [summary, description, `${method.toUpperCase()} ${path}`])
-    await expectFields(section, parameters)
-    for (const { label, source: written } of operation['x-codeSamples']) {
-      const source = written.replaceAll(documentedUrl, baseUrl)
-      await choose(page, section.locator('.panel-request-samples').getByRole('button').nth(1), label)
-      const code = section.locator('.panel-request-samples code')
-      await expect.poll(async () => (await code.innerText()).trim(), patience).toBe(source.trim())
-      await section.locator('.panel-request-samples').getByRole('button', { name: 'Copy' }).click()
-      expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(source.trim())
-    }
-    if (requestBody?.content) {
-      const media = requestBody.content['application/json']
-      await expectShown(section, [requestBody.description])
-      await expectFields(section, fieldsOf(media.schema))
-      await choose(page, section.locator('.panel-request-samples').getByRole('button').nth(1), 'Payload')
-      await expectExamples(page, section.locator('.panel-request-samples'), media)
-    }
-
-    for (const [status, response] of Object.entries(operation.responses)) {
-      await section.getByRole('tab', { name: status, exact: true }).click()
-      const headers = Object.entries(response.headers).map(([name, header]) => ({ ...header, name }))
-      await expectShown(section, [response.description])
-      await expectFields(section, headers)
-      if (!response.content) continue
-      const media = response.content['application/json']
-      await expectFields(section, fieldsOf(media.schema))
-      await expectExamples(page, section.locator('.panel-response-samples'), media)
+  test('leads from the menu to each operation', async () => {
+    const { page } = await openDocs(width, prefix)
+    for (const { summary, description, method, path } of operations) {
+      await followMenu(page, summary)
+      const section = sectionOf(page, summary)
+      await expectInView(section.getByRole('heading', { name: summary }))
+      await expectShown(section, [description, `${method.toUpperCase()} ${path}`])
     }
   })
 
@@ -133,6 +104,45 @@ describe.for(views)('the page, $view, under the prefix "$prefix"', ({ width, pre
     await page.getByRole('link', { name: /Update your app.*package_name/s }).click()
     await expectInView(sectionOf(page, 'Update your app').getByText('package_name', { exact: true }).first())
   })
+})
+
+test.for(operations)('shows all of $operationId', async (operation) => {
+  const { page, baseUrl } = await openDocs(1440, '/v1')
+  await followMenu(page, operation.summary)
+  const section = sectionOf(page, operation.summary)
+  await expectInView(section.getByRole('heading', { name: operation.summary }))
+
+  // A key is shown only if the operation needs one.
+  expect(await section.getByText('Security', { exact: true }).count()).toBe(isPublic(operation) ? 0 : 1)
+  const { method, path, summary, description, parameters, requestBody } = operation
+  await expectShown(section, [summary, description, `${method.toUpperCase()} ${path}`])
+  await expectFields(section, parameters)
+  for (const { label, source: written } of operation['x-codeSamples']) {
+    const source = written.replaceAll(documentedUrl, baseUrl)
+    await choose(page, section.locator('.panel-request-samples').getByRole('button').nth(1), label)
+    const code = section.locator('.panel-request-samples code')
+    await expect.poll(async () => (await code.innerText()).trim(), patience).toBe(source.trim())
+    await section.locator('.panel-request-samples').getByRole('button', { name: 'Copy' }).click()
+    expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(source.trim())
+  }
+  if (requestBody?.content) {
+    const media = requestBody.content['application/json']
+    await expectShown(section, [requestBody.description])
+    await expectFields(section, fieldsOf(media.schema))
+    await choose(page, section.locator('.panel-request-samples').getByRole('button').nth(1), 'Payload')
+    await expectExamples(page, section.locator('.panel-request-samples'), media)
+  }
+
+  for (const [status, response] of Object.entries(operation.responses)) {
+    await section.getByRole('tab', { name: status, exact: true }).click()
+    const headers = Object.entries(response.headers).map(([name, header]) => ({ ...header, name }))
+    await expectShown(section, [response.description])
+    await expectFields(section, headers)
+    if (!response.content) continue
+    const media = response.content['application/json']
+    await expectFields(section, fieldsOf(media.schema))
+    await expectExamples(page, section.locator('.panel-response-samples'), media)
+  }
 })
 
 /** The sizes of real screens; other tests use windows as tall as an operation. */
