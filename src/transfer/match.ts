@@ -100,14 +100,15 @@ export function splitRepeats(matches: Match[]): { first: Match[]; repeated: Matc
  * The keys by which a line finds its app, and those by which a later line may find it. No line of a batch may find the app
  * of another line: it has to find what that line wrote.
  */
-export function batchKeys({ package_name, slug, developer_name, name }: Line): { finds: string[]; claims: string[] } {
+export function batchKeys(line: Line): { finds: string[]; claims: string[] } {
+  const { package_name, slug, developer_name, name } = line
   const finds = []
   if (isSet(package_name)) finds.push(`package ${package_name.toLowerCase()}`)
   if (slug !== undefined) finds.push(`slug ${slug}`)
   if (isSet(package_name)) return { finds, claims: finds }
-  // A line that has neither finds the app by its name, even if the line that wrote the app had a slug.
+  // A later line that is known by its name finds the app even if this line has a slug.
   const claims = [`name ${ownerKey(developer_name, name)}`, `slug ${slug ?? toSlug(name)}`]
-  return { finds: slug === undefined ? claims : finds, claims }
+  return { finds: isKnownByName(line) ? claims : finds, claims }
 }
 
 /** Refuses lines with the package name of an app that keeps it. Apps may exchange their names. */
