@@ -88,12 +88,7 @@ describe.for(views)('the page, $view, under the prefix "$prefix"', ({ width, pre
 
   test('leads from the menu to each operation', async () => {
     const { page } = await openDocs(width, prefix)
-    for (const { summary, description, method, path } of operations) {
-      await followMenu(page, summary)
-      const section = sectionOf(page, summary)
-      await expectInView(section.getByRole('heading', { name: summary }))
-      await expectShown(section, [description, `${method.toUpperCase()} ${path}`])
-    }
+    for (const operation of operations) await openOperation(page, operation)
   })
 
   test('has a working search', async () => {
@@ -108,14 +103,11 @@ describe.for(views)('the page, $view, under the prefix "$prefix"', ({ width, pre
 
 test.for(operations)('shows all of $operationId', async (operation) => {
   const { page, baseUrl } = await openDocs(1440, '/v1')
-  await followMenu(page, operation.summary)
-  const section = sectionOf(page, operation.summary)
-  await expectInView(section.getByRole('heading', { name: operation.summary }))
+  const section = await openOperation(page, operation)
 
   // A key is shown only if the operation needs one.
   expect(await section.getByText('Security', { exact: true }).count()).toBe(isPublic(operation) ? 0 : 1)
-  const { method, path, summary, description, parameters, requestBody } = operation
-  await expectShown(section, [summary, description, `${method.toUpperCase()} ${path}`])
+  const { parameters, requestBody } = operation
   await expectFields(section, parameters)
   for (const { label, source: written } of operation['x-codeSamples']) {
     const source = written.replaceAll(documentedUrl, baseUrl)
@@ -411,6 +403,15 @@ async function openMenu(page: Page) {
 async function followMenu(page: Page, name: string) {
   await openMenu(page)
   await page.getByRole('listitem').getByRole('link', { name }).first().click()
+}
+
+/** Follows the menu to an operation, whose section shows what it is. */
+async function openOperation(page: Page, { summary, description, method, path }: Operation): Promise<Locator> {
+  await followMenu(page, summary)
+  const section = sectionOf(page, summary)
+  await expectInView(section.getByRole('heading', { name: summary }))
+  await expectShown(section, [summary, description, `${method.toUpperCase()} ${path}`])
+  return section
 }
 
 /**
