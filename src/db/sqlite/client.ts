@@ -170,7 +170,7 @@ const clientWith = (settings: Settings): typeof KnexSqliteClient =>
 const clientOf = (file: DatabaseFile, begin: string, settings: Settings): typeof Knex.Client =>
   class extends clientWith(settings) {
     override async acquireConnection() {
-      file.assertInPlace()
+      file.assertInPlaceThisTurn()
       return file.watch(() => measure('waiting', () => super.acquireConnection()))
     }
 

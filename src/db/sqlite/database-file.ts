@@ -19,6 +19,7 @@ export function databaseFile(filename: string) {
   let opened: FileIdentity | undefined
   let damageCount = 0
   let lastError: { reason: string; at: number } | undefined
+  let isCheckedThisTurn = false
 
   const currentIdentity = (): FileIdentity => ({ file: identityOf(filename), log: identityOf(`${filename}-wal`) })
 
@@ -31,6 +32,16 @@ export function databaseFile(filename: string) {
     if (now.file === noFile) throw new UnusableDatabase('is gone')
     if (now.file !== opened.file) throw new UnusableDatabase(replacedMessage(now.log === opened.log))
     if (now.log !== opened.log) throw new UnusableDatabase('log (-wal) was removed; restart the service')
+  }
+
+  /** Like `assertInPlace`, but checks once per turn of the event loop, in which many reads may begin. */
+  function assertInPlaceThisTurn() {
+    if (isCheckedThisTurn) return
+    assertInPlace()
+    isCheckedThisTurn = true
+    setImmediate(() => {
+      isCheckedThisTurn = false
+    })
   }
 
   /** To be called before a connection is closed. The last one removes the log. */
@@ -72,6 +83,7 @@ export function databaseFile(filename: string) {
   return {
     isOpen: () => opened !== undefined,
     assertInPlace,
+    assertInPlaceThisTurn,
     openConnection,
     forgetConnection,
     watch,

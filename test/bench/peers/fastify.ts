@@ -12,7 +12,7 @@ const [databaseFile = ''] = process.argv.slice(2)
 const port = Number(process.env.PORT)
 
 const database = new DatabaseSync(databaseFile)
-// As much cache as the service's four connections have together; mmap avoids copies from the file.
+// More cache than the service's connections have together; mmap avoids copies from the file.
 database.exec('pragma query_only = 1; pragma cache_size = -98304; pragma mmap_size = 1073741824; pragma temp_store = 2')
 
 type Query = { page: number; limit: number; category?: string; sort?: Sort }
