@@ -55,11 +55,7 @@ type NewApp = { app: NewAppRow; at: string; document?: SearchDocument | undefine
 /** Apps per statement that reads them for the search index. */
 const reindexBatchSize = 100
 
-type FindOptions = { includeDeleted?: boolean; forUpdate?: boolean; visibleTo?: Caller | 'anyone' }
-
-/** SQL conditions: the apps that a caller may see. */
-const visibleToAnyone = "apps.status = 'approved'"
-const visibleToOwner = `(${visibleToAnyone} or apps.developer_id = ?)`
+type FindOptions = { includeDeleted?: boolean; forUpdate?: boolean; visibleTo?: Caller }
 
 export const appStore = (connection: Connection) => {
   const { sql, search } = connection
@@ -157,6 +153,20 @@ export const appStore = (connection: Connection) => {
     }
   }
 
+  /** Apps with their newest 100 reviews. */
+  async function select(condition: string, values: number[]): Promise<AppWithReviews[]> {
+    const rows = await connection.select<NamedAppRow & { reviews: Json<AppReview[]> }>(
+      `select apps.*, developers.name as developer_name, categories.name as category_name,
+         categories.slug as category_slug, ${connection.jsonRows(newestReviews, reviewColumns, newestFirst)} as reviews
+       from apps
+       join developers on developers.id = apps.developer_id
+       join categories on categories.id = apps.category_id
+       where ${condition}`,
+      values,
+    )
+    return rows.map((row) => ({ ...row, reviews: parseJson(row.reviews) }))
+  }
+
   return {
     /** Whether there are no apps, not even deleted ones. */
     async isEmpty(): Promise<boolean> {
@@ -173,19 +183,16 @@ export const appStore = (connection: Connection) => {
     ): Promise<AppWithReviews | undefined> {
       // Locked before the joined rows are read: one statement that joins and locks may read different versions of them.
       if (forUpdate) await sql('apps').where({ id }).forUpdate().first('id')
-      const owner = visibleTo === undefined || visibleTo === 'anyone' ? [] : [visibleTo.developerId]
-      const [row] = await connection.select<NamedAppRow & { reviews: Json<AppReview[]> }>(
-        `select apps.*, developers.name as developer_name, categories.name as category_name,
-           categories.slug as category_slug, ${connection.jsonRows(newestReviews, reviewColumns, newestFirst)} as reviews
-         from apps
-         join developers on developers.id = apps.developer_id
-         join categories on categories.id = apps.category_id
-         where apps.id = ? ${includeDeleted ? '' : 'and apps.deleted_at is null'}
-         ${visibleTo === undefined ? '' : `and ${visibleTo === 'anyone' ? visibleToAnyone : visibleToOwner}`}`,
-        [id, ...owner],
+      const [row] = await select(
+        `apps.id = ? ${includeDeleted ? '' : 'and apps.deleted_at is null'}
+         ${visibleTo ? "and (apps.status = 'approved' or apps.developer_id = ?)" : ''}`,
+        visibleTo ? [id, visibleTo.developerId] : [id],
       )
-      return row && { ...row, reviews: parseJson(row.reviews) }
+      return row
     },
+
+    /** The listed apps with these ids, in no order. */
+    findListed: (ids: readonly number[]) => select(`apps.id in (${ids.map(() => '?')}) and ${listed}`, [...ids]),
 
     /** How many apps each developer has in each state. A developer without apps is missing. */
     async countStates(developerIds: number[]): Promise<Map<number, StateCounts>> {

@@ -1,6 +1,8 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { assertOwner, canDecide, type Decision, statusAfterUpdate } from '../../src/catalogue/policy.ts'
 import { appStore } from '../../src/catalogue/store.ts'
+import type { Database } from '../../src/db/database.ts'
 import type { Connection } from '../../src/db/dialect.ts'
 import { startService } from '../support/service.ts'
 
@@ -20,11 +22,29 @@ test('an app is read from the database only for its owner, and for others if it 
   for (const id of Object.values(world.apps)) {
     const app = await database.read((connection) => appStore(connection).find(id))
     for (const caller of callers) {
-      const read = await database.read((connection) => appStore(connection).find(id, { visibleTo: caller ?? 'anyone' }))
+      const [read] = await database.read(async (connection) => {
+        const apps = appStore(connection)
+        return caller ? [await apps.find(id, { visibleTo: caller })] : apps.findListed([id])
+      })
       const isVisible = app?.status === 'approved' || (app && app.developer_id === caller?.developerId)
       expect(read !== undefined).toBe(Boolean(isVisible))
     }
   }
+})
+
+test('readers who ask for many apps at the same time each get their own app, or a 404 if it is not listed', async () => {
+  // Requests that arrive meanwhile wait for the same version of the data, and then read their apps together.
+  const slowVersion = (database: Database): Database => ({
+    ...database,
+    dataVersion: () => delay(100).then(database.dataVersion),
+  })
+  const { get, world } = await startService({ database: slowVersion })
+  const { approved, bobs, ...hidden } = world.apps
+  const missing = Array.from({ length: 10 }, (_, index) => 999_990 + index)
+  const ids = [...Object.values(hidden), bobs, ...missing, approved]
+  const responses = await Promise.all(ids.map((id) => get(`/apps/${id}`)))
+  const found = responses.map(({ status, body }) => (status === 200 ? body.data.app.id : status))
+  expect(found).toEqual(ids.map((id) => (id === approved || id === bobs ? id : 404)))
 })
 
 test.for<[method: string, json: object | undefined]>([
