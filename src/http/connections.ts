@@ -24,7 +24,8 @@ export const slowClients = new LRUCache<object, () => void>({
 const halfOpenTimeout = 250
 
 type Connection = {
-  current: ServerResponse
+  /** The response to the request in flight. */
+  current?: ServerResponse | undefined
   /** The responses of pipelined requests. */
   waiting: ServerResponse[]
   /** Called after the last response. */
@@ -36,50 +37,56 @@ type Connection = {
  * responses without limit; here a request begins when the response before it was sent.
  */
 export function createConnections(listener: RequestListener, limits: ConnectionLimits) {
-  /** Connections with a request in flight. */
+  /** Kept as long as the socket: the garbage collector is slow to free a Map's entries if they come and go with each request. */
   const connections = new Map<Socket, Connection>()
   let waiting = 0
   let isDraining = false
 
-  const limitHalfOpen = (socket: Socket) => socket.once('end', () => socket.setTimeout(halfOpenTimeout))
+  /** To be called when a socket connects. */
+  function open(socket: Socket) {
+    connections.set(socket, { waiting: [] })
+    socket.once('end', () => socket.setTimeout(halfOpenTimeout))
+    socket.once('close', () => connections.delete(socket))
+  }
 
   const handle: RequestListener = ({ socket }, response) => {
-    // Node parses the rest of a chunk even if the socket was destroyed.
-    if (socket.destroyed) return
     const connection = connections.get(socket)
-    if (!connection) return begin(socket, { current: response, waiting: [] })
+    // Node parses the rest of a chunk even if the socket was destroyed.
+    if (socket.destroyed || !connection) return
+    if (!connection.current) return begin(socket, connection, response)
     connection.waiting.push(response)
     waiting++
     if (waiting > limits.waiting) socket.destroy()
   }
 
-  function begin(socket: Socket, connection: Connection) {
-    const { current, waiting: queue } = connection
-    connections.set(socket, connection)
-    current.once('prefinish', () => {
+  function begin(socket: Socket, connection: Connection, response: ServerResponse) {
+    const { waiting: queue } = connection
+    connection.current = response
+    response.once('prefinish', () => {
       // The client has not read it yet.
       const size = socket.writableLength
-      if (size > 0) slowClients.set(current, () => socket.destroy(), { size })
+      if (size > 0) slowClients.set(response, () => socket.destroy(), { size })
     })
-    current.once('close', () => {
-      slowClients.delete(current)
-      connections.delete(socket)
+    response.once('close', () => {
+      slowClients.delete(response)
+      connection.current = undefined
       if (!socket.writable || isDraining) {
         waiting -= queue.length
+        queue.length = 0
         return socket.destroySoon()
       }
       const next = queue.shift()
       if (!next) return connection.finish?.()
       waiting--
-      begin(socket, { ...connection, current: next })
+      begin(socket, connection, next)
     })
-    listener(current.req, current)
+    listener(response.req, response)
   }
 
   /** Calls `finish` when the complete requests are answered. Closes the connection if the incomplete one is answered already. */
   function end(socket: Socket, finish: () => void) {
     const connection = connections.get(socket)
-    if (!connection) return finish()
+    if (!connection?.current) return finish()
     // An incomplete request is the one that failed.
     if (connection.waiting.at(-1)?.req.complete === false) {
       connection.waiting.pop()
@@ -93,8 +100,8 @@ export function createConnections(listener: RequestListener, limits: ConnectionL
   /** From now on each connection closes after its current response, which says so if its headers are not sent yet. */
   function drain() {
     isDraining = true
-    for (const { current } of connections.values()) current.shouldKeepAlive = false
+    for (const { current } of connections.values()) if (current) current.shouldKeepAlive = false
   }
 
-  return { limitHalfOpen, handle, end, drain }
+  return { open, handle, end, drain }
 }

@@ -70,7 +70,7 @@ export async function listen(
   })
   // Node's property has no type: it answers clients that have ended their side of the connection.
   Object.assign(server, { httpAllowHalfOpen: true })
-  server.on('connection', connections.limitHalfOpen)
+  server.on('connection', connections.open)
   server.on('drop', logDroppedConnections(logger))
   server.listen({ port, host, backlog })
   await once(server, 'listening')
