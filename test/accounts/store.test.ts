@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { generateKey } from '../../src/accounts/keys.ts'
 import { accountStore } from '../../src/accounts/store.ts'
 import type { Database } from '../../src/db/database.ts'
 import { freezeClock } from '../support/clock.ts'
@@ -84,21 +85,17 @@ describe('the last use of a key', () => {
   })
 })
 
-test('a valid key with another secret is unknown', async () => {
-  const service = await startService()
-  const { ada, bob } = service.world.keys
-  const sha256 = 'sha256'
-  await service.database.write(async ({ sql }) => {
-    const other = await sql('api_keys')
-      .where({ id: bob.slice(5, 17) })
-      .first(sha256)
-    await sql('api_keys')
-      .where({ id: ada.slice(5, 17) })
-      .update({ sha256: other?.sha256 ?? '' })
-  })
-  const reply = await service.get('/apps', { key: ada })
-  expect([reply.status, reply.body.message]).toEqual([401, 'This API key is not known.'])
-})
+test.for(['ada', 'expired', 'revoked'] as const)(
+  'a valid key with another secret than %s is unknown',
+  async (whose) => {
+    const service = await startService()
+    const key = service.world.keys[whose]
+    const id = key.slice(5, 17)
+    await service.database.write(({ sql }) => sql('api_keys').where({ id }).update({ sha256: generateKey().sha256 }))
+    const reply = await service.get('/apps', { key })
+    expect([reply.status, reply.body.message]).toEqual([401, 'This API key is not known.'])
+  },
+)
 
 test('finds a developer by any name, and creates one only with a valid name', async () => {
   const { database } = await startService()

@@ -97,6 +97,8 @@ test('a developer without apps and active keys can be removed, and stays in the 
   await cli.run('key', 'revoke', key)
   expect(await cli.json('developer', 'remove', ' Eve ')).toEqual({ id: 3, name: 'Eve' })
   expect((await cli.json('developer', 'list')).developers).toMatchObject([{ name: 'Ada' }, { name: 'Bob' }])
+  // The others keep their expired and revoked ones.
+  expect((await cli.json('key', 'list')).pagination.total).toBe(4)
   expect((await cli.json('audit')).slice(-3)).toMatchObject([
     { action: 'key issue', developer_id: 3, developer_name: null },
     { action: 'key revoke', developer_id: 3, after: { id: key } },

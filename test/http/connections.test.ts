@@ -181,7 +181,8 @@ describe('pipelined requests', () => {
 })
 
 describe('slow readers', () => {
-  const pages = 8
+  /** Together more than the limit of unread responses. */
+  const pages = 10
 
   /** A service whose list is larger than the socket buffers. */
   async function longService(timeouts: ServiceOptions['timeouts'] = {}) {

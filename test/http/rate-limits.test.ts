@@ -1,5 +1,6 @@
 import { describe, expect, inject, test } from 'vitest'
 import { generateKey } from '../../src/accounts/keys.ts'
+import { ServiceError } from '../../src/contract/errors.ts'
 import type { Database } from '../../src/db/database.ts'
 import type { Connection } from '../../src/db/dialect.ts'
 import { createRateLimits, type RateLimitsConfig } from '../../src/http/rate-limits.ts'
@@ -191,6 +192,25 @@ describe('refused keys', () => {
     expect(await statuses(service, create(ada), create(ada))).toEqual([401, 429])
   })
 
+  test('do not affect any of the 10,000 keys that were accepted last', async () => {
+    const { 'refused-keys': limit } = createRateLimits({
+      writeLimit: 0,
+      refusedKeyLimit: 1,
+      readLimit: 0,
+      trustProxy: 0,
+    })
+    const response = {
+      req: { headers: {}, socket: { remoteAddress: '127.0.0.1' } },
+      appendHeader: () => response,
+    } as never
+    const accept = (key: number) => limit?.authenticate(`Bearer ${key}`, response, async () => key)
+    for (let key = 0; key <= 10_000; key++) await accept(key)
+    const refusal = new ServiceError('unauthorized', 'Unknown.', { refusedKey: true })
+    await expect(limit?.authenticate('Bearer x', response, () => Promise.reject(refusal))).rejects.toBe(refusal)
+    expect([await accept(1), await accept(10_000)]).toEqual([1, 10_000])
+    await expect(accept(0)).rejects.toMatchObject({ code: 'rate_limited' })
+  })
+
   test('do not count while the database is unavailable', async () => {
     const service = await startService({ limits: { refusedKeyLimit: 1 } })
     await service.database.close()
@@ -236,9 +256,16 @@ describe('reads', () => {
   test('do not affect writes, health checks and the document', async () => {
     const service = await startService({ limits: { readLimit: 1 } })
     const { ada } = service.world.keys
+    const others = [create(ada), ...['/healthz', '/readyz', '/openapi.json'].map((path): Call => ['GET', path])]
+    expect(await statuses(service, ...others)).toEqual([201, 200, 200, 200])
     expect(await statuses(service, ...times(2, ['GET', '/apps']))).toEqual([200, 429])
-    const beside = ['/healthz', '/readyz', '/openapi.json'].map((path): Call => ['GET', path])
-    expect(await statuses(service, create(ada), ...beside, ...beside)).toEqual([201, 200, 200, 200, 200, 200, 200])
+    expect(await statuses(service, ...others)).toEqual([201, 200, 200, 200])
+  })
+
+  test('count even if they accept no JSON', async () => {
+    const service = await startService({ limits: { readLimit: 2 } })
+    const html: Call = ['GET', '/apps', { headers: { Accept: 'text/html' } }]
+    expect(await statuses(service, html, html, html, ['GET', '/apps'])).toEqual([406, 406, 429, 429])
   })
 })
 
