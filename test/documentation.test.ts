@@ -7,9 +7,12 @@ import { defaultKeyLifetime } from '../src/accounts/store.ts'
 import { lifetime } from '../src/catalogue/idempotency.ts'
 import { ratingColumns } from '../src/catalogue/ratings.ts'
 import { programFor } from '../src/cli/program.ts'
+import { exitLimit } from '../src/cli/run-server.ts'
 import { readConfig } from '../src/config.ts'
+import { queueLimits } from '../src/db/database.ts'
 import { maxBytes } from '../src/http/body.ts'
-import { defaultTimeouts } from '../src/http/server.ts'
+import { slowClients } from '../src/http/connections.ts'
+import { defaultConnectionLimits, defaultTimeouts } from '../src/http/server.ts'
 import { cutNote, maxMatches } from '../src/search/best-matches.ts'
 import { leafCommands } from './support/commands.ts'
 
@@ -118,6 +121,34 @@ test.for<[file: string, sentence: RegExp, numbers: number[]]>([
 ])('openapi/%s says %s', ([file, sentence, numbers]) => {
   const [found = ''] = sentence.exec(read(`openapi/${file}`)) ?? []
   expect(numbersIn(found)).toEqual(numbers)
+})
+
+test('the document says how a key is sent', () => {
+  expect(document.components.securitySchemes.apiKey).toMatchObject({ type: 'http', scheme: 'bearer' })
+})
+
+test('docs/operating.md states the limits of connections, queues and the shutdown', () => {
+  const operating = read('docs/operating.md').replaceAll(/\s+/g, ' ')
+  const { connections, waiting } = defaultConnectionLimits
+  const { idle, drainDelay, drainLimit } = defaultTimeouts
+  const numbersOf = (sentence: RegExp) => numbersIn(sentence.exec(operating)?.[0] ?? '')
+  expect(numbersOf(/\| connections \| [\d,]+/)).toEqual([connections])
+  expect(numbersOf(/\| pipelined requests that wait[^|]+\| [\d,]+/)).toEqual([waiting])
+  expect(numbersOf(/\| bodies that are arriving[^|]+\| \d+ MiB/)).toEqual([slowClients.maxSize / 2 ** 20])
+  expect(numbersOf(/\| seconds without a byte[^|]+\| \d+/)).toEqual([idle / 1000])
+  const { expensive, cheap, write } = queueLimits
+  expect(numbersOf(/up to [\d,]+ searches and late pages, [\d,]+ other reads and [\d,]+ writes/)).toEqual(
+    [expensive, cheap, write].map(({ queueLimit }) => queueLimit),
+  )
+  expect(operating).toContain('after half a second, other reads after two, writes after five')
+  expect([expensive, cheap, write].map(({ queueTimeout }) => queueTimeout)).toEqual([500, 2000, 5000])
+  expect(operating).toContain('For one second the server still accepts requests')
+  expect([drainDelay, drainLimit < exitLimit, numbersOf(/The process exits within \d+ seconds/)]).toEqual([
+    1000,
+    true,
+    [10],
+  ])
+  expect(exitLimit).toBeLessThan(10_000)
 })
 
 test('docs/operating.md lists exactly the commands', async () => {

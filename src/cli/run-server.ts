@@ -18,6 +18,9 @@ import { coalesce } from '../util/helpers.ts'
 import { readableLog } from './readable-log.ts'
 import { secondsSince } from './time.ts'
 
+/** Milliseconds from the signal until the process exits, even if something hangs. */
+export const exitLimit = 9500
+
 /** Listens as configured. Returns after SIGTERM or SIGINT, when the requests in flight are finished. */
 export async function serveUntilSignal(config: Config, database: Database) {
   const { host, metricsPort, baseUrl } = config
@@ -45,7 +48,7 @@ export async function serveUntilSignal(config: Config, database: Database) {
   setTimeout(() => {
     logger.error('some requests did not finish in time')
     process.exit(1)
-  }, 9500).unref()
+  }, exitLimit).unref()
   await drain()
   stopMetrics?.()
   logger.info('stopped serving')

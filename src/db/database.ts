@@ -83,7 +83,7 @@ export async function closeEngine({ reader, monitor, writer }: Engine) {
  * Cheap work queues only in bursts. Much expensive work may queue, but not for long: callers that are rejected at once retry
  * at once. Docs: docs/operating.md, decision 19.
  */
-const queueLimits = {
+export const queueLimits = {
   cheap: { queueLimit: 2000, queueTimeout: 2000 },
   expensive: { queueLimit: 500, queueTimeout: 500 },
   write: { queueLimit: 500, queueTimeout: 5000 },

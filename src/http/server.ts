@@ -80,14 +80,13 @@ export async function listen(
     port: (server.address() as AddressInfo).port,
     /** Finishes the requests in flight and refuses new ones, within `drainLimit`. Readiness must be off before. */
     async drain() {
-      const cut = setTimeout(() => server.closeAllConnections(), timeouts.drainLimit)
+      setTimeout(() => server.closeAllConnections(), timeouts.drainLimit).unref()
       connections.drain()
       await delay(timeouts.drainDelay)
       const closed = once(server, 'close')
       // Closes idle connections too.
       server.close()
       await closed
-      clearTimeout(cut)
     },
   }
 }

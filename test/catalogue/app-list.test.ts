@@ -228,9 +228,11 @@ describe('search', () => {
     ],
     ['what is found as the beginning of a word', 'umbrel', '', ['Umbrella']],
     ['a word that only a hidden app is near', 'compas', '', []],
+    ['a word that only an app is near that is no longer listed', 'quokkas', '', []],
   ])('forgives a typo: %s', async ([, search, message, names]) => {
     const service = await startService()
-    await publish(service, apps)
+    await publish(service, [...apps, { id: 50, name: 'Quokka' }])
+    await service.decide('reject', 50)
     const reply = await service.get(`/apps?search=${search}&category=empty`)
     expect(namesOf(reply)).toEqual(names)
     const sentence = names.length === 0 ? 'No apps match.' : 'Page 1 of 1.'
@@ -241,6 +243,23 @@ describe('search', () => {
     const service = await startService()
     await publish(service, [{ name: 'Ferry' }, { name: 'Ferrys', total_downloads: 1_000_000 }])
     expect(namesOf(await service.get('/apps?search=ferryx'))).toEqual(['Ferrys', 'Ferry'])
+  })
+
+  test.for(['ferryx', 'ferry zebra'])('a given sort also orders what %s finds', async (search) => {
+    const service = await startService()
+    await publish(service, [{ name: 'Ferry Line', total_downloads: 1_000_000 }, { name: 'Ferry' }])
+    expect(namesOf(await service.get(`/apps?search=${search}`))).toEqual(['Ferry', 'Ferry Line'])
+    expect(namesOf(await service.get(`/apps?search=${search}&sort=popular`))).toEqual(['Ferry Line', 'Ferry'])
+  })
+
+  test('finds the new text of an updated app in a script without spaces, and no longer the old one', async () => {
+    const service = await startService()
+    await publish(service, [{ id: 50, name: 'Words', description: '日本語辞書' }])
+    const found = async (search: string) =>
+      namesOf(await service.get(`/apps?category=empty&search=${encodeURIComponent(search)}`))
+    expect(await found('日本語')).toEqual(['Words'])
+    await service.request('PUT', '/apps/50', { key: service.world.keys.ada, json: { description: '語日本、天気図' } })
+    expect([await found('天気図'), await found('日本語')]).toEqual([['Words'], []])
   })
 
   test('corrects a word that only apps of other categories have', async () => {

@@ -110,6 +110,14 @@ describe('creates another app', () => {
   })
 })
 
+test('the same key of two developers stands for two apps', async () => {
+  const service = await startService()
+  const createAs = (key: string) => createWith(service, 'k', {}, { key })
+  const { ada, bob } = service.world.keys
+  const [adas, bobs] = [await createAs(ada), await createAs(bob)]
+  expect([(await createAs(ada)).text, (await createAs(bob)).text]).toEqual([adas.text, bobs.text])
+})
+
 test('another body with the same key is refused before its category and package name are checked', async () => {
   const service = await startService()
   await createWith(service, 'k')

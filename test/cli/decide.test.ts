@@ -67,12 +67,23 @@ test('decides what an NDJSON file says, unless an app was updated since', async 
       .join('\n'),
     'decisions.ndjson',
   )
-  const { stdout, code } = await cli.run('moderation', 'decide', file, '--as-of', '2020-01-02', '--json')
-  expect(JSON.parse(stdout)).toEqual([
-    { id: bobs, error: expect.stringMatching(/was updated at .*, after the time given/) },
-    { id: pending, slug: 'cloud-atlas', status: 'approved' },
-  ])
+  for (const dryRun of [['--dry-run'], []]) {
+    const options = ['--as-of', '2020-01-02', ...dryRun]
+    const { stdout, code } = await cli.run('moderation', 'decide', file, ...options, '--json')
+    expect(JSON.parse(stdout)).toEqual([
+      { id: bobs, error: expect.stringMatching(/was updated at .*, after the time given/) },
+      { id: pending, slug: 'cloud-atlas', status: 'approved' },
+    ])
+    expect(code).toBe(1)
+  }
+})
+
+test('takes a file of a thousand decisions with long reasons', async () => {
+  const cli = commandLine(await copyWorld())
+  const rows = Array.from({ length: 1000 }, (_, index) => `${1001 + index},reject,${'x'.repeat(500)}`)
+  const { code, stderr } = await cli.run('moderation', 'decide', fileOf(['id,decision,reason', ...rows].join('\n')))
   expect(code).toBe(1)
+  expect(stderr.match(/there is no app/g)).toHaveLength(1000)
 })
 
 test.for<[what: string, text: string, message: RegExp]>([

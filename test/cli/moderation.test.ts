@@ -182,9 +182,24 @@ describe('the queue', () => {
     expect(stderr).toMatch(`As of ${newest}, which`)
   })
 
+  test('a rejection reviews what the owner had changed before it', async () => {
+    const service = await startService()
+    const { approved } = service.world.apps
+    await put(service, approved, { name: 'Moon Dial' })
+    await service.decide('reject', approved)
+    const later = new Date(freezeClock(Date.now() + 60_000)).toISOString()
+    await put(service, approved, { description: 'It shows the moon.' })
+    const { apps } = await queue(service, 'pending')
+    expect(apps.find(({ id }) => id === approved)).toMatchObject({
+      waiting_since: later,
+      changes: [{ field: 'description', before: 'Tide Clock is here.', after: 'It shows the moon.' }],
+    })
+  })
+
   test('a rejected app that was updated waits from then on, behind the others', async () => {
     const service = await startService()
     const { apps } = service.world
+    await service.database.write(({ sql }) => sql('apps').where({ id: apps.rejected }).update({ updated_at: past }))
     await put(service, apps.rejected, { description: 'It points north.' })
     await put(service, apps.pending, { description: 'More clouds.' })
     const { apps: waiting } = await queue(service, 'pending')

@@ -33,18 +33,21 @@ test('status shows what waits, the keys that expire, the last import and the dat
   await addKey(address, soon, past)
   const line = JSON.stringify({ name: 'Star Map', description: 'D', category: 'tools', developer_name: 'Cy' })
   expect((await cli.runWith(`${line}\n`, 'import', '-')).code).toBe(0)
+  const first = (await cli.json('status')).catalogue.last_import
+  expect((await cli.runWith(`${line.replace('Star', 'Moon')}\n`, 'import', '-')).code).toBe(0)
 
   const status = await cli.json('status')
   expect(status.catalogue).toMatchObject({
-    apps: { ...catalogue.apps, pending: 3, changed: 1 },
+    apps: { ...catalogue.apps, pending: 4, changed: 1 },
     oldest_changed: { id: apps.bobs, name: 'Bird Song', waiting_since: past },
     developers: 3,
     last_import: { at: expect.stringMatching(/Z$/), operator: expect.any(String) },
   })
+  expect(status.catalogue.last_import.at > first.at).toBe(true)
   const expiring = status.catalogue.expiring_keys
   expect(expiring.map(({ expires_at }: { expires_at: string }) => expires_at)).toEqual([soon, later])
   const { stdout } = await cli.run('status')
-  expect(stdout).toMatch(/^Pending +3, longest for \d+d: 2 Cloud Atlas\nChanged +1, longest for \d+d: \d+ Bird Song\n/)
+  expect(stdout).toMatch(/^Pending +4, longest for \d+d: 2 Cloud Atlas\nChanged +1, longest for \d+d: \d+ Bird Song\n/)
   expect(stdout).toContain(
     `Expiring keys   2 within 30 days, first apps_${expiring[0].id} of Ada on ${soon.slice(0, 10)}\n`,
   )

@@ -143,6 +143,12 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       data: listed([]),
     },
     {
+      name: 'takes a category with the longest slug',
+      request: ['GET', `/apps?category=${'a'.repeat(80)}`],
+      answers: 200,
+      data: listed([]),
+    },
+    {
       name: 'finds nothing on a late page of an unknown category',
       request: ['GET', '/apps?category=nope&limit=100&page=100'],
       answers: 200,
@@ -831,6 +837,12 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       problems: ['body /short_description'],
     },
     {
+      name: 'refuses a short description with a line break',
+      request: createWith(keys, { short_description: 'Two\nlines' }),
+      answers: 400,
+      problems: ['body /short_description'],
+    },
+    {
       name: 'accepts a version with inner spaces',
       request: createWith(keys, { version: 'Varies with device' }),
       answers: 201,
@@ -953,8 +965,8 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       problems: ['body /package_name'],
     },
     {
-      name: 'takes a package name of 255 characters',
-      request: createWith(keys, { package_name: `a.b.${'c'.repeat(251)}` }),
+      name: 'takes a package name of 255 characters, with digits, hyphens and underscores',
+      request: createWith(keys, { package_name: `a-1.b_2.${'c'.repeat(247)}` }),
       answers: 201,
     },
     {

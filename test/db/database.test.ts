@@ -151,32 +151,37 @@ test('a snapshot does not change while others write, and the next one sees their
   })
 })
 
-test('waits for running writes before it returns the time before which everything is committed', async () => {
-  await withDatabase(async (database) => {
-    const order: string[] = []
-    const begun = Promise.withResolvers<void>()
-    const goOn = Promise.withResolvers<void>()
-    const stamps: string[] = []
-    const slow = database.write(async ({ sql }) => {
-      stamps.push(new Date().toISOString())
-      await sql('developers').insert({ name: 'Eve', created_at: '', changed_at: stamps[0] ?? '' })
-      begun.resolve()
-      await goOn.promise
-      order.push('written')
+test.for(['apps', 'developers', 'categories'] as const)(
+  'waits for running writes of %s before it returns the time before which everything is committed',
+  async (table) => {
+    await withDatabase(async (database) => {
+      const order: string[] = []
+      const begun = Promise.withResolvers<void>()
+      const goOn = Promise.withResolvers<void>()
+      const stamps: string[] = []
+      const slow = database.write(async ({ sql }) => {
+        stamps.push(new Date().toISOString())
+        await sql<{ id: number; changed_at: string }>(table)
+          .where({ id: 1 })
+          .update({ changed_at: stamps[0] ?? '' })
+        begun.resolve()
+        await goOn.promise
+        order.push('written')
+      })
+      await begun.promise
+      const horizon = database.committedBefore().then((time) => {
+        order.push('horizon')
+        return time.toISOString()
+      })
+      // Reads work, and do not see the write yet.
+      expect(await database.read(({ sql }) => sql(table).where({ changed_at: stamps[0] ?? '' }))).toEqual([])
+      goOn.resolve()
+      await slow
+      expect((await horizon) >= (stamps[0] ?? '')).toBe(true)
+      expect(order).toEqual(['written', 'horizon'])
     })
-    await begun.promise
-    const horizon = database.committedBefore().then((time) => {
-      order.push('horizon')
-      return time.toISOString()
-    })
-    // Reads work, and do not see the write yet.
-    expect(await database.read(({ sql }) => sql('developers').where({ name: 'Eve' }))).toEqual([])
-    goOn.resolve()
-    await slow
-    expect((await horizon) >= (stamps[0] ?? '')).toBe(true)
-    expect(order).toEqual(['written', 'horizon'])
-  })
-})
+  },
+)
 
 test('a dry run is invisible and leaves nothing, and others can write meanwhile', async () => {
   await withDatabase(async (database) => {

@@ -64,6 +64,7 @@ const addReview = write((connection) =>
     { app_id: apps.approved, reviewer_name: 'Fay', rating: 1, comment: '', created_at: past },
   ]),
 )
+const removeFirstReview = write((connection) => removeReview(connection, 1, 'Spam.', actor))
 const setCountersOf =
   (line: object): Operation =>
   (database) =>
@@ -194,12 +195,8 @@ test.for<[second: string, first: string, operations: [first: Operation, second: 
     expect.objectContaining({ updated: 1 }),
   ],
   ['a review', 'another one', [addReview, addReview], undefined],
-  [
-    "a review's removal",
-    'another review',
-    [addReview, write((connection) => removeReview(connection, 1, 'Spam.', actor))],
-    expect.objectContaining({ id: 1 }),
-  ],
+  ["a review's removal", 'another review', [addReview, removeFirstReview], expect.objectContaining({ id: 1 })],
+  ["a review's removal", 'another one', [removeFirstReview, removeFirstReview], 'there is no review 1'],
   [
     "a category's rename",
     'another one',
@@ -220,6 +217,15 @@ test.for<[second: string, first: string, operations: [first: Operation, second: 
     [
       update(apps.approved, { version: '2' }),
       importLine({ ...line, name: 'Tide Clock', version: '1.0.0', package_name: 'org.example.tideclock' }),
+    ],
+    expect.objectContaining({ updated: 1 }),
+  ],
+  [
+    'a line that hides an app',
+    "its owner's update",
+    [
+      update(apps.approved, { category_id: categories.empty }),
+      importLine({ removed: { id: apps.approved, created_at: past } }),
     ],
     expect.objectContaining({ updated: 1 }),
   ],

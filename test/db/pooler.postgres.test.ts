@@ -34,7 +34,7 @@ test('the driver logs no warning when the data version and the health check run 
   expect(warned.mock.calls).toEqual([])
 })
 
-test('writes have their own timeouts, whatever the role or database sets', async () => {
+test('reads and writes have their own timeouts, whatever the role or database sets', async () => {
   const address = await copyWorld()
   const name = new URL(address).pathname.slice(1)
   await administer(
@@ -50,6 +50,7 @@ test('writes have their own timeouts, whatever the role or database sets', async
     await sql.raw('select pg_sleep(0.6)')
     await sql('developers').insert({ name: 'Eve', created_at: '', changed_at: '' })
   })
+  await database.read(({ sql }) => sql.raw('select pg_sleep(0.6)'))
   expect(await database.read(({ sql }) => sql('developers').where({ name: 'Eve' }).pluck('name'))).toEqual(['Eve'])
 })
 

@@ -46,11 +46,18 @@ describe('while searches use their whole bulkhead', () => {
 
   test('a search that waits too long gets a 503', async () => {
     const service = await startService()
+    const releaseFirst = await saturate(search(service.database), concurrency.expensive)
+    const waited = status(service, '/apps?search=tide')
+    await expect.poll(() => service.database.usage().pools.some(({ waiting }) => waiting === 1)).toBe(true)
+    await releaseFirst()
+    expect(await waited).toBe(200)
     const release = await saturate(search(service.database), concurrency.expensive)
-    expect(await Promise.all([status(service, '/apps?search=tide'), status(service, '/apps?search=no')])).toEqual([
+    expect(await Promise.all([status(service, '/apps?search=bird'), status(service, '/apps?search=no')])).toEqual([
       503, 503,
     ])
     expect(await status(service, '/apps?page=12&limit=100')).toBe(503)
+    // The first search, which waited and got its response, has not timed out by now.
+    expect(service.database.usage().shed.expensive).toBe(3)
     await release()
     expect(await status(service, '/apps?search=tide')).toBe(200)
   })

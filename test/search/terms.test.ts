@@ -79,6 +79,14 @@ test('words and single characters may begin a longer word; emoji and runs withou
   expect(mayBegin).toEqual([true, true, false, false, true])
 })
 
+test('the tokens of whole names differ for 20,000 names', () => {
+  const tokens = Array.from({ length: 20_000 }, (_, index) => {
+    const { tokens } = toSearchDocument({ name: `Map ${index}` }, 'Ada')
+    return tokens.find((token) => token.startsWith('='))
+  })
+  expect(new Set(tokens).size).toBe(20_000)
+})
+
 test('a search has no more than three spellings of each of its terms', () => {
   const words = Array.from({ length: 50 }, (_, index) =>
     String.fromCodePoint(0x3b1 + (index % 17), 0x61 + (index % 23)),

@@ -418,6 +418,14 @@ test('merging a catalogue of another developer changes no existing app, and refu
   expect((await exportLines(database)).slice(0, before.length)).toEqual(before)
 })
 
+test('a refused line adds no developer', async () => {
+  const { database } = await startService()
+  await importLines(database, [{ ...app, slug: 'stars' }])
+  const refused = await importLines(database, [{ ...app, slug: 'stars', developer_name: 'Mallory' }])
+  expect(refused.rejects).toEqual([{ line: 1, fields: ['/slug'] }])
+  expect(await database.read(({ sql }) => sql('developers').pluck('name'))).not.toContain('Mallory')
+})
+
 test('--only-new creates new apps and changes nothing else, not even categories', async () => {
   const { database } = await startService()
   const sky = { id: 50, slug: 'sky', name: 'Sky', created_at: '2026-01-01T00:00:00.000Z' }
