@@ -4,7 +4,7 @@ import { OperatorError } from '../contract/errors.ts'
 import { assertSlug, maxCategories, parseCategoryName } from '../contract/field-rules.ts'
 import type { Connection } from '../db/dialect.ts'
 import type { CategoryRow } from '../db/tables.ts'
-import { required } from '../util/helpers.ts'
+import { pick, required } from '../util/helpers.ts'
 
 type Names = Pick<Category, 'slug' | 'name'>
 
@@ -122,6 +122,5 @@ export const categoryStore = (connection: Connection) => {
 /** The columns that differ, for the audit. */
 function changedNames(before: Names, after: Names) {
   const columns = (['slug', 'name'] as const).filter((column) => before[column] !== after[column])
-  const pick = (row: Names) => Object.fromEntries(columns.map((column) => [column, row[column]]))
-  return { before: pick(before), after: pick(after) }
+  return { before: pick(before, ...columns), after: pick(after, ...columns) }
 }

@@ -1,6 +1,7 @@
 import type { Caller } from '../contract/contract.ts'
 import { ServiceError } from '../contract/errors.ts'
 import { type AppRow, type AppStatus, type OwnerColumn, ownerColumns } from '../db/tables.ts'
+import { pick } from '../util/helpers.ts'
 
 /** Who may change an app, and what a change means for its status and its review. Pure functions. */
 
@@ -38,13 +39,8 @@ export const reviewedColumns = { unreviewed_since: null, unreviewed_changes: nul
 /** The value of the column `unreviewed_changes` after an owner's change. */
 export function mergeUnreviewed(app: AppRow, changes: Partial<AppRow>): string {
   const changed = ownerColumns.filter((column) => changes[column] !== undefined && changes[column] !== app[column])
-  const before = Object.fromEntries(changed.map((column) => [column, app[column]]))
   // Earlier values win: they are those of the last decision.
-  return serializeUnreviewed({ ...before, ...parseUnreviewed(app) })
+  const before: UnreviewedChanges = { ...pick(app, ...changed), ...parseUnreviewed(app) }
+  // In the order of the columns, so that equal changes give equal texts.
+  return JSON.stringify(before, [...ownerColumns])
 }
-
-/** The value of the column `unreviewed_changes`: equal changes give equal texts. */
-const serializeUnreviewed = (before: UnreviewedChanges): string =>
-  JSON.stringify(
-    Object.fromEntries(ownerColumns.filter((column) => column in before).map((column) => [column, before[column]])),
-  )

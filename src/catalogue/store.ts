@@ -14,7 +14,7 @@ import {
   searchedColumns,
 } from '../db/tables.ts'
 import { popularity, type SearchDocument, toSearchDocument } from '../search/terms.ts'
-import { chunk, required } from '../util/helpers.ts'
+import { chunk, pick, required } from '../util/helpers.ts'
 import { isListed } from './policy.ts'
 import { addRatings, ratingColumns, ratingsOf } from './ratings.ts'
 import { toSlug } from './slug.ts'
@@ -168,11 +168,6 @@ export const appStore = (connection: Connection) => {
   }
 
   return {
-    /** Whether there are no apps, not even deleted ones. */
-    async isEmpty(): Promise<boolean> {
-      return (await sql('apps').first('id')) === undefined
-    },
-
     /**
      * An app with its newest 100 reviews; undefined if it is deleted, unless `includeDeleted`. `forUpdate` locks it until the
      * transaction ends. With `visibleTo`, a hidden app is not read: reading it takes longer and so would reveal that it exists.
@@ -272,8 +267,7 @@ export const hasChanges = (row: AppRow, changes: AppRowChanges) =>
 /** The audited columns in which two states of an app differ. A column that is missing in both does not differ. */
 export function auditedDifference(before: Partial<AppRow> | undefined, after: Partial<AppRow>) {
   const columns = auditedColumns.filter((column) => before?.[column] !== after[column])
-  const pick = (row: Partial<AppRow>) => Object.fromEntries(columns.map((column) => [column, row[column]]))
-  return { ...(before && { before: pick(before) }), after: pick(after) }
+  return { ...(before && { before: pick(before, ...columns) }), after: pick(after, ...columns) }
 }
 
 /** Whether the search index needs no update. It stores the popularity that follows from the downloads, not their number. */

@@ -1,10 +1,8 @@
 import { Command } from 'commander'
 import { accountStore } from '../accounts/store.ts'
 import { categoryStore } from '../catalogue/categories.ts'
-import { appStore } from '../catalogue/store.ts'
 import { readConfig } from '../config.ts'
 import { openDatabase } from '../db/database.ts'
-import type { Connection } from '../db/dialect.ts'
 import { currentOperator, print, withDatabase } from './command.ts'
 
 export const migrateCommand = () =>
@@ -14,7 +12,7 @@ export const migrateCommand = () =>
 
 export const seedCommand = () =>
   new Command('seed')
-    .description('fill a database without apps and categories with the demo catalogue, and print a key to try it')
+    .description('fill a database without categories with the demo catalogue, and print a key to try it')
     .action(seed)
 
 async function migrate() {
@@ -28,15 +26,12 @@ async function migrate() {
   }
 }
 
-/** Whether there are no apps, not even deleted ones, and no categories. */
-const isEmpty = async (connection: Connection) =>
-  (await appStore(connection).isEmpty()) && (await categoryStore(connection).all()).length === 0
-
 async function seed() {
   const { baseUrl } = readConfig(process.env)
   const addresses = `  Address    ${baseUrl}\n  Reference  ${baseUrl}/docs`
   await withDatabase(async (database) => {
-    if (!(await database.read(isEmpty))) {
+    // Each app, even a deleted one, has a category.
+    if ((await database.read((connection) => categoryStore(connection).all())).length > 0) {
       return print(`A catalogue is already present; nothing was changed.
 
 ${addresses}

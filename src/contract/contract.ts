@@ -50,17 +50,10 @@ type StatusWith<F, Code> = F extends { status: infer Status; body: { data: { cod
     : never
   : never
 type SuccessStatus<Id extends OperationId> = Extract<keyof Responses<Id>, 200 | 201>
-/** Headers that http/ adds to every response. */
-export const commonHeaders = [
-  'X-Request-Id',
-  'Access-Control-Allow-Origin',
-  'Cache-Control',
-  'Vary',
-  'Content-Encoding',
-] as const
-/** Headers that http/ adds if a limit counted the request. */
-type LimitHeader = 'RateLimit-Policy' | 'RateLimit'
-type AddedHeader = (typeof commonHeaders)[number] | LimitHeader
+/** Headers that http/ adds. */
+type AddedHeader =
+  | ('X-Request-Id' | 'Access-Control-Allow-Origin' | 'Cache-Control' | 'Vary' | 'Content-Encoding')
+  | ('RateLimit-Policy' | 'RateLimit')
 type OwnHeaders<T> = T extends { headers: infer H }
   ? { [Name in keyof H as string extends Name ? never : Name extends AddedHeader ? never : Name]: H[Name] }
   : never

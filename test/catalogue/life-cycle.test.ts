@@ -316,16 +316,6 @@ test('shows the newest hundred reviews, and counts all', async () => {
   expect(app.average_rating).toBe(3)
 })
 
-test('a catalogue whose only app was deleted does not count as empty', async () => {
-  const { database } = await startService()
-  const isEmpty = () => database.read((connection) => appStore(connection).isEmpty())
-  await database.write(async ({ sql }) => {
-    await sql('reviews').delete()
-    await sql('apps').whereNull('deleted_at').update({ deleted_at: '2026-01-01T00:00:00.000Z' })
-  })
-  expect(await isEmpty()).toBe(false)
-})
-
 test('sorts reviews with the same time by id, newest first', async () => {
   const service = await startService()
   const { apps } = service.world

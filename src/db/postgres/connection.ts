@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import { required } from '../../util/helpers.ts'
 import type { Connection, NewRow } from '../dialect.ts'
+import { insertWithIds } from '../insert-rows.ts'
 import { jsonRows, select } from './client.ts'
 import { searchIndex } from './search.ts'
 
@@ -16,7 +17,7 @@ export const connectionOf = (sql: Knex): Connection => ({
   select: select(sql),
   search: searchIndex(sql),
   jsonRows,
-  insertRows: (table, rows) => insertRows(sql, table, rows),
+  insertRows: insertWithIds((table, rows) => insertBatch(sql, table, rows)),
   async insertUnlessTaken(table, row, unique) {
     // A conflict alone would use up an id: https://www.postgresql.org/docs/current/functions-sequence.html
     const isFree = unique.map((column) => `not exists (select from ${table} where ${column} = given.${column})`)
@@ -24,15 +25,6 @@ export const connectionOf = (sql: Knex): Connection => ({
     return id
   },
 })
-
-/** A statement gives its rows ascending ids. */
-async function insertRows<Row extends NewRow>(sql: Knex, table: string, rows: Row[]) {
-  const withId = rows.filter(({ id }) => id !== undefined)
-  const withoutId = rows.filter(({ id }) => id === undefined).map(({ id, ...row }) => row)
-  await insertBatch(sql, table, withId)
-  const ids = (await insertBatch(sql, table, withoutId)).toSorted((a, b) => a - b).values()
-  return rows.map((row) => ({ ...row, id: row.id ?? required(ids.next().value, 'an id') }))
-}
 
 /** Inserts rows as one JSON text, which takes the types of the table, and returns their ids. */
 async function insertBatch(sql: Knex, table: string, rows: NewRow[], condition = ''): Promise<number[]> {

@@ -4,7 +4,7 @@ import { type Dialect, defaultPoolSize, type Engine, notMigrated, type ServerOpt
 import { applicationName, isPooled, openReader, openWriter } from './client.ts'
 import { committedBefore } from './committed-before.ts'
 import { connectionOf } from './connection.ts'
-import { adviceOf, isConflict, isStarting, isUnavailable, reasonOf, violatesForeignKey } from './errors.ts'
+import { explain, isStarting, isUnavailable, reasonOf } from './errors.ts'
 import { schema } from './schema.ts'
 import { parseServerUrl, type ServerUrl } from './url.ts'
 
@@ -112,13 +112,7 @@ function openServer(url: ServerUrl, { pool = defaultPoolSize, writeTimeout = lon
         return work(sql, schema)
       })
     },
-    explain: (error) => ({
-      isUnavailable: isUnavailable(error),
-      isConflict: isConflict(error),
-      violatesForeignKey: violatesForeignKey(error),
-      reason: reasonOf(error),
-      advice: adviceOf(error),
-    }),
+    explain,
     committedBefore: () => committedBefore(reader),
     withExclusiveLock: (work) =>
       writer.transaction(async (sql) => {

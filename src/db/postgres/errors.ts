@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { codeOf, hasNoConnection, UnusableDatabase } from '../errors.ts'
+import { codeOf, type ErrorMeaning, hasNoConnection, UnusableDatabase } from '../errors.ts'
 
 /** SQLSTATEs (https://www.postgresql.org/docs/current/errcodes-appendix.html) and classes of them that pass by themselves or when an operator acts. */
 const unavailableClasses = new Set(['08', '28', '3D', '53', '57', '58'])
@@ -28,7 +28,7 @@ const isBroken = (error: unknown) =>
     'syscall' in error ||
     ['57P01', '57P02', '57P03', '25P03'].includes(codeOf(error)))
 
-export function adviceOf(error: unknown): string | undefined {
+function adviceOf(error: unknown): string | undefined {
   if (codeOf(error) === '53100') return 'The disk is full: free some space on the database server.'
   if (codeOf(error) === '25006' || isStandbyError(error))
     return 'This database is a read-only standby; run this on the primary.'
@@ -53,11 +53,14 @@ export function isUnavailable(error: unknown): boolean {
   )
 }
 
-/** Serialization failures, deadlocks, and rows that another transaction has inserted meanwhile. */
-export const isConflict = (error: unknown) =>
-  ['40001', '40P01', '23505'].includes(codeOf(error)) || isStaleStatement(error)
-
-export const violatesForeignKey = (error: unknown) => codeOf(error) === '23503'
+export const explain = (error: unknown): ErrorMeaning => ({
+  isUnavailable: isUnavailable(error),
+  // Serialization failures, deadlocks, and rows that another transaction has inserted meanwhile.
+  isConflict: ['40001', '40P01', '23505'].includes(codeOf(error)) || isStaleStatement(error),
+  violatesForeignKey: codeOf(error) === '23503',
+  reason: reasonOf(error),
+  advice: adviceOf(error),
+})
 
 /** A prepared statement is no longer valid: the schema has changed, or a pooler has switched the backend. */
 export const isStaleStatement = (error: unknown) =>

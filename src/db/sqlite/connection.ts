@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
-import { chunk, required } from '../../util/helpers.ts'
+import { chunk } from '../../util/helpers.ts'
 import type { Connection, NewRow } from '../dialect.ts'
+import { insertWithIds } from '../insert-rows.ts'
 import { jsonArrayBytes, jsonRows, select } from './client.ts'
 import { searchIndex } from './search.ts'
 
@@ -16,7 +17,7 @@ export const connectionOf = (sql: Knex): Connection => ({
   select: select(sql),
   search: searchIndex(sql),
   jsonRows,
-  insertRows: (table, rows) => insertRows(sql, table, rows),
+  insertRows: insertWithIds((table, rows) => insertBatches(sql, table, rows)),
   async insertUnlessTaken(table, row, unique) {
     // A conflict would use up an id, and there is one writer, so looking first is safe.
     const columns = Object.keys(row)
@@ -33,15 +34,6 @@ export const connectionOf = (sql: Knex): Connection => ({
  * nearly one page for each row and index (https://sqlite.org/tempfiles.html#statement_journal_files).
  */
 const maxRowsPerStatement = 250
-
-/** Rows with an id come first, so that the table gives greater ids to the others (https://sqlite.org/autoinc.html). */
-async function insertRows<Row extends NewRow>(sql: Knex, table: string, rows: Row[]) {
-  const withId = rows.filter(({ id }) => id !== undefined)
-  const withoutId = rows.filter(({ id }) => id === undefined).map(({ id, ...row }) => row)
-  await insertBatches(sql, table, withId)
-  const ids = (await insertBatches(sql, table, withoutId)).toSorted((a, b) => a - b).values()
-  return rows.map((row) => ({ ...row, id: row.id ?? required(ids.next().value, 'an id') }))
-}
 
 /**
  * Inserts rows as JSON texts, which costs a fraction of binding each value, and returns their ids. `jsonb_each` parses a text

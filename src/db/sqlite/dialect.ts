@@ -8,7 +8,7 @@ import { openReader, openWriter } from './client.ts'
 import { connectionOf } from './connection.ts'
 import { copyTo, withExclusiveLock } from './copy.ts'
 import { databaseFile } from './database-file.ts'
-import { adviceOf, healthErrorOf, isBusy, isUnavailable, reasonOf, violatesForeignKey } from './errors.ts'
+import { explain, healthErrorOf, isBusy, isUnavailable } from './errors.ts'
 import { findOpenError, foreignDatabase, inspectFile } from './inspect-file.ts'
 import { schema } from './schema.ts'
 
@@ -72,15 +72,7 @@ function openFile(filename: string): Engine {
         }
       }
     },
-
-    explain: (error) => ({
-      isUnavailable: isUnavailable(error),
-      // There is one writer at a time.
-      isConflict: false,
-      violatesForeignKey: violatesForeignKey(error),
-      reason: reasonOf(error),
-      advice: adviceOf(error),
-    }),
+    explain,
     // There is one writer at a time, so all earlier ones have ended.
     committedBefore: () => writer.transaction(async () => new Date()),
     // With a connection for one copy, so that the writer stays free.

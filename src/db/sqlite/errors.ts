@@ -1,4 +1,4 @@
-import { codeOf, hasNoConnection, UnusableDatabase } from '../errors.ts'
+import { codeOf, type ErrorMeaning, hasNoConnection, UnusableDatabase } from '../errors.ts'
 
 export const diskFull = 'has no room left on its disk'
 
@@ -26,18 +26,21 @@ export const isDamage = (error: unknown) => ['SQLITE_CORRUPT', 'SQLITE_NOTADB'].
 /** Another connection held the lock for longer than a statement waits. */
 export const isBusy = (error: unknown) => codeOf(error) === 'SQLITE_BUSY'
 
-export const violatesForeignKey = (error: unknown) =>
-  error instanceof Error && error.message.includes('FOREIGN KEY constraint failed')
-
 export const healthErrorOf = (error: unknown): string | undefined => healthErrors.get(codeOf(error))
 
 export const isUnavailable = (error: unknown) =>
   error instanceof Error && (unavailableCodes.has(codeOf(error)) || hasNoConnection(error))
 
-export const adviceOf = (error: unknown) =>
-  codeOf(error) === 'SQLITE_FULL' ? 'The disk is full: free some space where the database is.' : undefined
+export const explain = (error: unknown): ErrorMeaning => ({
+  isUnavailable: isUnavailable(error),
+  // There is one writer at a time.
+  isConflict: false,
+  violatesForeignKey: error instanceof Error && error.message.includes('FOREIGN KEY constraint failed'),
+  reason: reasonOf(error),
+  ...(codeOf(error) === 'SQLITE_FULL' && { advice: 'The disk is full: free some space where the database is.' }),
+})
 
-export function reasonOf(error: unknown): string | undefined {
+function reasonOf(error: unknown): string | undefined {
   if (error instanceof UnusableDatabase) return `the database ${error.message}`
   return error instanceof Error ? /SQLITE_[A-Z]+: (.+)/.exec(error.message)?.[1] : undefined
 }
