@@ -8,6 +8,7 @@ import { lifetime } from '../src/catalogue/idempotency.ts'
 import { ratingColumns } from '../src/catalogue/ratings.ts'
 import { programFor } from '../src/cli/program.ts'
 import { exitLimit } from '../src/cli/run-server.ts'
+import { writeTimeout } from '../src/cli/serve.ts'
 import { readConfig } from '../src/config.ts'
 import { queueLimits } from '../src/db/database.ts'
 import { maxBytes } from '../src/http/body.ts'
@@ -127,7 +128,7 @@ test('the document says how a key is sent', () => {
   expect(document.components.securitySchemes.apiKey).toMatchObject({ type: 'http', scheme: 'bearer' })
 })
 
-test('docs/operating.md states the limits of connections, queues and the shutdown', () => {
+test('docs/operating.md states the limits of connections, queues, the shutdown and a network that hangs', () => {
   const operating = read('docs/operating.md').replaceAll(/\s+/g, ' ')
   const { connections, waiting } = defaultConnectionLimits
   const { idle, drainDelay, drainLimit } = defaultTimeouts
@@ -149,6 +150,8 @@ test('docs/operating.md states the limits of connections, queues and the shutdow
     [10],
   ])
   expect(exitLimit).toBeLessThan(10_000)
+  expect(numbersOf(/(?<=requests get a 503 )within \d+ s/)).toEqual([30])
+  expect(writeTimeout).toBeLessThan(30_000)
 })
 
 test('docs/operating.md lists exactly the commands', async () => {

@@ -8,10 +8,12 @@ export const serveCommand = () =>
     .addHelpText('after', '\nIt is configured by environment variables; see README.md.')
     .action(serve)
 
+/** Milliseconds. Far more than a request's statements take: after that, the network to the database hangs. */
+export const writeTimeout = 25_000
+
 async function serve() {
   const config = readConfig(process.env)
   // Imported here, because the help needs none of it.
   const { serveUntilSignal } = await import('./run-server.ts')
-  // Far more than a request's statements take: after that, the network to the database hangs.
-  await withDatabase((database) => serveUntilSignal(config, database), { writeTimeout: 25_000 })
+  await withDatabase((database) => serveUntilSignal(config, database), { writeTimeout })
 }

@@ -27,6 +27,15 @@ test('an import checkpoints the write-ahead log, with a running server or withou
   expect(existsSync(`${file}-wal`)).toBe(true)
 })
 
+test('a command leaves what it wrote in the file, and no log beside it', async () => {
+  const file = copyWorldFile()
+  const cli = commandLine(`sqlite:${file}`)
+  for (let number = 0; number < 10; number++) {
+    await cli.run('category', 'add', '--slug', `c${number}`, '--name', `C ${number}`)
+    expect(existsSync(`${file}-wal`)).toBe(false)
+  }
+})
+
 test('a dry run leaves no file, even if it is interrupted', async () => {
   const folder = temporaryFolder()
   const env = { DATABASE_URL: `sqlite:${copyWorldFile()}`, TMPDIR: folder }

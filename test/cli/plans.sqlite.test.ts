@@ -4,6 +4,7 @@ import { appStore } from '../../src/catalogue/store.ts'
 import { openDatabase } from '../../src/db/database.ts'
 import type { AppFilter, AppState } from '../../src/moderation/app-filter.ts'
 import { findSimilarApps } from '../../src/moderation/similar-names.ts'
+import { statusStore } from '../../src/moderation/status.ts'
 import { moderationStore, type Queue } from '../../src/moderation/store.ts'
 import { copyWorld } from '../support/database.ts'
 import { explainQueries } from '../support/query-plans.ts'
@@ -79,6 +80,13 @@ test.for<[name: Queue, index: string, filter: AppFilter]>([
   expect(page.total).toBe(120 + waitingBefore)
   expect(page.apps.at(-1)?.name).toBe('Queued 0')
   expect(page.apps).toHaveLength(20 + waitingBefore)
+  await database.close()
+})
+
+test('the last import comes from its index, without sorting', async () => {
+  const database = openDatabase(await copyWorld())
+  const { plans } = await explainQueries(database, (connection) => statusStore(connection).status())
+  expect(plans).toEqual([expect.stringMatching(/^SCAN audit USING INDEX audit_imports$/)])
   await database.close()
 })
 

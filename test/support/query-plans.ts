@@ -3,7 +3,7 @@ import type { Connection } from '../../src/db/dialect.ts'
 
 type Statement = { sql: string; bindings: (string | number)[] }
 
-/** The result of a read, and SQLite's plans of its statements that select apps other than by id. */
+/** The result of a read, and SQLite's plans of its statements that select apps or audit entries other than by id. */
 export async function explainQueries<T>(database: Database, work: (connection: Connection) => Promise<T>) {
   const statements: Statement[] = []
   const record = (statement: Statement) => statements.push(statement)
@@ -14,7 +14,7 @@ export async function explainQueries<T>(database: Database, work: (connection: C
   const plans = await database.read(({ sql }) =>
     Promise.all(
       statements
-        .filter((statement) => /from `apps` where/.test(statement.sql))
+        .filter((statement) => /from `(apps|audit)` where/.test(statement.sql))
         .map(async (statement) => {
           const rows: { detail: string }[] = await sql.raw(`explain query plan ${statement.sql}`, statement.bindings)
           return rows.map(({ detail }) => detail).join('; ')
