@@ -18,7 +18,7 @@ import { coalesce } from '../util/helpers.ts'
 import { readableLog } from './readable-log.ts'
 import { secondsSince } from './time.ts'
 
-/** Milliseconds from the signal until the process exits, even if something hangs. */
+/** Milliseconds from the signal until the process exits, even if something hangs, such as a database that another process locks. */
 export const exitLimit = 9500
 
 /** Listens as configured. Returns after SIGTERM or SIGINT, when the requests in flight are finished. */
@@ -44,7 +44,6 @@ export async function serveUntilSignal(config: Config, database: Database) {
 
   logger.info(`${await waitForSignal()}: finishing the requests in flight`)
   draining = true
-  // The process must exit even if something hangs, such as a database that another process has locked.
   setTimeout(() => {
     logger.error('some requests did not finish in time')
     process.exit(1)

@@ -8,7 +8,7 @@ export const serveCommand = () =>
     .addHelpText('after', '\nIt is configured by environment variables; see README.md.')
     .action(serve)
 
-/** Milliseconds. Far more than a request's statements take: after that, the network to the database hangs. */
+/** Milliseconds. A statement that takes longer means that the network to the database hangs. */
 export const writeTimeout = 25_000
 
 async function serve() {

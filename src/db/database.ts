@@ -75,7 +75,7 @@ export function openEngine(url: string, options?: ServerOptions): Engine {
 
 export async function closeEngine({ reader, monitor, writer }: Engine) {
   await Promise.all([reader.destroy(), monitor.destroy()])
-  // SQLite's last connection to close writes the log into the file, which a read-only one cannot.
+  // SQLite's last connection to close writes the log into the file. If two close at once, each may see the other open.
   await writer.destroy()
 }
 

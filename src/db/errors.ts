@@ -8,7 +8,7 @@ export type ErrorMeaning = Readonly<{
   /** The engine's message for operators; undefined for other errors. */
   reason: string | undefined
   /** What operators can do, if the error says that. */
-  advice?: string | undefined
+  advice: string | undefined
 }>
 
 /** The database cannot be used now. The message follows "the database", such as "is gone". */

@@ -37,14 +37,16 @@ type Connection = {
  * responses without limit; here a request begins when the response before it was sent.
  */
 export function createConnections(listener: RequestListener, limits: ConnectionLimits) {
-  /** Kept as long as the socket: the garbage collector is slow to free a Map's entries if they come and go with each request. */
+  /** Changes only with the sockets: if it changed with each request, V8 would keep its old tables, and the requests in them. */
   const connections = new Map<Socket, Connection>()
   let waiting = 0
   let isDraining = false
 
-  /** To be called when a socket connects. */
+  /** A listener of 'connection', which comes again after an upgrade. */
   function open(socket: Socket) {
+    const isNew = !connections.has(socket)
     connections.set(socket, { waiting: [] })
+    if (!isNew) return
     socket.once('end', () => socket.setTimeout(halfOpenTimeout))
     socket.once('close', () => connections.delete(socket))
   }

@@ -83,10 +83,9 @@ export async function listen(
       setTimeout(() => server.closeAllConnections(), timeouts.drainLimit).unref()
       connections.drain()
       await delay(timeouts.drainDelay)
-      const closed = once(server, 'close')
       // Closes idle connections too.
       server.close()
-      await closed
+      await once(server, 'close')
     },
   }
 }

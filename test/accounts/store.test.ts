@@ -85,17 +85,14 @@ describe('the last use of a key', () => {
   })
 })
 
-test.for(['ada', 'expired', 'revoked'] as const)(
-  'a valid key with another secret than %s is unknown',
-  async (whose) => {
-    const service = await startService()
-    const key = service.world.keys[whose]
-    const id = key.slice(5, 17)
-    await service.database.write(({ sql }) => sql('api_keys').where({ id }).update({ sha256: generateKey().sha256 }))
-    const reply = await service.get('/apps', { key })
-    expect([reply.status, reply.body.message]).toEqual([401, 'This API key is not known.'])
-  },
-)
+test.for(['ada', 'expired', 'revoked'] as const)('the key of %s with another secret is unknown', async (whose) => {
+  const service = await startService()
+  const key = service.world.keys[whose]
+  const id = key.slice(5, 17)
+  await service.database.write(({ sql }) => sql('api_keys').where({ id }).update({ sha256: generateKey().sha256 }))
+  const reply = await service.get('/apps', { key })
+  expect([reply.status, reply.body.message]).toEqual([401, 'This API key is not known.'])
+})
 
 test('finds a developer by any name, and creates one only with a valid name', async () => {
   const { database } = await startService()

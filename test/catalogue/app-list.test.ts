@@ -228,10 +228,15 @@ describe('search', () => {
     ],
     ['what is found as the beginning of a word', 'umbrel', '', ['Umbrella']],
     ['a word that only a hidden app is near', 'compas', '', []],
-    ['a word that only an app is near that is no longer listed', 'quokkas', '', []],
+    [
+      'a word near that of a listed app, and near that of one that is no longer listed',
+      'quokkas',
+      'No results for "quokkas"; showing "quokkat".',
+      ['Quokkat'],
+    ],
   ])('forgives a typo: %s', async ([, search, message, names]) => {
     const service = await startService()
-    await publish(service, [...apps, { id: 50, name: 'Quokka' }])
+    await publish(service, [...apps, { id: 50, name: 'Quokka' }, { name: 'Quokkat' }])
     await service.decide('reject', 50)
     const reply = await service.get(`/apps?search=${search}&category=empty`)
     expect(namesOf(reply)).toEqual(names)

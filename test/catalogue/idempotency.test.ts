@@ -115,6 +115,7 @@ test('the same key of two developers stands for two apps', async () => {
   const createAs = (key: string) => createWith(service, 'k', {}, { key })
   const { ada, bob } = service.world.keys
   const [adas, bobs] = [await createAs(ada), await createAs(bob)]
+  expect(adas.body.data.app_id).not.toBe(bobs.body.data.app_id)
   expect([(await createAs(ada)).text, (await createAs(bob)).text]).toEqual([adas.text, bobs.text])
 })
 

@@ -472,6 +472,7 @@ test('a public export has listed apps, and with --since those that are no longer
   expect((await run(['import', '-'], mirror, whole.stdout)).stdout).toMatch(/5 created/)
   await run(['moderation', 'reject', '1', '--reason', 'A secret.'], env)
   const database = openDatabase(env.DATABASE_URL)
+  // App 5 takes the package name of app 1, so the removal has to come first.
   const taken = { package_name: 'org.example.tideclock', package_key: 'org.example.tideclock' }
   await database.write(async ({ sql }) => {
     const now = new Date().toISOString()

@@ -173,8 +173,9 @@ test.for(['apps', 'developers', 'categories'] as const)(
         order.push('horizon')
         return time.toISOString()
       })
-      // Reads work, and do not see the write yet.
-      expect(await database.read(({ sql }) => sql(table).where({ changed_at: stamps[0] ?? '' }))).toEqual([])
+      // Reads work, and do not see the write yet. Twenty take longer than `committedBefore` would if it did not wait.
+      for (let time = 0; time < 20; time++)
+        expect(await database.read(({ sql }) => sql(table).where({ changed_at: stamps[0] ?? '' }))).toEqual([])
       goOn.resolve()
       await slow
       expect((await horizon) >= (stamps[0] ?? '')).toBe(true)

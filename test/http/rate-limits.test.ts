@@ -199,6 +199,7 @@ describe('refused keys', () => {
       readLimit: 0,
       trustProxy: 0,
     })
+    // What the limit uses of a response: requests with so many keys would take minutes.
     const response = {
       req: { headers: {}, socket: { remoteAddress: '127.0.0.1' } },
       appendHeader: () => response,

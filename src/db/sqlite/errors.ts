@@ -37,7 +37,7 @@ export const explain = (error: unknown): ErrorMeaning => ({
   isConflict: false,
   violatesForeignKey: error instanceof Error && error.message.includes('FOREIGN KEY constraint failed'),
   reason: reasonOf(error),
-  ...(codeOf(error) === 'SQLITE_FULL' && { advice: 'The disk is full: free some space where the database is.' }),
+  advice: codeOf(error) === 'SQLITE_FULL' ? 'The disk is full: free some space where the database is.' : undefined,
 })
 
 function reasonOf(error: unknown): string | undefined {
