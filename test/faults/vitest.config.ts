@@ -1,9 +1,13 @@
 import { defineConfig } from 'vitest/config'
 import base from '../../vitest.config.ts'
+import { isShortRun } from './short-run.ts'
 
 const { projects: _, globalSetup = [], ...shared } = base.test ?? {}
 
-/** Faults with real processes, sockets and disks. They run one at a time, because each needs the whole machine. */
+/**
+ * Faults with real processes, sockets and disks. They run one at a time, because each needs the whole machine; in the short
+ * run, most of the time is waiting.
+ */
 export default defineConfig({
   test: {
     ...shared,
@@ -11,7 +15,7 @@ export default defineConfig({
     include: ['test/faults/**/*.fault.ts'],
     // They print figures.
     disableConsoleIntercept: true,
-    fileParallelism: false,
+    fileParallelism: isShortRun,
     testTimeout: 1_800_000,
     hookTimeout: 300_000,
   },
