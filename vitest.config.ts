@@ -1,4 +1,5 @@
 import { accessSync, constants, statfsSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { configDefaults, defineConfig } from 'vitest/config'
 import { engines, filesOf, runOnce } from './test/support/engines.ts'
 import { configuredServer, hasPostgres } from './test/support/postgres.ts'
@@ -58,8 +59,8 @@ export default defineConfig({
       'default',
       ...(summary ? [['./test/support/summary.ts', { file: summary }] as [string, Record<string, unknown>]] : []),
     ],
-    // The default would leave cores idle, because tests wait for child processes.
-    maxWorkers: '100%',
+    // More than cores, because tests wait for child processes and timers.
+    maxWorkers: Math.ceil(availableParallelism() * 1.5),
     // On a busy machine, a test's processes may have to wait for a core.
     testTimeout: 90_000,
     hookTimeout: 90_000,

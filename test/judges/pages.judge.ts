@@ -2,64 +2,38 @@
 /// <reference lib="dom" />
 /// <reference lib="dom.iterable" />
 
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { type Document, OpenAPIBackend } from 'openapi-backend'
-import { type Browser, chromium, type Locator, type Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest'
+import type { Page } from 'playwright-core'
+import { describe, expect, inject, onTestFinished, test } from 'vitest'
 import document from '../../generated/openapi.json' with { type: 'json' }
 import { documentedUrl } from '../../src/http/docs.ts'
 import { copyWorld } from '../support/database.ts'
-import { freePort } from '../support/free-port.ts'
 import { serve } from '../support/process.ts'
+import {
+  type Content,
+  expectFields,
+  expectInView,
+  expectShown,
+  fieldsOf,
+  followMenu,
+  newPage,
+  openDocs,
+  openMenu,
+  openOperation,
+  openPage,
+  operations,
+  patience,
+  sectionOf,
+  textsOf,
+} from './reference-page.ts'
 
 /**
  * Compares what a reader of /docs and of the home page sees in Chromium with the document. SCREENSHOTS names a directory for
  * a picture of each first screen, such as the one in README.md.
  */
 
-type Schema = { description?: string; enum?: unknown[]; properties?: Record<string, Schema>; items?: Schema }
-type Media = { schema: Schema; example?: unknown; examples?: Record<string, { summary: string; value: unknown }> }
-type Content = { description: string; content?: { 'application/json': Media } }
-type Operation = {
-  operationId: string
-  method: string
-  path: string
-  tags: [string]
-  summary: string
-  description: string
-  parameters: { name: string; description: string }[]
-  security?: object[]
-  requestBody?: Content
-  responses: Record<string, Content & { headers: Record<string, { description: string }> }>
-  'x-codeSamples': { label: string; source: string }[]
-}
-
-// openapi-backend resolves references, which its types do not reflect.
-const definition = structuredClone(document) as Document
-const api = await new OpenAPIBackend({ definition, quick: true, validate: false }).init()
-const operations = api.getOperations() as unknown as Operation[]
-
-const isPublic = ({ security = [] }: Operation) => security.some((one) => Object.keys(one).length === 0)
-
 const headings = [...document.info.description.matchAll(/^## (.+)$/gm)].map(([, heading = '']) => heading)
-
-/** The timeout for asynchronous changes of the page. */
-const patience = { timeout: 20_000 }
-
-const executablePath = process.env.CHROMIUM || '/usr/bin/chromium'
-let browser: Browser
-
-beforeAll(async () => {
-  if (!existsSync(executablePath)) {
-    throw new Error(`There is no ${executablePath}. On Debian: apt-get install chromium; else name one in CHROMIUM.`)
-  }
-  const quiet = ['--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync']
-  const args = ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', ...quiet]
-  browser = await chromium.launch({ executablePath, args })
-})
-
-afterAll(() => browser?.close())
 
 const views = [
   { view: 'wide', width: 1440, prefix: '' },
@@ -99,42 +73,6 @@ describe.for(views)('the page, $view, under the prefix "$prefix"', ({ width, pre
     await page.getByRole('link', { name: /Update your app.*package_name/s }).click()
     await expectInView(sectionOf(page, 'Update your app').getByText('package_name', { exact: true }).first())
   })
-})
-
-test.for(operations)('shows all of $operationId', async (operation) => {
-  const { page, baseUrl } = await openDocs(1440, '/v1')
-  const section = await openOperation(page, operation)
-
-  // A key is shown only if the operation needs one.
-  expect(await section.getByText('Security', { exact: true }).count()).toBe(isPublic(operation) ? 0 : 1)
-  const { parameters, requestBody } = operation
-  await expectFields(section, parameters)
-  for (const { label, source: written } of operation['x-codeSamples']) {
-    const source = written.replaceAll(documentedUrl, baseUrl)
-    await choose(page, section.locator('.panel-request-samples').getByRole('button').nth(1), label)
-    const code = section.locator('.panel-request-samples code')
-    await expect.poll(async () => (await code.innerText()).trim(), patience).toBe(source.trim())
-    await section.locator('.panel-request-samples').getByRole('button', { name: 'Copy' }).click()
-    expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(source.trim())
-  }
-  if (requestBody?.content) {
-    const media = requestBody.content['application/json']
-    await expectShown(section, [requestBody.description])
-    await expectFields(section, fieldsOf(media.schema))
-    await choose(page, section.locator('.panel-request-samples').getByRole('button').nth(1), 'Payload')
-    await expectExamples(page, section.locator('.panel-request-samples'), media)
-  }
-
-  for (const [status, response] of Object.entries(operation.responses)) {
-    await section.getByRole('tab', { name: status, exact: true }).click()
-    const headers = Object.entries(response.headers).map(([name, header]) => ({ ...header, name }))
-    await expectShown(section, [response.description])
-    await expectFields(section, headers)
-    if (!response.content) continue
-    const media = response.content['application/json']
-    await expectFields(section, fieldsOf(media.schema))
-    await expectExamples(page, section.locator('.panel-response-samples'), media)
-  }
 })
 
 /** The sizes of real screens; other tests use windows as tall as an operation. */
@@ -313,7 +251,7 @@ test('the introduction lists exactly the error codes, with their statuses', () =
 test('pages of another origin can read, also with a key, and not write', async () => {
   const { port } = await serve(await copyWorld())
   const { keys, apps } = inject('world')
-  const page = await browser.newPage()
+  const page = await newPage()
   onTestFinished(() => page.close())
   const ask = (method: string, path: string, body?: string) =>
     page.evaluate(
@@ -332,166 +270,3 @@ test('pages of another origin can read, also with a key, and not write', async (
   expect(await ask('PUT', `/apps/${apps.pending}`, '{"name":"A"}')).toBeUndefined()
   expect(await ask('DELETE', `/apps/${apps.pending}`)).toBeUndefined()
 })
-
-/** By default tall enough for any operation. */
-function openDocs(width: number, prefix: string, height = 8000, environment: Record<string, string> = {}) {
-  return openPage('/docs', [/\/docs$/], { width, height }, prefix, environment)
-}
-
-/**
- * Opens a page in a new window. After the test, it must have loaded only these URLs, must not be wider than the window,
- * and must have logged no error.
- */
-async function openPage(
-  path: string,
-  urls: RegExp[],
-  viewport: { width: number; height: number },
-  prefix: string,
-  environment: Record<string, string> = {},
-): Promise<{ page: Page; baseUrl: string }> {
-  const port = await freePort()
-  const baseUrl = `http://localhost:${port}${prefix}`
-  await serve(await copyWorld(), { PORT: String(port), BASE_URL: baseUrl, ...environment })
-  const context = await browser.newContext({ viewport })
-  await context.grantPermissions(['clipboard-read', 'clipboard-write'])
-  await context.addInitScript(() => {
-    addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI }) => {
-      console.error(`against the policy: ${violatedDirective} ${blockedURI}`)
-    })
-  })
-  const page = await context.newPage()
-  page.setDefaultTimeout(patience.timeout)
-  const requests: string[] = []
-  const complaints: string[] = []
-  context.on('request', (request) => {
-    if (!request.url().startsWith('data:')) requests.push(request.url())
-  })
-  page.on('console', (message) => {
-    if (['error', 'warning'].includes(message.type())) complaints.push(message.text())
-  })
-  page.on('pageerror', (error) => complaints.push(String(error)))
-  onTestFinished(async () => {
-    const widest = await page.evaluate(() => globalThis.document.documentElement.scrollWidth)
-    await context.close()
-    expect(complaints).toEqual([])
-    const expected = urls.map((url) => expect.stringMatching(url))
-    expect(requests.slice(0, urls.length)).toEqual(expected)
-    // The page itself may be loaded again.
-    for (const url of requests) {
-      expect(url.startsWith(baseUrl)).toBe(true)
-      expect(expected).toContainEqual(url)
-    }
-    expect(widest).toBeLessThanOrEqual(viewport.width)
-  })
-  await page.goto(`${baseUrl}${path}`)
-  return { page, baseUrl }
-}
-
-const sectionOf = (page: Page, heading: string) =>
-  page
-    .getByRole('main')
-    .locator('[id]')
-    .filter({ has: page.getByRole('heading', { name: heading }) })
-    .last()
-
-/** Opens the menu, which is already open on wide screens. */
-async function openMenu(page: Page) {
-  const opener = page.getByRole('button', { name: 'Open navigation menu' })
-  if (await opener.isVisible()) await opener.click()
-}
-
-async function followMenu(page: Page, name: string) {
-  await openMenu(page)
-  await page.getByRole('listitem').getByRole('link', { name }).first().click()
-}
-
-/** Follows the menu to an operation, whose section shows what it is. */
-async function openOperation(page: Page, { summary, description, method, path }: Operation): Promise<Locator> {
-  await followMenu(page, summary)
-  const section = sectionOf(page, summary)
-  await expectInView(section.getByRole('heading', { name: summary }))
-  await expectShown(section, [summary, description, `${method.toUpperCase()} ${path}`])
-  return section
-}
-
-/**
- * Chooses an entry of a button's menu. The menu opens below the button, even below the edge of the window, where nothing
- * can be clicked; and both move while Redoc renders the rest of the page. So each attempt scrolls first.
- */
-async function choose(page: Page, button: Locator, name: string) {
-  const item = page.getByRole('menuitem', { name, exact: true })
-  const attempt = async () => {
-    await button.evaluate((element) => element.scrollIntoView({ block: 'center' }))
-    if (!(await item.isVisible())) await button.click({ timeout: 5000 })
-    await item.click({ timeout: 5000 })
-    return true
-  }
-  await expect.poll(attempt, { timeout: 60_000 }).toBe(true)
-}
-
-/** A text without white space and Markdown syntax, for comparison with the page. */
-const plain = (text: string) => text.replace(/[\s\u200B`*]/g, '')
-
-/** The visible texts of Markdown, by line and table cell. */
-const textsOf = (markdown: string) =>
-  markdown
-    .split('\n')
-    .filter((line) => !/^```|^\| --/.test(line))
-    .flatMap((line) => line.replace(/^(## |- )/, '').split(/^\||\|$|(?<= )\|(?= )/))
-    .map((text) => text.replace(/\[(?<text>[^\]]+)\]\([^)]+\)/g, '$<text>'))
-
-async function expectShown(place: Locator, texts: string[]) {
-  await expect
-    .poll(async () => {
-      const shown = plain(await place.innerText())
-      return texts.filter((text) => !shown.includes(plain(text)))
-    }, patience)
-    .toEqual([])
-}
-
-type Field = { name: string; description?: string; enum?: unknown[] }
-
-/** The page shows each field with its whole path on one line. */
-async function expectFields(place: Locator, fields: Field[]) {
-  await expect
-    .poll(async () => {
-      const lines = new Set((await place.innerText()).split('\n').map(plain))
-      return fields.map(({ name }) => name).filter((name) => !lines.has(name))
-    }, patience)
-    .toEqual([])
-  await expectShown(
-    place,
-    fields.flatMap((field) =>
-      [field.description ?? [], field.enum?.map((value) => JSON.stringify(value)) ?? []].flat(),
-    ),
-  )
-}
-
-const fieldsOf = (schema: Schema, path = ''): Field[] =>
-  Object.entries(schema.properties ?? {}).flatMap(([property, value]) => {
-    const name = path + property
-    const inner = value.items ? fieldsOf(value.items, `${name}[].`) : fieldsOf(value, `${name}.`)
-    return [{ ...value, name }, ...inner]
-  })
-
-async function expectExamples(page: Page, panel: Locator, { example, examples }: Media) {
-  if (!examples) return expectShown(panel, [JSON.stringify(example, null, 2)])
-  const all = Object.values(examples)
-  for (const { summary, value } of all) {
-    if (all.length > 1) await choose(page, panel.getByRole('button', { name: 'Example' }), summary)
-    await expectShown(panel, [JSON.stringify(value, null, 2)])
-  }
-}
-
-async function expectInView(place: Locator) {
-  await expect
-    .poll(
-      () =>
-        place.evaluate((element) => {
-          const { top, bottom, height } = element.getBoundingClientRect()
-          return height > 0 && top >= 0 && bottom <= innerHeight
-        }),
-      patience,
-    )
-    .toBe(true)
-}

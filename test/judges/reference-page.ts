@@ -1,0 +1,198 @@
+// Functions passed to evaluate and addInitScript run in the page.
+/// <reference lib="dom" />
+/// <reference lib="dom.iterable" />
+
+import { existsSync } from 'node:fs'
+import { type Document, OpenAPIBackend } from 'openapi-backend'
+import { type Browser, chromium, type Locator, type Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
+import document from '../../generated/openapi.json' with { type: 'json' }
+import { copyWorld } from '../support/database.ts'
+import { freePort } from '../support/free-port.ts'
+import { serve } from '../support/process.ts'
+
+/** Chromium for a test file, and what its tests look at in /docs. */
+
+export type Schema = { description?: string; enum?: unknown[]; properties?: Record<string, Schema>; items?: Schema }
+export type Media = {
+  schema: Schema
+  example?: unknown
+  examples?: Record<string, { summary: string; value: unknown }>
+}
+export type Content = { description: string; content?: { 'application/json': Media } }
+export type Operation = {
+  operationId: string
+  method: string
+  path: string
+  tags: [string]
+  summary: string
+  description: string
+  parameters: { name: string; description: string }[]
+  security?: object[]
+  requestBody?: Content
+  responses: Record<string, Content & { headers: Record<string, { description: string }> }>
+  'x-codeSamples': { label: string; source: string }[]
+}
+
+// openapi-backend resolves references, which its types do not reflect.
+const definition = structuredClone(document) as Document
+const api = await new OpenAPIBackend({ definition, quick: true, validate: false }).init()
+export const operations = api.getOperations() as unknown as Operation[]
+
+/** The timeout for asynchronous changes of the page. */
+export const patience = { timeout: 20_000 }
+
+const executablePath = process.env.CHROMIUM || '/usr/bin/chromium'
+let browser: Browser
+
+beforeAll(async () => {
+  if (!existsSync(executablePath)) {
+    throw new Error(`There is no ${executablePath}. On Debian: apt-get install chromium; else name one in CHROMIUM.`)
+  }
+  const quiet = ['--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync']
+  const args = ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', ...quiet]
+  browser = await chromium.launch({ executablePath, args })
+})
+
+afterAll(() => browser?.close())
+
+export const newPage = () => browser.newPage()
+
+/** By default tall enough for any operation. */
+export function openDocs(width: number, prefix: string, height = 8000, environment: Record<string, string> = {}) {
+  return openPage('/docs', [/\/docs$/], { width, height }, prefix, environment)
+}
+
+/**
+ * Opens a page in a new window. After the test, it must have loaded only these URLs, must not be wider than the window,
+ * and must have logged no error.
+ */
+export async function openPage(
+  path: string,
+  urls: RegExp[],
+  viewport: { width: number; height: number },
+  prefix: string,
+  environment: Record<string, string> = {},
+): Promise<{ page: Page; baseUrl: string }> {
+  const port = await freePort()
+  const baseUrl = `http://localhost:${port}${prefix}`
+  await serve(await copyWorld(), { PORT: String(port), BASE_URL: baseUrl, ...environment })
+  const context = await browser.newContext({ viewport })
+  await context.grantPermissions(['clipboard-read', 'clipboard-write'])
+  await context.addInitScript(() => {
+    addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI }) => {
+      console.error(`against the policy: ${violatedDirective} ${blockedURI}`)
+    })
+  })
+  const page = await context.newPage()
+  page.setDefaultTimeout(patience.timeout)
+  const requests: string[] = []
+  const complaints: string[] = []
+  context.on('request', (request) => {
+    if (!request.url().startsWith('data:')) requests.push(request.url())
+  })
+  page.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type())) complaints.push(message.text())
+  })
+  page.on('pageerror', (error) => complaints.push(String(error)))
+  onTestFinished(async () => {
+    const widest = await page.evaluate(() => globalThis.document.documentElement.scrollWidth)
+    await context.close()
+    expect(complaints).toEqual([])
+    const expected = urls.map((url) => expect.stringMatching(url))
+    expect(requests.slice(0, urls.length)).toEqual(expected)
+    // The page itself may be loaded again.
+    for (const url of requests) {
+      expect(url.startsWith(baseUrl)).toBe(true)
+      expect(expected).toContainEqual(url)
+    }
+    expect(widest).toBeLessThanOrEqual(viewport.width)
+  })
+  await page.goto(`${baseUrl}${path}`)
+  return { page, baseUrl }
+}
+
+export const sectionOf = (page: Page, heading: string) =>
+  page
+    .getByRole('main')
+    .locator('[id]')
+    .filter({ has: page.getByRole('heading', { name: heading }) })
+    .last()
+
+/** Opens the menu, which is already open on wide screens. */
+export async function openMenu(page: Page) {
+  const opener = page.getByRole('button', { name: 'Open navigation menu' })
+  if (await opener.isVisible()) await opener.click()
+}
+
+export async function followMenu(page: Page, name: string) {
+  await openMenu(page)
+  await page.getByRole('listitem').getByRole('link', { name }).first().click()
+}
+
+/** Follows the menu to an operation, whose section shows what it is. */
+export async function openOperation(page: Page, { summary, description, method, path }: Operation): Promise<Locator> {
+  await followMenu(page, summary)
+  const section = sectionOf(page, summary)
+  await expectInView(section.getByRole('heading', { name: summary }))
+  await expectShown(section, [summary, description, `${method.toUpperCase()} ${path}`])
+  return section
+}
+
+/** A text without white space and Markdown syntax, for comparison with the page. */
+const plain = (text: string) => text.replace(/[\s\u200B`*]/g, '')
+
+/** The visible texts of Markdown, by line and table cell. */
+export const textsOf = (markdown: string) =>
+  markdown
+    .split('\n')
+    .filter((line) => !/^```|^\| --/.test(line))
+    .flatMap((line) => line.replace(/^(## |- )/, '').split(/^\||\|$|(?<= )\|(?= )/))
+    .map((text) => text.replace(/\[(?<text>[^\]]+)\]\([^)]+\)/g, '$<text>'))
+
+export async function expectShown(place: Locator, texts: string[]) {
+  await expect
+    .poll(async () => {
+      const shown = plain(await place.innerText())
+      return texts.filter((text) => !shown.includes(plain(text)))
+    }, patience)
+    .toEqual([])
+}
+
+type Field = { name: string; description?: string; enum?: unknown[] }
+
+/** The page shows each field with its whole path on one line. */
+export async function expectFields(place: Locator, fields: Field[]) {
+  await expect
+    .poll(async () => {
+      const lines = new Set((await place.innerText()).split('\n').map(plain))
+      return fields.map(({ name }) => name).filter((name) => !lines.has(name))
+    }, patience)
+    .toEqual([])
+  await expectShown(
+    place,
+    fields.flatMap((field) =>
+      [field.description ?? [], field.enum?.map((value) => JSON.stringify(value)) ?? []].flat(),
+    ),
+  )
+}
+
+export const fieldsOf = (schema: Schema, path = ''): Field[] =>
+  Object.entries(schema.properties ?? {}).flatMap(([property, value]) => {
+    const name = path + property
+    const inner = value.items ? fieldsOf(value.items, `${name}[].`) : fieldsOf(value, `${name}.`)
+    return [{ ...value, name }, ...inner]
+  })
+
+export async function expectInView(place: Locator) {
+  await expect
+    .poll(
+      () =>
+        place.evaluate((element) => {
+          const { top, bottom, height } = element.getBoundingClientRect()
+          return height > 0 && top >= 0 && bottom <= innerHeight
+        }),
+      patience,
+    )
+    .toBe(true)
+}
