@@ -11,7 +11,7 @@ import { copyWorld } from '../support/database.ts'
 import { freePort } from '../support/free-port.ts'
 import { serve } from '../support/process.ts'
 
-/** Chromium for a test file, and what its tests look at in /docs. */
+/** Chromium for a test file, and what its tests open and look at: /docs and the home page. */
 
 export type Schema = { description?: string; enum?: unknown[]; properties?: Record<string, Schema>; items?: Schema }
 export type Media = {
@@ -56,6 +56,7 @@ beforeAll(async () => {
 
 afterAll(() => browser?.close())
 
+/** A page without the checks of `openPage`. */
 export const newPage = () => browser.newPage()
 
 /** By default tall enough for any operation. */
