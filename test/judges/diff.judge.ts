@@ -1,7 +1,6 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Document } from 'openapi-backend'
 import { describe, expect, test } from 'vitest'
 import document from '../../generated/openapi.json' with { type: 'json' }
 import { temporaryFolder } from '../support/database.ts'
@@ -14,7 +13,6 @@ const root = `${import.meta.dirname}/../..`
 type Contract = any
 
 const first = '1.4.2'
-const parse = (text: string): Document => JSON.parse(text)
 const git = (folder: string, ...args: string[]) =>
   execFileSync('git', ['-c', 'user.name=A', '-c', 'user.email=a@example.org', ...args], { cwd: folder, stdio: 'pipe' })
 
@@ -53,16 +51,16 @@ function unpacked(): string {
   return folder
 }
 
-/** The document as JSON, with another version and a change. */
-function contractOf(version: string, change: (contract: Contract) => void = () => {}): string {
+/** The document with another version and a change. */
+function contractOf(version: string, change: (contract: Contract) => void = () => {}): Contract {
   const contract: Contract = structuredClone(document)
   contract.info.version = version
   change(contract)
-  return JSON.stringify(contract)
+  return contract
 }
 
 function write(folder: string, version: string, change?: (contract: Contract) => void) {
-  writeFileSync(join(folder, 'generated/openapi.json'), contractOf(version, change))
+  writeFileSync(join(folder, 'generated/openapi.json'), JSON.stringify(contractOf(version, change)))
   writeFileSync(join(folder, 'CHANGELOG.md'), `# Changelog\n\n## [${version}] - 2026-11-20\n`)
 }
 
@@ -278,7 +276,7 @@ describe('requires of info.version', () => {
     ],
     ['minor', 'a schema gets a name of its own', (c) => (c.components.schemas.Colour = text)],
   ])('%s: %s', async ([needed, , change]) => {
-    const [largest] = await changesBetween(parse(contractOf(first)), parse(contractOf(first, change)))
+    const [largest] = await changesBetween(contractOf(first), contractOf(first, change))
     expect(largest?.bump ?? 'none').toBe(needed)
   })
 })

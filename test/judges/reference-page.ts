@@ -13,7 +13,7 @@ import { serve } from '../support/process.ts'
 
 /** Chromium for a test file, and what its tests open and look at: /docs and the home page. */
 
-export type Schema = { description?: string; enum?: unknown[]; properties?: Record<string, Schema>; items?: Schema }
+type Schema = { description?: string; enum?: unknown[]; properties?: Record<string, Schema>; items?: Schema }
 export type Media = {
   schema: Schema
   example?: unknown
