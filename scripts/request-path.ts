@@ -45,7 +45,7 @@ const listener = createListener({
   logger,
   isDraining: () => false,
 })
-const { server, port } = await listen(listener, { port: 0, host: '127.0.0.1' }, logger)
+const { server, port } = await listen(listener, { ...config, port: 0 }, logger)
 const session = new Session()
 session.connect()
 await session.post('Profiler.enable')

@@ -42,19 +42,18 @@ export function createConnections(listener: RequestListener, limits: ConnectionL
   let waiting = 0
   let isDraining = false
 
-  /** A listener of 'connection', which comes again after an upgrade. */
   function open(socket: Socket) {
-    const isNew = !connections.has(socket)
     connections.set(socket, { waiting: [] })
-    if (!isNew) return
     socket.once('end', () => socket.setTimeout(halfOpenTimeout))
     socket.once('close', () => connections.delete(socket))
   }
 
-  const handle: RequestListener = ({ socket }, response) => {
+  const handle: RequestListener = ({ socket, headers }, response) => {
     const connection = connections.get(socket)
     // Node parses the rest of a chunk even if the socket was destroyed.
     if (socket.destroyed || !connection) return
+    // A server may ignore this header (RFC 9110, section 7.8), but Node drops what follows the request in its packet.
+    if (headers.upgrade !== undefined) response.shouldKeepAlive = false
     if (!connection.current) return begin(socket, connection, response)
     connection.waiting.push(response)
     waiting++

@@ -1,10 +1,10 @@
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type RequestListener, type Server, STATUS_CODES } from 'node:http'
+import { createServer, type RequestListener, STATUS_CODES } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
+import type { Config } from '../config.ts'
 import { httpVersionNotSupported, invalidRequest, ServiceError } from '../contract/errors.ts'
-import { chunk } from '../util/helpers.ts'
 import { type ConnectionLimits, createConnections } from './connections.ts'
 import { toErrorResponse } from './error-response.ts'
 import { corsHeaders } from './headers.ts'
@@ -18,6 +18,10 @@ export type Timeouts = {
   request: number
   /** Without a byte sent or received: ends clients that read nothing. A request may wait for the database for less. */
   idle: number
+  /** Between two requests of a connection. */
+  keepAlive: number
+  /** The same behind proxies. A request that one sends on a connection that is being closed is lost. */
+  proxyKeepAlive: number
   /** From the signal until new connections are refused, so that a load balancer sees that the service is not ready. */
   drainDelay: number
   /** From the signal until open connections are cut. */
@@ -30,6 +34,10 @@ export const defaultTimeouts: Timeouts = {
   headers: 10_000,
   request: 30_000,
   idle: 30_000,
+  // Strangers could fill the server with idle connections.
+  keepAlive: 5000,
+  // nginx and AWS keep idle connections for 60 s, Caddy for 120.
+  proxyKeepAlive: 130_000,
   drainDelay: 1000,
   drainLimit: 8000,
 }
@@ -40,7 +48,7 @@ const backlog = 4096
 /** Starts listening. Throws Node's error if it cannot. */
 export async function listen(
   listener: RequestListener,
-  { port, host }: { port: number; host: string },
+  { port, host, trustProxy }: Pick<Config, 'port' | 'host' | 'trustProxy'>,
   logger: Logger,
   timeouts = defaultTimeouts,
   limits = defaultConnectionLimits,
@@ -48,6 +56,7 @@ export async function listen(
   const connections = createConnections(listener, limits)
   const server = createServer(
     {
+      keepAliveTimeout: trustProxy === 0 ? timeouts.keepAlive : timeouts.proxyKeepAlive,
       headersTimeout: timeouts.headers,
       requestTimeout: timeouts.request,
       // How often Node looks for connections that have timed out.
@@ -64,9 +73,6 @@ export async function listen(
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy()
     else connections.end(socket, () => sendParserError(socket, parserError(error.code), error.code, logger))
-  })
-  server.on('upgrade', (request: IncomingMessage, socket: Socket, rest: Buffer) => {
-    connections.end(socket, () => continueWithoutUpgrade(server, request, socket, rest))
   })
   // Node's property has no type: it answers clients that have ended their side of the connection.
   Object.assign(server, { httpAllowHalfOpen: true })
@@ -88,18 +94,6 @@ export async function listen(
       await once(server, 'close')
     },
   }
-}
-
-/**
- * No upgrade is supported, and a server may ignore the header (RFC 9110, section 7.8). Node stops parsing at such a request even
- * if nobody listens to it, so the connection begins anew with the same request without the header.
- */
-function continueWithoutUpgrade(server: Server, request: IncomingMessage, socket: Socket, rest: Buffer) {
-  const { method, url, httpVersion, rawHeaders } = request
-  const headers = [...chunk(rawHeaders, 2)].filter(([name]) => name?.toLowerCase() !== 'upgrade')
-  const lines = [`${method} ${url} HTTP/${httpVersion}`, ...headers.map((header) => header.join(': '))]
-  socket.unshift(Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), rest]))
-  server.emit('connection', socket)
 }
 
 /** Logs connections over the limit, at most once a minute. */

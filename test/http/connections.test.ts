@@ -1,5 +1,5 @@
 import { connect, type Socket } from 'node:net'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { Database } from '../../src/db/database.ts'
 import { type CheckedResponse, check } from '../support/check.ts'
 import { freezeMonotonicClock } from '../support/clock.ts'
@@ -256,19 +256,6 @@ describe('slow readers', () => {
     await drained
     expect(client.answers('/apps?limit=100').map(({ status }) => status)).toEqual([200])
   })
-})
-
-test('many upgrades on a connection leave no listeners behind', async () => {
-  const warnings: unknown[] = []
-  const listener = (warning: unknown) => warnings.push(warning)
-  process.on('warning', listener)
-  onTestFinished(() => void process.off('warning', listener))
-  const client = new Client(await startService()).read()
-  for (let count = 1; count <= 20; count++) {
-    client.send(getHead('/apps/999', 'Connection: Upgrade', 'Upgrade: x'))
-    await expect.poll(() => client.answers('/apps/999'), { interval: 5 }).toHaveLength(count)
-  }
-  expect(warnings).toEqual([])
 })
 
 test('closes connections over the limit, and logs that once a minute', async () => {

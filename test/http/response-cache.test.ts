@@ -322,8 +322,9 @@ test('a public read that is added to the document is cached, one that needs a ke
   }
   const logger = createLogger('silent', { write: () => {} })
   const api = await loadApi(document)
-  const listener = createListener({ config: readConfig({}), backend, document, api, logger, isDraining: () => false })
-  const { server, port } = await listen(listener, { port: 0, host: '127.0.0.1' }, logger)
+  const config = readConfig({ PORT: '0' })
+  const listener = createListener({ config, backend, document, api, logger, isDraining: () => false })
+  const { server, port } = await listen(listener, config, logger)
   onTestFinished(() => void server.close())
   const headers = { Authorization: 'Bearer x', Connection: 'close' }
   for (const path of ['/categories', '/categories', '/mine', '/mine']) {

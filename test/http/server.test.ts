@@ -3,6 +3,7 @@ import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { describe, expect, inject, onTestFinished, test } from 'vitest'
 import { generateKey, parseKeyId } from '../../src/accounts/keys.ts'
+import { readConfig } from '../../src/config.ts'
 import { ServiceError } from '../../src/contract/errors.ts'
 import type { Database } from '../../src/db/database.ts'
 import { createLogger } from '../../src/http/log.ts'
@@ -21,6 +22,9 @@ const createHead = ({ world }: Service, ...headers: string[]) =>
     ...headers,
     '',
   ].join('\r\n')
+
+const getHead = (path: string, ...headers: string[]) =>
+  [`GET ${path} HTTP/1.1`, 'Host: x', ...headers, '', ''].join('\r\n')
 
 describe.for(Object.entries(validRequests(inject('world'))))('%s', ([, [method, path, options]]) => {
   test('answers headers over 16 KiB with 431', async () => {
@@ -127,7 +131,7 @@ test('stops reading a body that is far too large', async () => {
 
 test('gives a request 30 s to arrive by default, and its headers 10 s', async () => {
   const logger = createLogger('info', { write: () => {} })
-  const { server } = await listen(() => {}, { port: 0, host: '127.0.0.1' }, logger)
+  const { server } = await listen(() => {}, readConfig({ PORT: '0' }), logger)
   onTestFinished(() => void server.close())
   expect([server.requestTimeout, server.headersTimeout]).toEqual([30_000, 10_000])
 })
@@ -219,21 +223,60 @@ test.for<[host: string, status: number]>([
   }
 })
 
-test('ignores Upgrade, and answers requests pipelined before and behind it', async () => {
+const upgrade = ['Connection: Upgrade', 'Upgrade: websocket']
+
+test.for<[what: string, bytes: (service: Service) => string, statuses: string[]]>([
+  ['a read', () => getHead('/apps', ...upgrade), ['404', '200']],
+  ['a refused read', () => getHead('/apps?limit=0', ...upgrade), ['404', '400']],
+  ['a create', (service) => `${createHead(service, ...upgrade, 'Content-Length: 2')}\r\n{}`, ['404', '400']],
+])('answers %s that asks for an upgrade without one, then closes the connection', async ([, bytes, statuses]) => {
   const service = await startService()
-  const get = (path: string, ...headers: string[]) =>
-    [`GET ${path} HTTP/1.1`, 'Host: x', ...headers, '', ''].join('\r\n')
-  const upgrade = ['Connection: Upgrade', 'Upgrade: websocket']
-  const body = createHead(service, ...upgrade, 'Content-Length: 2')
-  const bytes = [
-    get('/apps/999'),
-    get('/apps', ...upgrade),
-    get('/apps?limit=0', ...upgrade),
-    `${body}\r\n{}`,
-    get('/apps', 'Connection: close'),
-  ]
-  const answers = await sendBytes(service, bytes.join(''))
-  expect(answers.match(/(?<=HTTP\/1\.1 )\d+/g)).toEqual(['404', '200', '400', '400', '200'])
+  const answers = await sendBytes(service, getHead('/apps/999') + bytes(service) + getHead('/apps'))
+  expect(answers.match(/(?<=HTTP\/1\.1 )\d+/g)).toEqual(statuses)
+  expect(answers).toMatch(/^Connection: close/m)
+})
+
+// An error event without a listener would end this process.
+test.for<[what: string, pipelined: string]>([
+  ['an upgrade', getHead('/', ...upgrade)],
+  ['two upgrades', getHead('/', ...upgrade).repeat(2)],
+  ['an upgrade with half a body', `${getHead('/', ...upgrade, 'Content-Length: 2').replace('GET', 'POST')}{`],
+  ['CONNECT', getHead('x:1').replace('GET', 'CONNECT')],
+  ['HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
+  ['bad HTTP', 'bad\r\n\r\n'],
+  ['half a request', 'GET / HTTP/1.1\r\n'],
+])('a client that pipelines %s and resets the connection ends nothing else', async ([, pipelined]) => {
+  const { promise: released, resolve: release } = Promise.withResolvers<void>()
+  let begun = 0
+  const database = (database: Database): Database => ({
+    ...database,
+    read: async (work, options) => {
+      begun++
+      await released
+      return database.read(work, options)
+    },
+  })
+  const service = await startService({ cacheSize: 0, database })
+  const socket = connect(service.port, '127.0.0.1')
+  socket.on('error', () => {
+    // The reset.
+  })
+  socket.write(getHead('/apps') + pipelined)
+  await expect.poll(() => begun).toBe(1)
+  socket.resetAndDestroy()
+  await expect.poll(() => service.connections()).toBe(0)
+  release()
+  expect((await service.get('/apps')).status).toBe(200)
+})
+
+test.for<[trustProxy: number | string[], seconds: number]>([
+  [0, 5],
+  [1, 130],
+  [['10.0.0.0/8'], 130],
+])('with TRUST_PROXY=%s, an idle connection is kept for %i s', async ([trustProxy, seconds]) => {
+  const service = await startService({ limits: { trustProxy } })
+  const { headers } = await fetch(`http://127.0.0.1:${service.port}/apps`)
+  expect(headers.get('keep-alive')).toBe(`timeout=${seconds}`)
 })
 
 test('answers a client that has ended its side of the connection', async () => {

@@ -83,8 +83,9 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
   const log: string[] = []
   const logger = createLogger('info', { write: (line: string) => log.push(line) })
   const baseUrl = origin + prefix
+  const config = { ...readConfig({}), port: 0, baseUrl, prefix, contact, cacheSize, ...limits }
   const listener = createListener({
-    config: { ...readConfig({}), baseUrl, prefix, contact, cacheSize, ...limits },
+    config,
     backend: catalogueBackend(options.database?.(database) ?? database, baseUrl),
     document,
     api,
@@ -95,7 +96,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
   })
   const { server, port, drain } = await listen(
     listener,
-    { port: 0, host: '127.0.0.1' },
+    config,
     logger,
     { ...defaultTimeouts, ...timeouts },
     { ...defaultConnectionLimits, ...connectionLimits },
