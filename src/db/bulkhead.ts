@@ -1,0 +1,94 @@
+import { ServiceError } from '../contract/errors.ts'
+import { measure } from '../util/helpers.ts'
+
+type BulkheadLimits = Readonly<{
+  /** Tasks, or groups of queued tasks, that run at once. */
+  concurrency: number
+  /** Queued tasks that start together; 1 by default. */
+  groupSize?: number
+  /** Tasks that may wait. */
+  queueLimit: number
+  /** Milliseconds that a task may wait, give or take a tenth. */
+  queueTimeout: number
+}>
+
+/** One unit of concurrency, which a group holds until its last task ends. */
+type Slot = { tasks: number }
+
+/**
+ * Limits how many tasks of one kind run at once, so that they cannot starve other kinds. Others wait in a queue; a task throws
+ * `unavailable` if the queue is full or it waits too long, and leaves the queue if its caller disconnects.
+ */
+export class Bulkhead {
+  readonly #limits: BulkheadLimits
+  #running = 0
+  /** Functions that start the waiting tasks, oldest first. */
+  readonly #queue = new Set<(slot: Slot) => void>()
+  /** Tasks rejected so far. */
+  rejected = 0
+
+  constructor(limits: BulkheadLimits) {
+    this.#limits = limits
+  }
+
+  get queued(): number {
+    return this.#queue.size
+  }
+
+  async run<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+    if (signal?.aborted) throw abandoned()
+    const isFree = this.#running < this.#limits.concurrency
+    if (isFree) this.#running++
+    const slot = isFree ? { tasks: 1 } : await measure('waiting', () => this.#waitForSlot(signal))
+    try {
+      return await work()
+    } finally {
+      slot.tasks--
+      if (slot.tasks === 0) this.#passOn(slot)
+    }
+  }
+
+  /** Starts the next group in the slot, or frees it. */
+  #passOn(slot: Slot) {
+    const group = [...this.#queue.values().take(this.#limits.groupSize ?? 1)]
+    slot.tasks = group.length
+    if (group.length === 0) this.#running--
+    for (const start of group) start(slot)
+  }
+
+  /** Resolves when a finished group passes its slot on to the group of this task. */
+  async #waitForSlot(signal: AbortSignal | undefined): Promise<Slot> {
+    const { queueLimit, queueTimeout } = this.#limits
+    if (this.#queue.size >= queueLimit) throw this.#overloaded()
+    const { promise, resolve, reject } = Promise.withResolvers<Slot>()
+    const leaveQueue = () => {
+      this.#queue.delete(start)
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', onAbort)
+    }
+    const start = (slot: Slot) => {
+      leaveQueue()
+      resolve(slot)
+    }
+    const fail = (error: Error) => {
+      leaveQueue()
+      reject(error)
+    }
+    const onAbort = () => fail(abandoned())
+    // Spread, because callers that are refused at once also retry at once.
+    const timeout = queueTimeout * (0.9 + 0.2 * Math.random())
+    const timer = setTimeout(() => fail(this.#overloaded()), timeout).unref()
+    signal?.addEventListener('abort', onAbort)
+    this.#queue.add(start)
+    return promise
+  }
+
+  #overloaded(): ServiceError {
+    this.rejected++
+    const message = 'The service is overloaded; try again shortly.'
+    return new ServiceError('unavailable', message, { isExpected: true })
+  }
+}
+
+/** The client has disconnected; nobody reads this. */
+const abandoned = () => new ServiceError('unavailable', 'The client has disconnected.', { isExpected: true })
