@@ -1,21 +1,26 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { availableParallelism } from 'node:os'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import { LRUCache } from 'lru-cache'
 import Negotiator from 'negotiator'
 import { type Coding, codings, encodedEtag, findUnchangedCoding } from '../contract/response.ts'
+import { Bulkhead } from '../db/bulkhead.ts'
 
 /** Sends 200 and 304 responses to reads, cached or not: content negotiation, compression, conditional requests. */
 
 const brotli = promisify(brotliCompress)
 const zip = promisify(gzip)
 
-const encoders: Record<Coding, (body: Buffer) => Promise<Buffer>> = {
+const encoders = {
   // Level 5 of 11: the levels above take ten times as long and save a tenth.
-  br: (body) => brotli(body, { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } }),
-  gzip: (body) => zip(body),
-  identity: async (body) => body,
+  br: (body: Buffer) => brotli(body, { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } }),
+  gzip: (body: Buffer) => zip(body),
 }
+type Compression = keyof typeof encoders
+
+/** Each running encoder has some 300 KB. */
+const encoding = new Bulkhead({ concurrency: availableParallelism(), queueLimit: 500, queueTimeout: 500 })
 
 /** Bytes. Bodies up to this length are sent unencoded. */
 const minEncodedLength = 1024
@@ -30,7 +35,7 @@ export class Representation {
   readonly body: Buffer
   /** Further headers, names and values in turn. */
   readonly headers: readonly string[]
-  readonly #encoded = new Map<Coding, Promise<Buffer>>()
+  readonly #encoded = new Map<Compression, Promise<Buffer>>()
 
   constructor(type: string, etag: string, body: Buffer, headers: Record<string, string>) {
     this.type = type
@@ -52,11 +57,11 @@ export class Representation {
       : negotiatedCodings.memo(String(acceptEncoding))
   }
 
-  /** The body in a coding. A failed encoding is tried again at the next request. */
-  encode(coding: Coding): Promise<Buffer> {
+  /** The body in a coding. Rejects if many others are being encoded; the next request tries again. */
+  encode(coding: Compression): Promise<Buffer> {
     const known = this.#encoded.get(coding)
     if (known) return known
-    const encoded = encoders[coding](this.body)
+    const encoded = encoding.run(() => encoders[coding](this.body))
     this.#encoded.set(coding, encoded)
     encoded.catch(() => this.#encoded.delete(coding))
     return encoded
@@ -81,13 +86,14 @@ export async function sendRepresentation(
     response.writeHead(304, [...headers, ...representation.headers, ...codingHeaders(etag, unchanged)]).end()
     return
   }
-  const content = coding === 'identity' ? body : await representation.encode(coding)
+  const encoded = coding === 'identity' ? undefined : await representation.encode(coding).catch(() => undefined)
+  const content = encoded ?? body
   // For the log.
   response.context.bodyLength = content.length
   response.writeHead(200, [
     ...headers,
     ...representation.headers,
-    ...codingHeaders(etag, coding),
+    ...codingHeaders(etag, encoded ? coding : 'identity'),
     'Content-Type',
     type,
     'Content-Length',

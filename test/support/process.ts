@@ -196,8 +196,9 @@ export async function listening(
     // Keep reading, or the process would block on a full pipe.
     createInterface({ input: child.stdout }).on('line', (line) => {
       log.push(line)
-      const entry = JSON.parse(line)
-      if (typeof entry.port === 'number') resolve(entry.port)
+      // The last line of a killed process may be incomplete.
+      const { port } = line.includes('"port"') ? JSON.parse(line) : {}
+      if (typeof port === 'number') resolve(port)
     })
     // With a higher log level, it does not log its port.
     if (env.LOG_LEVEL !== undefined) untilListening(Number(env.PORT)).then(resolve, reject)
