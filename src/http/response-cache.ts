@@ -79,8 +79,8 @@ export function createResponseCache(
   async function respond(request: IncomingMessage, response: ServerResponse, listener: RequestListener) {
     const { context } = response
     const version = await measure('waiting', currentVersion).catch(() => undefined)
-    // The listener sends the 503.
-    if (version === undefined) return listener(request, response)
+    // The listener sends the 503. After a disconnect, others would wait for a response that no longer comes.
+    if (version === undefined || response.destroyed) return listener(request, response)
     if (version !== entriesVersion) {
       entries.clear()
       entriesVersion = version

@@ -456,6 +456,25 @@ describe('concurrent equal requests', () => {
   })
 })
 
+test('a client that disconnects while the data version is read delays nobody else', async () => {
+  const { promise: released, resolve: release } = Promise.withResolvers<void>()
+  let isHeld = true
+  const service = await startService({
+    database: (database) => ({
+      ...database,
+      dataVersion: () => (isHeld ? released : Promise.resolve()).then(database.dataVersion),
+    }),
+  })
+  const socket = await connected(service.port)
+  socket.write('GET /apps HTTP/1.1\r\nHost: x\r\n\r\nGET /apps HTTP/1.1\r\nHost: x\r\n\r\n')
+  await service.get('/healthz')
+  socket.resetAndDestroy()
+  await expect.poll(() => service.log.at(-1)).toMatch(/GET aborted/)
+  isHeld = false
+  release()
+  expect((await service.get('/apps')).status).toBe(200)
+})
+
 test('a request does not use a data version that was read before it arrived', async () => {
   const waiting: (() => void)[] = []
   let isHeld = false
