@@ -64,15 +64,28 @@ export async function readBody(request: Request, response: Response): Promise<un
   if (!received) return undefined
   if (type === undefined || !request.is('application/json') || !isUtf8Declared(type))
     throw unsupportedMediaType('Send the body as application/json in UTF-8.')
-  if (coding.toLowerCase() !== 'identity')
+  if (!isUnencoded(coding))
     throw unsupportedMediaType('The Content-Encoding is not supported; send the body uncompressed.')
   const body = await received
   return body.length === 0 ? undefined : parseJson(body)
 }
 
+/** The header is a list, whose elements may be empty (RFC 9110, section 5.6.1.2). */
+const isUnencoded = (contentEncoding: string) =>
+  contentEncoding.split(',').every((coding) => /^(?:identity)?$/i.test(coding.trim()))
+
 /** A charset other than UTF-8 is refused: JSON has no other (RFC 8259, section 8.1). */
 const isUtf8Declared = (contentType: string) =>
-  [...contentType.matchAll(/\bcharset\s*=\s*"?([^\s;"]*)/gi)].every(([, name = '']) => /^utf-8$/i.test(name))
+  [...contentType.matchAll(/\bcharset\s*=\s*"?([^\s;"]*)/gi)].every(([, label = '']) => isUtf8Label(label))
+
+/** Clients write UTF-8 in several ways, such as `utf8`: all of https://encoding.spec.whatwg.org/#names-and-labels. */
+function isUtf8Label(label: string): boolean {
+  try {
+    return new TextDecoder(label).encoding === 'utf-8'
+  } catch {
+    return false
+  }
+}
 
 function parseJson(body: Buffer): unknown {
   if (!isUtf8(body)) throw malformed('The body is not valid UTF-8.')

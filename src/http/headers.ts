@@ -10,8 +10,10 @@ export const corsHeaders = {
 /** Answers to a preflight request (Fetch, "CORS-preflight fetch"). */
 export const preflightHeaders = {
   'Access-Control-Allow-Methods': 'GET,HEAD',
-  // Browsers let any page POST ("CORS-safelisted method"), but not as JSON unless Content-Type is listed here.
-  'Access-Control-Allow-Headers': 'Authorization,If-None-Match,X-Request-Id',
+  // Browsers let any page POST ("CORS-safelisted method"), but not as JSON unless Content-Type or * is listed here. Pages that
+  // are traced send the last four with each request (OpenTelemetry, Sentry).
+  'Access-Control-Allow-Headers':
+    'Authorization,If-None-Match,X-Request-Id,traceparent,tracestate,baggage,sentry-trace',
   'Access-Control-Max-Age': '86400',
 }
 

@@ -69,9 +69,13 @@ export function findHeaderProblems({ rawHeaders, headers, httpVersion }: Incomin
 const hostPattern = /^(?:[\w.~!$&'()*+,;=%-]*|\[[\w.~!$&'()*+,;=:]+\])(?::\d*)?$/
 
 /** Whether an Accept header takes JSON (RFC 9110, section 12.5.1); parameters other than q do not apply to JSON. */
-export function acceptsJson(accept: string | undefined): boolean {
-  if (accept === undefined) return true
-  const ranges = accept.split(',').map((range) => range.split(';').map((part) => part.trim().toLowerCase()))
+export function acceptsJson(accept = ''): boolean {
+  const ranges = accept
+    .split(',')
+    .map((range) => range.split(';').map((part) => part.trim().toLowerCase()))
+    .filter(([name]) => name !== '')
+  // A list without elements states no preference.
+  if (ranges.length === 0) return true
   const range = ['application/json', 'application/*', '*/*']
     .map((type) => ranges.find(([name]) => name === type))
     .find((found) => found !== undefined)

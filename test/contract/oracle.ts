@@ -93,7 +93,7 @@ function faultOf(operation: Operation, request: Request): Forbidden | undefined 
   if (brings ? !isAccepted : operation.needsKey) return { status: 401, code: 'unauthorized' }
   const content = contentOf(request)
   if (!operation.body || !body || !content) return undefined
-  const isJson = /^application\/json *(; *charset="?utf-8"?)?$/i.test(headerOf(request, 'Content-Type') ?? '')
+  const isJson = /^application\/json *(; *charset="?utf-?8"?)?$/i.test(headerOf(request, 'Content-Type') ?? '')
   const isEncoded = headerOf(request, 'Content-Encoding') !== undefined
   if (!isJson || isEncoded) return { status: 415, code: 'unsupported_media_type' }
   if (content.length > maxBodyBytes) return { status: 413, code: 'payload_too_large' }
@@ -116,7 +116,7 @@ function headerOf({ headers }: Request, name: string): string | undefined {
 
 /** The most specific range that matches JSON applies (RFC 9110, section 12.5.1). */
 function excludesJson(accept: string | undefined): boolean {
-  if (accept === undefined) return false
+  if (accept === undefined || /^[ \t,]*$/.test(accept)) return false
   const ranges = new Map(
     accept.split(',').map((range) => {
       const [type = '', ...parameters] = range.split(';').map((part) => part.trim())

@@ -79,8 +79,8 @@ const bodyOf = (value: unknown): Body =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? { fields: Object.entries(value) } : { value }
 
 const json = 'application/json'
-const accepted = ['*/*', 'application/*', json, `${json}; charset=utf-8`, 'text/html, */*;q=0.1', undefined]
-const types = [json, json, `${json}; charset=utf-8`, 'Application/JSON;charset="UTF-8"']
+const accepted = ['*/*', 'application/*', json, `${json}; charset=utf-8`, 'text/html, */*;q=0.1', '', ' ,', undefined]
+const types = [json, json, `${json}; charset=utf-8`, 'Application/JSON;charset="UTF-8"', `${json};charset=utf8`]
 
 type Texts = Parameter & ReturnType<typeof textOf>
 type Values = ReturnType<typeof jsonOf>

@@ -1103,6 +1103,15 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       answers: 201,
     },
     {
+      name: 'takes another label of UTF-8',
+      request: [
+        'POST',
+        '/apps',
+        { key: keys.ada, headers: { 'Content-Type': 'application/json; charset=utf8' }, body: JSON.stringify(newApp) },
+      ],
+      answers: 201,
+    },
+    {
       name: 'refuses a body of 300 KB',
       request: createWith(keys, { description: 'a'.repeat(300_000) }),
       answers: 413,

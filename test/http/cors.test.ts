@@ -21,7 +21,10 @@ test('pages can read each response header that the document declares for reads',
   expect(String(headers['access-control-expose-headers']).split(',').toSorted()).toEqual([...declared].toSorted())
 })
 
-test('pages can send each header that the document declares for reads, and a key', async () => {
+/** Headers that tracing adds to the requests of pages: https://www.w3.org/TR/trace-context/, https://www.w3.org/TR/baggage/. */
+const tracing = ['traceparent', 'tracestate', 'baggage', 'sentry-trace']
+
+test('pages can send each header that the document declares for reads, a key, and tracing headers', async () => {
   const service = await startService()
   const { headers } = await service.request('OPTIONS', '/apps', { headers: { Origin: 'https://shop.example' } })
   const parameters: Record<string, { in: string; name: string }> = document.components.parameters
@@ -29,7 +32,7 @@ test('pages can send each header that the document declares for reads, and a key
     .flatMap(({ get }) => get.parameters)
     .map(({ $ref }) => parameters[$ref.split('/').at(-1) ?? ''])
     .flatMap((parameter) => (parameter?.in === 'header' ? [parameter.name] : []))
-  const wanted = new Set([...declared, 'Authorization', 'X-Request-Id'])
+  const wanted = new Set([...declared, 'Authorization', 'X-Request-Id', ...tracing])
   expect(headers['access-control-allow-methods']).toBe('GET,HEAD')
   // For a day, in seconds.
   expect(headers['access-control-max-age']).toBe('86400')

@@ -21,7 +21,12 @@ test.for<[accept: string, isAnswered: boolean]>([
   ['*/*, application/*;q=0.0', false],
   ['*/*;q=0', false],
   ['*/*;q=0, application/*', true],
-])('Accept: %s', async ([accept, isAnswered]) => {
+  ['', true],
+  [' ', true],
+  [',', true],
+  [' , ,', true],
+  [', text/html', false],
+])('Accept: "%s"', async ([accept, isAnswered]) => {
   const service = await startService()
   const { status } = await service.get('/apps', { headers: { Accept: accept } })
   expect(status).toBe(isAnswered ? 200 : 406)
@@ -110,7 +115,13 @@ test.for<[what: string, body: string]>([
 test.for<[type: string, status: number]>([
   ['application/json', 201],
   ['APPLICATION/JSON; CHARSET="UTF-8"', 201],
-  ['application/json; charset=utf8', 415],
+  ['application/json; charset=utf8', 201],
+  ['application/json;charset="UTF8"', 201],
+  ['application/json; charset=unicode-1-1-utf-8', 201],
+  ['application/json; charset=utf8; charset=utf-8', 201],
+  ['application/json; charset=utf8; charset=utf-16', 415],
+  ['application/json; charset=ascii', 415],
+  ['application/json; charset=', 415],
   ['application/json; charset=utf-8x', 415],
   ['application/json; charset=x-utf-8', 415],
   ['application/json; charset=utf-8; charset=latin1', 415],
@@ -118,6 +129,18 @@ test.for<[type: string, status: number]>([
 ])('a body of the type %s', async ([type, status]) => {
   const service = await startService()
   const headers = { 'Content-Type': type }
+  const body = JSON.stringify(newApp)
+  expect((await service.request('POST', '/apps', { key: service.world.keys.ada, headers, body })).status).toBe(status)
+})
+
+test.for<[coding: string, status: number]>([
+  ['identity', 201],
+  ['', 201],
+  ['Identity, identity', 201],
+  ['identity, gzip', 415],
+])('a body with the Content-Encoding "%s"', async ([coding, status]) => {
+  const service = await startService()
+  const headers = { 'Content-Type': 'application/json', 'Content-Encoding': coding }
   const body = JSON.stringify(newApp)
   expect((await service.request('POST', '/apps', { key: service.world.keys.ada, headers, body })).status).toBe(status)
 })
