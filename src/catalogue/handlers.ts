@@ -2,7 +2,7 @@ import DataLoader from 'dataloader'
 import document from '../../generated/openapi.json' with { type: 'json' }
 import type { App, AppChanges, Caller, Handlers, NewApp } from '../contract/contract.ts'
 import { notFound, ServiceError } from '../contract/errors.ts'
-import { etagOf, hasStrongEtag, joinJson, satisfiesIfMatch, toJson } from '../contract/response.ts'
+import { etagOf, joinJson, satisfiesIfMatch, strongestTag, toJson } from '../contract/response.ts'
 import type { Database } from '../db/database.ts'
 import { measure, required, withTiming } from '../util/helpers.ts'
 import { findApps } from './app-list.ts'
@@ -195,12 +195,13 @@ async function lockOwnApp(
 /** If-Match refers to the representation that GET returns (RFC 9110, section 13.1.1). */
 function assertUnmodified(app: AppWithReviews, ifMatch: string | undefined) {
   if (ifMatch === undefined || satisfiesIfMatch(ifMatch, etagOf(toJson({ app: appDetail(app) })))) return
-  throw new ServiceError(
-    'precondition_failed',
-    hasStrongEtag(ifMatch)
-      ? 'The app has changed since you read it; read it again and repeat the change.'
-      : 'If-Match must be an ETag as you received it: with its quotes and without W/.',
-  )
+  throw new ServiceError('precondition_failed', mismatchMessages[strongestTag(ifMatch)])
+}
+
+const mismatchMessages = {
+  strong: 'The app has changed since you read it; read it again and repeat the change.',
+  weak: 'If-Match cannot match a weak ETag (W/). Read the app with Accept-Encoding: identity, and send the ETag of that response.',
+  none: 'If-Match must be an ETag as you received it, with its quotes; or several, or * alone.',
 }
 
 /** A Link header (RFC 8288). The URL of each page keeps the other parameters. */

@@ -33,29 +33,29 @@ export const encodedEtag = (etag: string, coding: Coding) =>
 
 const splitTags = (header: string) => header.split(',').map((tag) => tag.trim())
 
-/** The content coding whose ETag is in `tags`; if several are, `preferred` first. */
-const findCodingByTag = (tags: string[], etag: string, preferred: Coding = 'identity'): Coding | undefined =>
-  [preferred, ...codings].find((coding) => tags.includes(encodedEtag(etag, coding)))
-
 /**
  * The coding of the response that an If-None-Match header names (RFC 9110, section 13.1.2): the client has the response in this
  * coding, whatever coding it prefers now. Undefined if the header names none. Tags are compared weakly; a lone `*` names any.
  */
-export const findUnchangedCoding = (ifNoneMatch: string, etag: string, preferred: Coding): Coding | undefined =>
-  ifNoneMatch === '*'
-    ? preferred
-    : findCodingByTag(
-        splitTags(ifNoneMatch).map((tag) => tag.replace(/^W\//, '')),
-        etag,
-        preferred,
-      )
+export function findUnchangedCoding(ifNoneMatch: string, etag: string, preferred: Coding): Coding | undefined {
+  if (ifNoneMatch === '*') return preferred
+  const tags = splitTags(ifNoneMatch).map((tag) => tag.replace(/^W\//, ''))
+  return [preferred, ...codings].find((coding) => tags.includes(encodedEtag(etag, coding)))
+}
 
 /**
  * Whether an If-Match header holds (RFC 9110, section 13.1.1): it is a lone `*`, or one of its tags names the response in any
- * coding. Tags are compared strongly.
+ * coding. Tags are compared strongly. Proxies that compress append codings of their own, such as `-zstd`.
  */
-export const satisfiesIfMatch = (ifMatch: string, etag: string): boolean =>
-  ifMatch === '*' || findCodingByTag(splitTags(ifMatch), etag) !== undefined
+export function satisfiesIfMatch(ifMatch: string, etag: string): boolean {
+  const prefix = `${etag.slice(0, -1)}-`
+  const isCurrent = (tag: string) => tag === etag || (tag.startsWith(prefix) && /^"[^"]*\w"$/.test(tag))
+  return ifMatch === '*' || splitTags(ifMatch).some(isCurrent)
+}
 
-/** Whether an If-Match header has a quoted strong tag. Other tags never match. */
-export const hasStrongEtag = (ifMatch: string): boolean => splitTags(ifMatch).some((tag) => /^"[^"]*"$/.test(tag))
+/** The strongest tag of an If-Match header; only strong tags can match. */
+export function strongestTag(ifMatch: string): 'strong' | 'weak' | 'none' {
+  const tags = splitTags(ifMatch)
+  if (tags.some((tag) => /^"[^"]*"$/.test(tag))) return 'strong'
+  return tags.some((tag) => /^W\/"[^"]*"$/.test(tag)) ? 'weak' : 'none'
+}

@@ -42,8 +42,16 @@ test.for<[header: string, isHeld: boolean]>([
   ['"b", *', false],
   ['', false],
   ['a', false],
+  ['"a-zstd"', true],
+  ['"a--gzip"', true],
+  ['"b", "a-zstd"', true],
   ['W/"a"', false],
-  ['"a-deflate"', false],
+  ['W/"a-gzip"', false],
+  ['"a-"', false],
+  ['"a-zstd', false],
+  ['a-zstd"', false],
+  ['"azstd"', false],
+  ['"ab-zstd"', false],
   ['-br"a"', false],
 ])('If-Match: %s holds for "a": %s', ([header, isHeld]) => {
   expect(satisfiesIfMatch(header, '"a"')).toBe(isHeld)
