@@ -42,8 +42,8 @@ export const parseKeyName = (text: string) => parseText(text, developerNameRule,
 
 /** Surrounding white space is not removed from slugs. */
 export function assertSlug(slug: string) {
-  if (matchesRule(categorySlugRule, slug)) return
-  throw new OperatorError(`the slug ${categorySlugRule['x-pattern-message']}, not ${JSON.stringify(slug)}`)
+  const problem = lengthProblem(categorySlugRule, slug) ?? patternProblem(categorySlugRule, slug)
+  if (problem !== undefined) throw new OperatorError(`the slug ${JSON.stringify(slug)} ${problem}`)
 }
 
 export const maxAppSlugLength = AppSlug.maxLength
@@ -53,14 +53,19 @@ export const maxCategories = UnknownCategoryError.properties.categories.maxItems
 
 function parseText(text: string, rule: TextRule, what: string): string {
   const trimmed = text.trim()
-  const { minLength, maxLength, 'x-pattern-message': message, 'x-characters': characters } = rule
-  const problem = matchesRule(rule, trimmed) ? characterProblem(characters, trimmed) : message
+  const problem =
+    lengthProblem(rule, trimmed) ?? characterProblem(rule['x-characters'], trimmed) ?? patternProblem(rule, trimmed)
   if (problem === undefined) return trimmed
-  throw new OperatorError(`${what} has ${minLength} to ${maxLength} characters, and ${problem}`)
+  throw new OperatorError(`${what} ${problem}`)
 }
 
 /** Lengths count code points, as JSON Schema does. */
-function matchesRule({ minLength, maxLength, pattern }: Rule, text: string): boolean {
-  const length = [...text].length
-  return length >= minLength && length <= maxLength && new RegExp(pattern, 'u').test(text)
+function lengthProblem({ minLength, maxLength }: Rule, text: string): string | undefined {
+  const { length } = [...text]
+  return length >= minLength && length <= maxLength
+    ? undefined
+    : `must have ${minLength} to ${maxLength} characters, not ${length}`
 }
+
+const patternProblem = ({ pattern, 'x-pattern-message': message }: Rule, text: string) =>
+  new RegExp(pattern, 'u').test(text) ? undefined : message

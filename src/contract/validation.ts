@@ -3,8 +3,15 @@ import type { Problem } from './contract.ts'
 
 /** The problems that ajv found in a request (with `verbose`), one per field, in words for the client's developer. */
 export function requestProblems(errors: ErrorObject[]): Problem[] {
-  // The errors of their subschemas say more.
-  const relevant = errors.filter(({ keyword }) => !['allOf', 'anyOf', 'if'].includes(keyword))
+  const explained = new Set(
+    errors.flatMap(({ keyword, instancePath }) => (keyword === 'x-characters' ? instancePath : [])),
+  )
+  const relevant = errors.filter(({ keyword, instancePath }) => {
+    // The errors of their subschemas say more.
+    if (['allOf', 'anyOf', 'if'].includes(keyword)) return false
+    // A pattern cannot say which of its rules is broken.
+    return keyword !== 'pattern' || !explained.has(instancePath)
+  })
   return firstProblemPerField(relevant.map(problemOf))
 }
 
@@ -35,8 +42,8 @@ function problemOf(error: ErrorObject): Problem {
   if (within !== undefined) path.push(String(within))
   const [part = '', ...segments] = path
   const place = requestParts[part] ?? 'body'
-  const field = place === 'body' ? segments.map((segment) => `/${escapePointer(segment)}`).join('') : segments.join('/')
-  return { in: place, field: truncateField(field), message: messageOf(error, place) }
+  const field = place === 'body' ? fieldPointer(...segments) : truncateField(segments.join('/'))
+  return { in: place, field, message: messageOf(error, place) }
 }
 
 /**
@@ -101,6 +108,10 @@ const unescapePointer = (segment: string) => segment.replaceAll('~1', '/').repla
 
 const maxFieldLength = 200
 
+/** A JSON pointer, cut to the length that the document allows. */
+export const fieldPointer = (...segments: string[]) =>
+  truncateField(segments.map((segment) => `/${escapePointer(segment)}`).join(''))
+
 /** The field cut to the length that the document allows: clients choose the names. A character has two units at most. */
 const truncateField = (field: string) =>
   [...field.slice(0, 2 * maxFieldLength).toWellFormed()].slice(0, maxFieldLength).join('')
@@ -138,29 +149,3 @@ function messageOf({ keyword, params, parentSchema, message }: ErrorObject, plac
 }
 
 const withArticle = (type: string) => (type === 'null' ? type : /^[aeiou]/.test(type) ? `an ${type}` : `a ${type}`)
-
-/** The strings and punctuation of JSON. An unterminated string ends with the text. */
-const tokens = /"[^"\\]*(?:\\.[^"\\]*)*"?|[{}[\]:,]/gs
-
-/** Whether a JSON text has more strings and punctuation characters than the limit. */
-export const hasMoreTokensThan = (json: string, limit: number): boolean =>
-  json.matchAll(tokens).some((_token, index) => index === limit)
-
-/** The first field that the outermost object of valid JSON has twice (RFC 8259, section 4: the result is unpredictable). */
-export function duplicateField(json: string): Problem | undefined {
-  const names = new Set<string>()
-  let depth = 0
-  let previous = ''
-  for (const [token] of json.matchAll(tokens)) {
-    if (token === '{' || token === '[') depth++
-    else if (token === '}' || token === ']') depth--
-    else if (token === ':' && depth === 1) {
-      const name: string = JSON.parse(previous)
-      if (names.has(name))
-        return { in: 'body', field: truncateField(`/${escapePointer(name)}`), message: 'must be given once' }
-      names.add(name)
-    }
-    previous = token
-  }
-  return undefined
-}

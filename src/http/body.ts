@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { finished } from 'node:stream'
 import type { Request, Response } from 'express'
 import { type ErrorDetails, invalidRequest, ServiceError } from '../contract/errors.ts'
-import { duplicateField, hasMoreTokensThan } from '../contract/validation.ts'
+import { findRepeatedField, findSyntaxError, hasMoreTokensThan, positionAfter } from '../contract/json-text.ts'
 import { slowClients } from './connections.ts'
 
 /** Bytes. */
@@ -88,21 +88,33 @@ function isUtf8Label(label: string): boolean {
 }
 
 function parseJson(body: Buffer): unknown {
-  if (!isUtf8(body)) throw malformed('The body is not valid UTF-8.')
+  if (!isUtf8(body)) throw malformed(`The body is not valid UTF-8 at ${positionAfter(validStart(body))}.`)
   const json = new TextDecoder().decode(body)
   if (hasMoreTokensThan(json, maxTokens))
     throw invalidRequest([{ in: 'body', field: '', message: `must have at most ${maxTokens} JSON tokens` }])
   const value = parse(json)
-  const repeated = duplicateField(json)
-  if (repeated) throw malformed('The body has a field twice; see data.errors.', { errors: [repeated] })
-  return value
+  const repeated = findRepeatedField(json)
+  if (!repeated) return value
+  const position = positionAfter(json.slice(0, repeated.index))
+  throw malformed(`The body repeats a field at ${position}; see data.errors.`, { errors: [repeated.problem] })
+}
+
+/** The text before the first bytes that are not UTF-8. */
+function validStart(body: Buffer): string {
+  const replaced = Buffer.from(body.toString())
+  const end = replaced.findIndex((byte, index) => byte !== body[index])
+  // As a stream, so that an incomplete character at the end is left out.
+  return new TextDecoder().decode(body.subarray(0, end), { stream: true })
 }
 
 function parse(json: string): unknown {
   try {
     return JSON.parse(json)
   } catch {
-    throw malformed('The body is not valid JSON.')
+    const index = findSyntaxError(json)
+    const position = positionAfter(json.slice(0, index))
+    const place = index < json.length ? ` at ${position}` : `: it ends too early, at ${position}`
+    throw malformed(`The body is not valid JSON${place}.`)
   }
 }
 

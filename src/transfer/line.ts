@@ -11,7 +11,8 @@ import {
   reasonRule,
   reviewerNameRule,
 } from '../contract/field-rules.ts'
-import { addCharacterRules, duplicateField, objectProblems } from '../contract/validation.ts'
+import { findRepeatedField } from '../contract/json-text.ts'
+import { addCharacterRules, objectProblems } from '../contract/validation.ts'
 import type { AppRow, CategoryRow } from '../db/tables.ts'
 import { idLimit, type SearchDocument } from '../search/terms.ts'
 import { pick, required } from '../util/helpers.ts'
@@ -235,8 +236,8 @@ function readValid<T>(text: string, schema: 'line' | 'counters'): T | Problem[] 
   }
   // A compact line without repeated fields is the same when it is written again, which is quick to see.
   const isUnambiguous = !isNestedTooDeeply(parsed) && JSON.stringify(parsed) === text
-  const repeated = isUnambiguous ? undefined : duplicateField(text)
-  if (repeated) return [repeated]
+  const repeated = isUnambiguous ? undefined : findRepeatedField(text)
+  if (repeated) return [repeated.problem]
   const unwrapped = unwrapReject(parsed)
   if (isNestedTooDeeply(unwrapped)) return [problem('', 'is nested too deeply')]
   const line = trimTexts(unwrapped)

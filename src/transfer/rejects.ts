@@ -1,5 +1,5 @@
 import type { Problem } from '../contract/contract.ts'
-import { duplicateField } from '../contract/validation.ts'
+import { findRepeatedField } from '../contract/json-text.ts'
 
 /** A line of a rejects file: a refused line with its problems. Once `rejected` is corrected, import accepts it. */
 export function toReject(line: number, problems: Problem[], text: string | undefined) {
@@ -27,7 +27,7 @@ export const isNestedTooDeeply = (value: unknown, depth = 0): boolean =>
 /** Text with a repeated field stays text, because parsing would lose one of the two values. */
 function parseOrText(text: string): unknown {
   try {
-    return duplicateField(text) ? text : JSON.parse(text)
+    return findRepeatedField(text) ? text : JSON.parse(text)
   } catch {
     return text
   }

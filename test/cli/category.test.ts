@@ -82,12 +82,10 @@ test('a slug has at most 80 characters', async () => {
   const add = (slug: string) =>
     database.write((connection) => categoryStore(connection).add(slug, slug, { operator: 'test' }))
   expect((await add('x'.repeat(80))).slug).toHaveLength(80)
-  await expect(add('x'.repeat(81))).rejects.toThrow(/^the slug must be/)
+  await expect(add('x'.repeat(81))).rejects.toThrow(/ must have 1 to 80 characters, not 81$/)
   await database.close()
 })
-const refusal = expect.stringMatching(
-  /^a category name has 1 to 100 characters, and must be on one line, with a visible/,
-)
+const refusal = 'a category name must have 1 to 100 characters, not 0'
 
 test.for<[slug: string, to: { name: string; slug?: string }, message: string]>([
   ['none', { name: 'None' }, 'there is no category with the slug none'],
@@ -95,11 +93,11 @@ test.for<[slug: string, to: { name: string; slug?: string }, message: string]>([
   ['tools', { name: 'Tools', slug: 'games' }, 'there is already a category with the slug games'],
   ['tools', { name: ' Tools ' }, 'the category tools is named so already'],
   ['tools', { name: '' }, refusal],
-  ['tools', { name: '\u3164' }, 'a category name has 1 to 100 characters, and must not have the character U+3164'],
+  ['tools', { name: '\u3164' }, 'a category name must not have the character U+3164'],
   [
     'tools',
     { name: 'Tools', slug: 'Bad Slug' },
-    'the slug must be lower-case letters and digits with single hyphens between, not "Bad Slug"',
+    'the slug "Bad Slug" must be lower-case letters and digits with single hyphens between',
   ],
 ])('%s cannot become %j', async ([slug, to, message]) => {
   const database = openDatabase(await copyWorld())

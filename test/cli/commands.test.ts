@@ -48,7 +48,7 @@ describe('on a copy of the world', () => {
       name: 'refuses a developer without a name',
       args: ['key', 'issue', '--developer', ' '],
       code: 1,
-      stderr: /^apps-service: a developer name has 1 to 100 characters, and must be on one line, with [^\n]+\n$/,
+      stderr: /^apps-service: a developer name must have 1 to 100 characters, not 0\n$/,
     },
     {
       name: 'gives a developer another name',

@@ -60,11 +60,8 @@ test('a new name is shown and found in a running server at once, and keys stay v
   await expectConsistentAt(address)
 })
 
-const refusal = expect.stringMatching(
-  /^a developer name has 1 to 100 characters, and must be on one line, with a visible/,
-)
-const refusalOf = (character: string) =>
-  `a developer name has 1 to 100 characters, and must not have the character ${character}`
+const refusal = 'a developer name must have 1 to 100 characters, not 0'
+const refusalOf = (character: string) => `a developer name must not have the character ${character}`
 
 test.for<[from: string, to: string, message: string]>([
   ['Eve', 'Ada', 'there is no developer "Eve"'],
@@ -73,7 +70,7 @@ test.for<[from: string, to: string, message: string]>([
   ['Ada', 'Bob', 'there is already a developer "Bob"'],
   ['Ada', ' Ada', 'the developer is named "Ada" already'],
   ['Ada', ' ', refusal],
-  ['Ada', 'A\nB', refusal],
+  ['Ada', 'A\nB', 'a developer name must be on one line, without control characters'],
   ['Ada', '\u200b', refusalOf('U+200B')],
   ['Ada', 'a\u202eb', refusalOf('U+202E')],
   ['Ada', 'Ada\u{e0041}', refusalOf('U+E0041')],

@@ -113,7 +113,11 @@ const asks: Record<string, Ask> = {
   '304': changed(withHeader('If-None-Match', '*')),
   '400': ({ service }, [method, path, options]) => service.request(method, `${path}?colour=red&shape=round`, options),
   '400 invalid': changed(withBody({ name: '', colour: 'red' })),
-  '400 malformed': changed(({ key = '' }) => ({ key, headers: { 'Content-Type': 'application/json' }, body: '{' })),
+  '400 malformed': changed(({ key = '' }) => ({
+    key,
+    headers: { 'Content-Type': 'application/json' },
+    body: '{\n  "version": "2.5.0",\n}',
+  })),
   '401': changed((options) => ({ ...options, key: generateKey().key })),
   '403': changed((options, { others }) => ({ ...options, key: others })),
   '404': ({ service }, [method, , options]) => service.request(method, '/apps/43', options),

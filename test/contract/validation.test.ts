@@ -1,12 +1,7 @@
 import type { ErrorObject } from 'ajv'
 import { expect, test } from 'vitest'
-import {
-  characterProblem,
-  duplicateField,
-  hasMoreTokensThan,
-  objectProblems,
-  requestProblems,
-} from '../../src/contract/validation.ts'
+import { findRepeatedField, findSyntaxError, hasMoreTokensThan } from '../../src/contract/json-text.ts'
+import { characterProblem, objectProblems, requestProblems } from '../../src/contract/validation.ts'
 import type { RequestOptions } from '../support/check.ts'
 import { type Service, startService } from '../support/service.ts'
 
@@ -82,7 +77,7 @@ test.for<
     {
       'body /name': 'must not be empty',
       'body /description': 'must have at most 20000 characters',
-      'body /short_description': 'must be on one line, without control characters',
+      'body /short_description': 'must not have the character U+0000',
       'body /version': 'must be a string',
       'body /package_name':
         'must have at least three parts separated by dots, each a letter followed by letters, digits, "_" or "-"',
@@ -102,6 +97,30 @@ test.for<
       'body /a~1b~0': 'is not a field that can be set',
     },
   ],
+  [
+    'texts of spaces, and empty ones',
+    'POST',
+    '/apps',
+    { json: { name: '   ', description: '', category_id: 1, version: '', short_description: ' ' } },
+    '3 problems',
+    {
+      'body /name': 'must have a visible character',
+      'body /description': 'must not be empty',
+      'body /version': 'must not be empty',
+    },
+  ],
+  [
+    'texts with line breaks, tabs and spaces around them',
+    'POST',
+    '/apps',
+    { json: { name: 'A\nB', description: 'A', category_id: 1, version: ' 1', short_description: 'A\tB' } },
+    '3 problems',
+    {
+      'body /name': 'must be on one line, without control characters',
+      'body /version': 'must not begin or end with white space',
+      'body /short_description': 'must be on one line, without control characters',
+    },
+  ],
   ['no change', 'PUT', '/apps/1', { json: {} }, '1 problem', { 'body ': 'must have at least one field' }],
   ['no body', 'PUT', '/apps/1', {}, '1 problem', { 'body ': 'is required' }],
 ])('%s: each problem has a message', async ([, method, path, options, count, problems]) => {
@@ -109,11 +128,18 @@ test.for<
   expect(reply).toEqual({ message: `The request has ${count}; see data.errors.`, problems })
 })
 
-test.for([
-  ['{"name": "Star', 'The body is not valid JSON.'],
-  ['{"name":"A","name":"B"}', 'The body has a field twice; see data.errors.'],
-  [Buffer.from('22ff22', 'hex'), 'The body is not valid UTF-8.'],
-] as const)('a body that cannot be read: %s', async ([body, message]) => {
+const emoji = '👩‍🔬'
+
+test.for<[body: string | Buffer, message: string]>([
+  ['{"name": "Star', 'The body is not valid JSON: it ends too early, at line 1, column 15.'],
+  ['{"name": "Star",\n "version": 1.0.0}', 'The body is not valid JSON at line 2, column 16.'],
+  [`{"name": "${emoji}",\r\n\r\n"version": "${emoji}",}`, 'The body is not valid JSON at line 3, column 18.'],
+  ['{"name":"A","name":"B"}', 'The body repeats a field at line 1, column 13; see data.errors.'],
+  [`{"${emoji}":1,\n  "${emoji}": 2}`, 'The body repeats a field at line 2, column 3; see data.errors.'],
+  [Buffer.from('22ff22', 'hex'), 'The body is not valid UTF-8 at line 1, column 2.'],
+  // U+FFFD itself is valid.
+  [Buffer.from('7b0a22efbfbd22efbf22', 'hex'), 'The body is not valid UTF-8 at line 2, column 4.'],
+])('a body that cannot be read: %s', async ([body, message]) => {
   const service = await startService()
   const headers = { 'Content-Type': 'application/json' }
   const reply = await service.request('POST', '/apps', { key: service.world.keys.ada, headers, body })
@@ -241,6 +267,50 @@ test.for<[json: string, tokens: number]>([
   if (tokens > 0) expect(hasMoreTokensThan(json, tokens - 1)).toBe(true)
 })
 
+test.for<[json: string]>([
+  ['^'],
+  [' \n^'],
+  ['^nope'],
+  ['^NaN'],
+  ["{^'a':1}"],
+  ['{^a:1}'],
+  ['{"a" ^1}'],
+  ['{"a":^}'],
+  ['{"a":1^'],
+  ['{"a":1,^}'],
+  ['{"a":1 ^"b":2}'],
+  ['{"a":1^]'],
+  ['{^,}'],
+  ['{"a":"b"^:1}'],
+  ['[1,^]'],
+  ['[^,]'],
+  ['[1^}'],
+  ['[[{}], ^'],
+  ['{}^}'],
+  ['{} ^{}'],
+  ['{"a":0^1}'],
+  ['{"a":^+1}'],
+  ['{"a":^.5}'],
+  ['{"a":1^.}'],
+  ['{"a":^undefined}'],
+  ['[true,^ture]'],
+  ['"a^\n"'],
+  ['"a^\t"'],
+  ['"a^\\x"'],
+  ['"a^\\u12"'],
+  ['"\\u12aF\\n\\"^'],
+  ['^// a\n{}'],
+  ['[1,^\u00a02]'],
+  [`${'['.repeat(100_000)}^`],
+  [`[${'"a",'.repeat(20_000)}^]`],
+  [`"${'\\n'.repeat(100_000)}^`],
+])('finds the place where JSON is wrong: %s', ([marked]) => {
+  const index = marked.indexOf('^')
+  const json = marked.replace('^', '')
+  expect(() => JSON.parse(json)).toThrow(SyntaxError)
+  expect(findSyntaxError(json)).toBe(index)
+})
+
 test.for<[json: string, field: string | undefined]>([
   ['{"a":1,"a":2}', '/a'],
   ['{"a" : 1 , "b" : 2, "a" : 3}', '/a'],
@@ -256,5 +326,5 @@ test.for<[json: string, field: string | undefined]>([
   ['[{"a":1},{"a":2}]', undefined],
   ['{"a":":","b":"a\\":1"}', undefined],
 ])('the repeated field in %s is %s', ([json, field]) => {
-  expect(duplicateField(json)?.field).toBe(field)
+  expect(findRepeatedField(json)?.problem.field).toBe(field)
 })

@@ -1,0 +1,93 @@
+import type { Problem } from './contract.ts'
+import { fieldPointer } from './validation.ts'
+
+/** Finds what is wrong with a JSON text where JSON.parse does not: http/ uses it for bodies, transfer/ for lines of files. */
+
+/** The strings and punctuation of JSON. An unterminated string ends with the text. */
+const tokens = /"[^"\\]*(?:\\.[^"\\]*)*"?|[{}[\]:,]/gs
+
+/** Whether a JSON text has more strings and punctuation characters than the limit. */
+export const hasMoreTokensThan = (json: string, limit: number): boolean =>
+  json.matchAll(tokens).some((_token, index) => index === limit)
+
+/**
+ * The first field that the outermost object of valid JSON has twice (RFC 8259, section 4: the result is unpredictable), and the
+ * index of its second name.
+ */
+export function findRepeatedField(json: string): { problem: Problem; index: number } | undefined {
+  const names = new Set<string>()
+  let depth = 0
+  let previous = ''
+  let previousIndex = 0
+  for (const { 0: token, index } of json.matchAll(tokens)) {
+    if (token === '{' || token === '[') depth++
+    else if (token === '}' || token === ']') depth--
+    else if (token === ':' && depth === 1) {
+      const name: string = JSON.parse(previous)
+      if (names.has(name)) {
+        const problem = { in: 'body' as const, field: fieldPointer(name), message: 'must be given once' }
+        return { problem, index: previousIndex }
+      }
+      names.add(name)
+    }
+    previous = token
+    previousIndex = index
+  }
+  return undefined
+}
+
+/** White space, strings, numbers, literals and punctuation (RFC 8259). `cut` marks a string that does not reach its end. */
+const strictTokens =
+  /[\t\n\r ]+|"[ !#-[\]-\uFFFF]*(?:\\(?:["\\/bfnrt]|u[\dA-Fa-f]{4})[ !#-[\]-\uFFFF]*)*(?:"|(?<cut>))|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[Ee][+-]?\d+)?|true|false|null|[{}[\]:,]/gy
+
+/** The characters with which a value can begin. */
+const valueStarts = '"-0123456789tfn{['
+
+/**
+ * The index of the first character that cannot continue a JSON text; its length if it ends too early. Only for text that
+ * JSON.parse refuses: its messages do not always have the position.
+ */
+export function findSyntaxError(json: string): number {
+  /** The brackets that have to close the objects and arrays around the next token. */
+  const closings: string[] = []
+  let allowed = valueStarts
+  let index = 0
+  for (const { 0: token, groups } of json.matchAll(strictTokens)) {
+    const start = token.charAt(0)
+    const isSpace = start.trim() === ''
+    if (!isSpace && !allowed.includes(start)) break
+    index += token.length
+    if (groups?.cut !== undefined) break
+    if (isSpace) continue
+
+    const isName = start === '"' && !allowed.includes('[')
+    if (start === '{') closings.push('}')
+    else if (start === '[') closings.push(']')
+    else if (start === '}' || start === ']') closings.pop()
+    allowed = isName ? ':' : startsAfter(start, closings.at(-1))
+  }
+  return index
+}
+
+/** The characters with which a token can begin after a token that is not a name, before `closing`; none at the end. */
+function startsAfter(start: string, closing = ''): string {
+  switch (start) {
+    case '{':
+      return '"}'
+    case '[':
+      return `${valueStarts}]`
+    case ':':
+      return valueStarts
+    case ',':
+      return closing === '}' ? '"' : valueStarts
+    default:
+      return closing && `,${closing}`
+  }
+}
+
+/** The line and column of the character after a text, both from 1. Columns count code points. */
+export function positionAfter(text: string): string {
+  const lines = text.split('\n')
+  const column = [...(lines.at(-1) ?? '')].length + 1
+  return `line ${lines.length}, column ${column}`
+}
