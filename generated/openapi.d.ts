@@ -453,7 +453,7 @@ export interface components {
         };
         /**
          * @description `invalid_request`: a parameter or the body does not match this document; see `errors`. `malformed_json`: the body
-         *     cannot be parsed as JSON, or repeats a field.
+         *     cannot be parsed as JSON, or repeats a field; the message says at which line and column.
          * @example invalid_request
          * @enum {string}
          */
@@ -724,7 +724,7 @@ export interface components {
          * @enum {string}
          */
         PreconditionFailedCode: "precondition_failed";
-        /** @description The app has changed since you read it, or `If-Match` has no valid ETag. */
+        /** @description The app has changed since you read it, or `If-Match` has no strong ETag. */
         PreconditionFailedError: {
             code: components["schemas"]["PreconditionFailedCode"];
         };
@@ -1068,7 +1068,7 @@ export interface components {
                 "application/json": components["schemas"]["InvalidRequestEnvelope"];
             };
         };
-        /** @description Another app uses the package name. */
+        /** @description Another app uses the package name. If it is your own, also a deleted one, the message says so. */
         PackageNameTaken: {
             headers: {
                 "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
@@ -1082,7 +1082,7 @@ export interface components {
                 /**
                  * @example {
                  *       "success": false,
-                 *       "message": "The package name org.example.tideclock is taken; choose another.",
+                 *       "message": "The package name org.example.tideclock is taken by your app 42; update that app, or choose another name.",
                  *       "data": {
                  *         "code": "package_name_taken",
                  *         "errors": [
@@ -1243,8 +1243,8 @@ export interface components {
             };
         };
         /**
-         * @description No ETag in `If-Match` is current: the app has changed since you read it, or the ETag was altered, for example by removing
-         *     its quotes. Nothing was changed.
+         * @description No ETag in `If-Match` is current: the app has changed since you read it, the ETag is weak (`W/`), or it lacks its quotes.
+         *     The message says which. Nothing was changed.
          */
         PreconditionFailed: {
             headers: {
@@ -1285,7 +1285,8 @@ export interface components {
     };
     parameters: {
         /**
-         * @description Page number, starting at 1. A page past the end is empty.
+         * @description Page number, starting at 1. A page past the end is empty. Apps can move to other pages while you read them; see
+         *     [Paging](docs#/section/paging).
          * @example 2
          */
         Page: number;
@@ -1353,6 +1354,9 @@ export interface components {
         /**
          * @description The ETag of the app as you last read it, with its quotes; or several ETags, or `*`. If none of them is current, nothing is
          *     changed and the response is a `412`.
+         *
+         *     A weak ETag (`W/"…"`) never matches (RFC 9110, section 13.1.1). The service sends strong ones, but a proxy that compresses
+         *     may make them weak: read the app with `Accept-Encoding: identity` then. A suffix that names a coding (`"…-zstd"`) does no harm.
          * @example "8Zt9pYw0q3vQkM1cX5rB7nLd2Hs"
          */
         IfMatch: string;
@@ -1361,7 +1365,7 @@ export interface components {
     headers: {
         /**
          * @description Strong validator (RFC 9110, section 8.8.3) of this response's body. A compressed response has the same one, with `-br` or
-         *     `-gzip` before the closing quote; `If-Match` accepts either.
+         *     `-gzip` before the closing quote; `If-Match` accepts each.
          * @example "8Zt9pYw0q3vQkM1cX5rB7nLd2Hs"
          */
         ETag: string;
@@ -1456,7 +1460,8 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Page number, starting at 1. A page past the end is empty.
+                 * @description Page number, starting at 1. A page past the end is empty. Apps can move to other pages while you read them; see
+                 *     [Paging](docs#/section/paging).
                  * @example 2
                  */
                 page?: components["parameters"]["Page"];
@@ -1663,6 +1668,9 @@ export interface operations {
                 /**
                  * @description The ETag of the app as you last read it, with its quotes; or several ETags, or `*`. If none of them is current, nothing is
                  *     changed and the response is a `412`.
+                 *
+                 *     A weak ETag (`W/"…"`) never matches (RFC 9110, section 13.1.1). The service sends strong ones, but a proxy that compresses
+                 *     may make them weak: read the app with `Accept-Encoding: identity` then. A suffix that names a coding (`"…-zstd"`) does no harm.
                  * @example "8Zt9pYw0q3vQkM1cX5rB7nLd2Hs"
                  */
                 "If-Match"?: components["parameters"]["IfMatch"];
@@ -1725,6 +1733,9 @@ export interface operations {
                 /**
                  * @description The ETag of the app as you last read it, with its quotes; or several ETags, or `*`. If none of them is current, nothing is
                  *     changed and the response is a `412`.
+                 *
+                 *     A weak ETag (`W/"…"`) never matches (RFC 9110, section 13.1.1). The service sends strong ones, but a proxy that compresses
+                 *     may make them weak: read the app with `Accept-Encoding: identity` then. A suffix that names a coding (`"…-zstd"`) does no harm.
                  * @example "8Zt9pYw0q3vQkM1cX5rB7nLd2Hs"
                  */
                 "If-Match"?: components["parameters"]["IfMatch"];

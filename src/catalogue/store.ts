@@ -87,17 +87,18 @@ export const appStore = (connection: Connection) => {
     return connection.insertRows('apps', rows)
   }
 
-  /** Throws `package_name_taken` if an app other than `ownId` has the name; it names the app if it is the actor's. */
+  /** Throws `package_name_taken` if an app other than `ownId` has the name; it says which app only if it is the actor's. */
   async function assertPackageNameFree(name: string | null, actor: Actor, ownId?: number) {
     if (name === null) return
     const holder = await sql('apps')
       .where({ package_key: packageKey(name) })
       .first('id', 'developer_id', 'deleted_at')
     if (!holder || holder.id === ownId) return
-    const isActors = 'developerId' in actor && holder.developer_id === actor.developerId && holder.deleted_at === null
-    throw new ServiceError('package_name_taken', `The package name ${name} is taken; choose another.`, {
+    const isActors = 'developerId' in actor && holder.developer_id === actor.developerId
+    const advice = isActors ? describeOwnHolder(holder) : '; choose another.'
+    throw new ServiceError('package_name_taken', `The package name ${name} is taken${advice}`, {
       errors: [{ in: 'body', field: '/package_name', message: 'is taken by another app' }],
-      ...(isActors && { appId: holder.id }),
+      ...(isActors && holder.deleted_at === null && { appId: holder.id }),
     })
   }
 
@@ -286,6 +287,12 @@ const toRow = (app: NewAppRow, slug: string) => ({
   package_key: packageKey(app.package_name),
   changed_at: new Date().toISOString(),
 })
+
+/** Which app of the developer has the package name that is taken, and what to do. */
+const describeOwnHolder = ({ id, deleted_at }: Pick<AppRow, 'id' | 'deleted_at'>) =>
+  deleted_at === null
+    ? ` by your app ${id}; update that app, or choose another name.`
+    : ` by your deleted app ${id}; ask the operators to restore it (app restore ${id}), or choose another name.`
 
 const packageKey = (name: string | null) => name?.toLowerCase() ?? null
 

@@ -651,6 +651,7 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       request: ['POST', '/apps', { key: keys.ada, headers: jsonType, body: '{"name": "Star' }],
       answers: 400,
       code: 'malformed_json',
+      message: /^The body is not valid JSON: it ends too early, at line 1, column 15\.$/,
     },
     {
       name: 'refuses bytes that are not UTF-8',
@@ -689,6 +690,7 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       answers: 400,
       code: 'malformed_json',
       problems: ['body /name'],
+      message: /^The body repeats a field at line 1, column 58; see data\.errors\.$/,
     },
     {
       name: 'refuses a repeated field, however it is escaped',
@@ -873,6 +875,19 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       message: /1 problem/,
     },
     {
+      name: 'says in one sentence what is wrong with texts of white space',
+      request: createWith(keys, { name: ' ', description: ' \n', version: ' ' }),
+      answers: 400,
+      data: {
+        code: 'invalid_request',
+        errors: ['/name', '/description', '/version'].map((field) => ({
+          in: 'body',
+          field,
+          message: 'must have a visible character',
+        })),
+      },
+    },
+    {
       name: 'refuses invisible names and versions',
       request: createWith(keys, { name: '\u200b', version: '\u3164' }),
       answers: 400,
@@ -980,11 +995,29 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       request: ['POST', '/apps', { key: keys.bob, json: { ...newApp, package_name: 'ORG.example.TideClock' } }],
       answers: 409,
       code: 'package_name_taken',
+      message: /^The package name ORG\.example\.TideClock is taken; choose another\.$/,
     },
     {
       name: 'refuses the package name of a deleted app',
       request: ['POST', '/apps', { key: keys.bob, json: { ...newApp, package_name: 'org.example.gone' } }],
       answers: 409,
+      message: /^The package name org\.example\.gone is taken; choose another\.$/,
+    },
+    {
+      name: "says that one's own app has the package name",
+      request: createWith(keys, { package_name: 'org.example.tideclock' }),
+      answers: 409,
+      message: new RegExp(
+        `^The package name org\\.example\\.tideclock is taken by your app ${apps.approved}; update that app, or choose another name\\.$`,
+      ),
+    },
+    {
+      name: "says that one's own deleted app has the package name, and that an operator can restore it",
+      request: createWith(keys, { package_name: 'org.example.gone' }),
+      answers: 409,
+      message: new RegExp(
+        `^The package name org\\.example\\.gone is taken by your deleted app ${apps.deleted}; ask the operators to restore it \\(app restore ${apps.deleted}\\), or choose another name\\.$`,
+      ),
     },
     {
       name: 'refuses an unknown category and lists the existing ones',
@@ -1269,6 +1302,17 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       ],
       answers: 412,
       code: 'precondition_failed',
+      message: /^The app has changed since you read it; read it again and repeat the change\.$/,
+    },
+    {
+      name: 'refuses a weak If-Match, and says how to get a strong one',
+      request: [
+        'PUT',
+        `/apps/${apps.approved}`,
+        { key: keys.ada, json: { name: 'A' }, headers: { 'If-Match': 'W/"a"' } },
+      ],
+      answers: 412,
+      message: /^If-Match cannot match a weak ETag \(W\/\)\. Read the app with Accept-Encoding: identity/,
     },
     {
       name: 'accepts * in If-Match only by itself',
