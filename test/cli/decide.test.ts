@@ -88,7 +88,7 @@ test('takes a file of a thousand decisions with long reasons', async () => {
 
 test.for<[what: string, text: string, message: RegExp]>([
   ['an unknown decision', 'id,decision,reason\n2,accept,\n', /nothing was decided: row 1 must have approve or reject/],
-  ['a rejection without a reason', 'id,decision,reason\n2,approve,\n6,reject,\n', /: row 2 a reason has 1 to/],
+  ['a rejection without a reason', 'id,decision,reason\n2,approve,\n6,reject,\n', /: row 2 a reason must have 1 to/],
   [
     'an approval with a reason',
     'id,decision,reason\n2,approve,Nice\n',
@@ -102,7 +102,7 @@ test.for<[what: string, text: string, message: RegExp]>([
   ['no header', '2,approve,\n', /the first line must be the header id,decision,reason/],
   ['no rows', '', /it is empty/],
   ['a reason that is not text', '{"id": 2, "decision": "reject", "reason": {}}', /row 1 has a reason that is not text/],
-  ['a reason of null', '{"id": 2, "decision": "reject", "reason": null}', /row 1 a reason has 1 to/],
+  ['a reason of null', '{"id": 2, "decision": "reject", "reason": null}', /row 1 a reason must have 1 to/],
   ['a list', '{"id": 2, "decision": "approve"}\n[[1]]', /row 2 has the unknown field 0/],
   ['many problems', `id,decision\n${'x,approve\n'.repeat(12)}`, /row 10 has an invalid id; and 2 more$/m],
 ])('decides nothing because of %s', async ([, text, message]) => {
