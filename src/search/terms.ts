@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import unhomoglyph from 'unhomoglyph'
 
 /**
  * Cuts text into the tokens that search works on. The same functions serve the index and the query, whatever the database, so
@@ -62,6 +63,23 @@ export function fold(text: string): string {
 
 /** Equal for names that are the same after folding, whatever their white space. */
 export const nameKey = (name: string) => fold(name).replace(/\s+/g, ' ').trim()
+
+/** Folds the name after replacing look-alike characters. Skips ASCII, where m would become rn. */
+export const foldLookAlikes = (name: string) => fold(name.normalize('NFD').replace(/\P{ASCII}+/gu, unhomoglyph))
+
+/**
+ * Names look alike if they share a skeleton. Case changes what a character looks like, so there are up to three: of the name as
+ * written, where a capital I looks like an l; with only its other look-alikes replaced first; and folded first.
+ */
+export const skeletonsOf = (name: string): string[] => [
+  ...new Set([name, foldLookAlikes(name), fold(name)].map(skeleton)),
+]
+
+/** The skeleton of UTS #39 (https://www.unicode.org/reports/tr39/#Confusable_Detection), folded, without spaces, and with vv for w. */
+const skeleton = (text: string) =>
+  fold(unhomoglyph(text.normalize('NFD')))
+    .replace(/[\s\p{Default_Ignorable_Code_Point}]+/gu, '')
+    .replaceAll('w', 'vv')
 
 /** The folded words of a text, in groups that punctuation joins. An emoji or a run is a group by itself. */
 const wordsOf = (text: string): string[][] => (fold(text).match(wordGroups) ?? []).map((group) => group.split(joiner))
@@ -147,8 +165,8 @@ export type SearchDocument = Readonly<{
   popularity: number
 }>
 
-/** The first character of tokens that are not words of a text: words of the name, hashes of whole names, categories. */
-const marks = { name: '~', key: '=', category: '/' }
+/** What tokens that are not words of a text begin with: words of the name, hashes of whole names and of their skeletons, categories. */
+const marks = { name: '~', key: '=', skeleton: '=~', category: '/' }
 
 /** The columns of an app that its document is made from. The developer's name is in another table. */
 export type SearchableColumns = {
@@ -166,7 +184,9 @@ export function toSearchDocument(app: SearchableColumns, developerName: string):
   const texts = [developerName, app.short_description, app.description, packageName.replaceAll('.', ' ')]
   // Line breaks separate the runs of two texts.
   const words = [...indexTokens(texts.join('\n')), ...name]
-  const keys = [app.name, packageName].filter((text) => text !== '').map(keyToken)
+  const keys = [app.name, packageName]
+    .filter((text) => text !== '')
+    .flatMap((text) => [keyToken(text), ...skeletonTokens(text)])
   return {
     tokens: [...words, ...name.map(nameToken), ...keys],
     nameWords: nameWords(app.name).join(' '),
@@ -179,8 +199,12 @@ export const isWordToken = (token: string) => !Object.values(marks).includes(tok
 
 const nameToken = (token: string) => `${marks.name}${token}`
 
-/** Hashed, because a token cannot have spaces. */
-const keyToken = (name: string) => `${marks.key}${hash('sha256', nameKey(name)).slice(0, 16)}`
+const keyToken = (name: string) => `${marks.key}${hashed(nameKey(name))}`
+
+const skeletonTokens = (name: string) => skeletonsOf(name).map((text) => `${marks.skeleton}${hashed(text)}`)
+
+/** A token cannot have spaces, and is short. */
+const hashed = (text: string) => hash('sha256', text).slice(0, 16)
 
 export const categoryToken = (categoryId: number) => `${marks.category}${categoryId}`
 
@@ -203,12 +227,16 @@ export type Phrase = Readonly<{ tokens: readonly string[]; isPrefix: boolean }>
 /** An app is in the tier if it has a phrase of each list. Without terms there are no lists, and nothing matches. */
 export function phrasesOf({ text, terms, categoryId }: SearchQuery, tier: Tier): Phrase[][] {
   if (terms.length === 0) return []
-  const exactly = (token: string): Phrase[] => [{ tokens: [token], isPrefix: false }]
   return [
-    ...(tier === 'key' ? [exactly(keyToken(text))] : terms.map((term) => termPhrases(term, tier))),
-    ...(categoryId === undefined ? [] : [exactly(categoryToken(categoryId))]),
+    ...(tier === 'key' ? [[exactly(keyToken(text))]] : terms.map((term) => termPhrases(term, tier))),
+    ...(categoryId === undefined ? [] : [[exactly(categoryToken(categoryId))]]),
   ]
 }
+
+/** An app has one of these if its name or package name looks like the name. */
+export const lookAlikePhrases = (name: string): Phrase[][] => [skeletonTokens(name).map(exactly)]
+
+const exactly = (token: string): Phrase => ({ tokens: [token], isPrefix: false })
 
 const termPhrases = ({ spellings, isPrefix }: Term, tier: Tier): Phrase[] =>
   spellings.map((spelling) => {

@@ -4,6 +4,7 @@ import { appStore } from '../../src/catalogue/store.ts'
 import { findSimilarApps } from '../../src/moderation/similar-names.ts'
 import { moderationStore } from '../../src/moderation/store.ts'
 import { similarWords } from '../../src/search/typos.ts'
+import { required } from '../../src/util/helpers.ts'
 import { importLines } from '../support/catalogue-file.ts'
 import { type Service, startService } from '../support/service.ts'
 
@@ -94,6 +95,83 @@ test('of 300 pending apps, the queue marks at least 19 of 20 impostors and less 
   expect(wrong.length, wrong.join()).toBeLessThan(0.05 * 280)
 })
 
+/** Too few for names at distance one. */
+const unknownDownloads = 100
+
+test.for<[difference: string, listed: string, name: string]>([
+  ['a Latin e in Cyrillic', 'Яндекс Карты', 'Яндeкс Карты'],
+  ['the same, the other way round', 'Яндeкс Карты', 'Яндекс Карты'],
+  ['a Latin E in Cyrillic capitals', 'Яндекс Карты', 'ЯНДEКС КАРТЫ'],
+  ['a Latin c in Cyrillic, without the space', 'Яндекс Карты', 'яндекcкарты'],
+  ['a Cyrillic а in Latin', 'Bank', 'B\u0430nk'],
+  ['a Cyrillic capital В in Latin', 'Bank', '\u0412ank'],
+  ['a Cyrillic capital В in Latin capitals with an I', 'Bank of India', '\u0412ANK OF INDIA'],
+  ['a Latin o in Greek', 'Κόσμος', 'Κόσμoς'],
+  ['a Latin O in Greek capitals', 'Κόσμος', 'ΚOΣΜΟΣ'],
+  ['a Greek capital Ν in Latin', 'Nova', '\u039Dova'],
+  ['a Cyrillic о in Armenian', 'Օրացույց', '\u041Eրացույց'],
+  ['a Hebrew ס in Latin', 'Photo', 'Ph\u05E1to'],
+  ['nothing, in Thai', 'พยากรณ์อากาศ', 'พยากรณ์อากาศ'],
+  ['nothing, in Japanese', '天気予報', '天気予報'],
+  ['nothing, in Arabic', 'خرائط', 'خرائط'],
+  ['Arabic vowels', 'خرائط', 'خَرائِط'],
+  ['the katakana ニ for the character 二', '二十四', 'ニ十四'],
+  ['half the width, in katakana', 'カメラ', 'ｶﾒﾗ'],
+  ['vv for w', 'Wave', 'VVave'],
+  ['w for vv', 'Savvy', 'Sawy'],
+  ['rn for m', 'Mood', 'Rnood'],
+  ['m for rn', 'Corner', 'Comer'],
+  ['0 for O', 'Oslo', '0sl0'],
+  ['O for 0', 'Route 20', 'Route 2O'],
+  ['1 for l', 'Lilac', '1i1ac'],
+  ['a capital I for l', 'Lilac', 'LiIac'],
+  ['l for a capital I', 'Idea', 'ldea'],
+  ['| for l', 'Lilac', 'Li|ac'],
+  ['spaces', 'Go Map', '  G o\u00A0Map'],
+  ['another dash', 'Go-Map', 'Go\u2013Map'],
+  ['another apostrophe', "Bob's", 'Bob\u2019s'],
+  ['an invisible character', 'Maps', 'Ma\u2060ps'],
+  ['bold mathematical letters', 'Maps', '𝐌𝐚𝐩𝐬'],
+  ['a Cyrillic а among 50 characters', 'a'.repeat(50), `${'a'.repeat(49)}\u0430`],
+  ['a Cyrillic а among 51 characters', 'a'.repeat(51), `${'a'.repeat(50)}\u0430`],
+])('a name is similar to a little-known one that differs in %s', async ([, listed, name]) => {
+  expect(await similarNames(listed, unknownDownloads, name)).toEqual([listed])
+})
+
+test.for<[difference: string, listed: string, name: string]>([
+  ['a letter that looks otherwise', 'Яндекс Карты', 'Яндакс Карты'],
+  ['a letter of Thai', 'พยากรณ์อากาศ', 'พยากรณ์อากาส'],
+  ['a character of Japanese', '天気予報', '天気予告'],
+  ['a letter of Arabic', 'خرائط', 'حرائط'],
+  ['letters of the same place in another script', 'Vera', 'Вера'],
+  ['a small i for l', 'Mall', 'Mail'],
+  ['the order of letters', 'Corner', 'Cornre'],
+  ['a hyphen', 'Go-Map', 'Go Map'],
+  ['the number behind it', 'Route 20', 'Route 21'],
+  ['one word more', 'Maps', 'Maps Go'],
+  ['the emoji behind it', 'Cards ♠', 'Cards ♥'],
+])('a name is not similar to a little-known one that differs in %s', async ([, listed, name]) => {
+  expect(await similarNames(listed, unknownDownloads, name)).toEqual([])
+})
+
+test.for<[length: number, found: boolean]>([
+  [5, false],
+  [6, true],
+  [50, true],
+  [51, false],
+])('a name of %i characters with one letter replaced: similar to a well-known one: %s', async ([length, found]) => {
+  const listed = 'a'.repeat(length)
+  expect(await similarNames(listed, 1e6, `${listed.slice(1)}b`)).toEqual(found ? [listed] : [])
+})
+
+/** The names of listed apps that a name is similar to, in a catalogue with one more listed app. */
+async function similarNames(listed: string, downloads: number, name: string): Promise<string[]> {
+  const service = await startService()
+  await addApps(service, 'Listed', [listed], () => downloads)
+  const similar = await service.database.read((connection) => findSimilarApps(connection, { name, developer_id: 1 }))
+  return similar.map((app) => app.name)
+}
+
 test('the similar apps are listed ones of other developers, the most downloaded first', async () => {
   const service = await startService()
   await addApps(
@@ -119,6 +197,24 @@ test('the similar apps are listed ones of other developers, the most downloaded 
   expect(await similarTo('Star', 1)).toEqual([])
   expect(await similarTo('x'.repeat(100), 1)).toEqual([])
   expect(await similarTo('🐾', 1)).toEqual([])
+})
+
+test('names are compared with the current names of listed apps, and with their package names', async () => {
+  const { database } = await startService()
+  const line = { description: 'D', category: 'tools', developer_name: 'Cy', status: 'approved', approved_at: past }
+  await importLines(database, [{ ...line, name: 'Карта', package_name: 'org.example.karta' }])
+  const similarTo = (name: string) =>
+    database.read(async (connection) =>
+      (await findSimilarApps(connection, { name, developer_id: 1 })).map((app) => app.name),
+    )
+  expect(await similarTo('org.examp1e.karta')).toEqual(['Карта'])
+  expect(await similarTo('Кaртa')).toEqual(['Карта'])
+  await database.write(async (connection) => {
+    const app = required(await connection.sql('apps').where({ name: 'Карта' }).first(), 'the app')
+    await appStore(connection).save('app update', app, { name: 'Глобус' }, actor)
+  })
+  expect(await similarTo('Кaртa')).toEqual([])
+  expect(await similarTo('Глoбус')).toEqual(['Глобус'])
 })
 
 test('a long name in many parts of Unicode is not compared letter by letter, and costs no more than others', async () => {

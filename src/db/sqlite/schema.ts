@@ -10,7 +10,7 @@ export const schema: SchemaHelpers = {
    */
   async createSearchIndex(sql, fill) {
     // Most are of versions before 2.0.0.
-    for (const part of ['_recent', '_row', '_instance', '_lists', '_changed', '_state', '_apps', '']) {
+    for (const part of ['_recent', '_row', '_instance', '_lists', '_changed', '_state', '_apps', '_words', '']) {
       await sql.raw(`drop table if exists app_search${part}`)
     }
     await sql.raw(

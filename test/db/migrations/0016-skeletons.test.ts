@@ -1,0 +1,33 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { openDatabase } from '../../../src/db/database.ts'
+import { listed } from '../../../src/db/tables.ts'
+import { findSimilarApps } from '../../../src/moderation/similar-names.ts'
+import { toSearchDocument } from '../../../src/search/terms.ts'
+import { expectConsistent } from '../../support/consistency.ts'
+import { copyWorld } from '../../support/database.ts'
+
+test('the listed apps of version 2.0.0 are found by names that look like theirs', async () => {
+  const database = openDatabase(await copyWorld())
+  onTestFinished(() => database.close())
+  await database.write(async ({ sql, search }) => {
+    const apps = await sql('apps')
+      .join('developers', 'developers.id', 'apps.developer_id')
+      .whereRaw(listed)
+      .select('apps.*', 'developers.name as developer_name')
+    const documents = apps.map(({ developer_name, ...app }) => {
+      const document = toSearchDocument(app, developer_name)
+      const tokens = document.tokens.filter((token) => !token.startsWith('=~'))
+      return { id: app.id, categoryId: app.category_id, ...document, tokens }
+    })
+    await search.index(documents)
+    await sql.raw("delete from knex_migrations where name = '0016-skeletons.ts'")
+  })
+  const similar = () =>
+    database.read(async (connection) =>
+      (await findSimilarApps(connection, { name: 'T\u0456de C1ock', developer_id: 9 })).map(({ name }) => name),
+    )
+  expect(await similar()).toEqual([])
+  expect(await database.migrate()).toEqual(['0016-skeletons.ts'])
+  expect(await similar()).toEqual(['Tide Clock'])
+  await expectConsistent(database)
+})
