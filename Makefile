@@ -1,15 +1,14 @@
 .DEFAULT_GOAL := help
 export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 
+# Repeat an installation that failed.
+.DELETE_ON_ERROR:
+
 # npm writes this file at the end of an installation.
 installed := node_modules/.package-lock.json
 
-# npm compiles the SQLite driver where no prebuilt one can be downloaded.
-missing_compilers = $(strip $(foreach tool,python3 g++ make,$(if $(shell command -v $(tool)),,$(tool))))
-
-$(installed): package.json package-lock.json
-	@[ -z "$(missing_compilers)" ] || echo "Not found: $(missing_compilers). If npm fails to compile sqlite3, run apt-get install g++ make python3, and try again."
-	npm ci
+$(installed): package.json package-lock.json scripts/install.sh
+	@sh scripts/install.sh
 	@touch $@
 
 judges_installed := test/judges/node_modules/.package-lock.json

@@ -1,0 +1,30 @@
+#!/bin/sh
+# Installs the dependencies, for the Makefile and the container image. npm does not load the SQLite driver that it downloads,
+# which may need a newer glibc than this machine has. So this loads it once and, if that fails, compiles it.
+
+load_driver() {
+  node -e "try { require('sqlite3') } catch ({ message }) { console.log(message.split('\n', 1)[0]); process.exit(1) }"
+}
+
+missing=
+for compiler in g++ make python3; do
+  command -v "$compiler" >/dev/null || missing="$missing $compiler"
+done
+advice="run apt-get install g++ make python3, and try again."
+
+if ! npm ci; then
+  [ -z "$missing" ] || echo "Not found:$missing. If npm failed to compile sqlite3, $advice" >&2
+  exit 1
+fi
+
+problem=$(load_driver) && exit
+if [ -n "$missing" ]; then
+  echo "The downloaded SQLite driver does not load ($problem), and to compile it$missing must be installed: $advice" >&2
+  exit 1
+fi
+echo "The downloaded SQLite driver does not load ($problem). Compiling it takes a minute or two." >&2
+# sqlite3's install script reads the variable; npm itself has no such option.
+npm_config_build_from_source=sqlite3 npm rebuild sqlite3 || exit 1
+problem=$(load_driver) && exit
+echo "The compiled SQLite driver does not load: $problem" >&2
+exit 1
