@@ -1,5 +1,8 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { parseEnv } from 'node:util'
 import proxyaddr from 'proxy-addr'
-import { isDatabaseUrl, urlFormats } from './db/database.ts'
+import { expectedUrl, isDatabaseUrl } from './db/database.ts'
 import { defaultPoolSize, type ServerOptions } from './db/dialect.ts'
 import { similarWords } from './search/typos.ts'
 import { required } from './util/helpers.ts'
@@ -63,6 +66,20 @@ export function misspelledVariables(environment: NodeJS.ProcessEnv): string[] {
   })
 }
 
+const defaultDatabaseUrl = 'sqlite:data/apps.sqlite'
+
+/** Where DATABASE_URL comes from, for messages: a command in another directory may see another one. */
+export function describeDatabaseUrl(environment: NodeJS.ProcessEnv): string {
+  const url = environment.DATABASE_URL
+  const inWorkingDirectory = `relative to the working directory ${process.cwd()}`
+  if (!url) return `DATABASE_URL is not set; its default is ${defaultDatabaseUrl}, ${inWorkingDirectory}`
+  const isInFile = existsSync(envFile) && parseEnv(readFileSync(envFile, 'utf8')).DATABASE_URL === url
+  return `DATABASE_URL is set in ${isInFile ? resolve(envFile) : 'the environment'}`
+}
+
+/** In the working directory. */
+export const envFile = '.env'
+
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
 
 /** Reads the environment variables; an empty one counts as not set. Throws a ConfigError that reports all errors together. */
@@ -73,18 +90,22 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     name: Variable,
     fallback: string,
     parse: (text: string) => T | undefined,
-    expected: string,
+    expected: string | ((text: string) => string),
   ): T {
     const text = environment[name] || fallback
     const value = parse(text)
     if (value !== undefined) return value
     // A database URL may hold a password.
     const shown = name === 'DATABASE_URL' ? '' : `, not ${JSON.stringify(text)}`
-    problems.push(`${name} must be ${expected}${shown}`)
+    problems.push(`${name} must be ${typeof expected === 'string' ? expected : expected(text)}${shown}`)
     return required(parse(fallback), `a valid default of ${name}`)
   }
-  const readText = (name: Variable, fallback: string, isValid: (text: string) => boolean, expected: string) =>
-    readVariable(name, fallback, (text) => (isValid(text) ? text : undefined), expected)
+  const readText = (
+    name: Variable,
+    fallback: string,
+    isValid: (text: string) => boolean,
+    expected: string | ((text: string) => string),
+  ) => readVariable(name, fallback, (text) => (isValid(text) ? text : undefined), expected)
   const readNumber = (name: Variable, fallback: string, unit: string, max: number, min = 0) =>
     readVariable(name, fallback, wholeNumber(max, min), `a whole number${unit} from ${min} to ${max}`)
   const readLimit = (name: Variable, fallback: string) =>
@@ -100,7 +121,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
       parseBaseUrl,
       'an http or https URL without query and fragment, and with a path of letters, digits, ".", "_", "~" and "-"',
     ),
-    databaseUrl: readText('DATABASE_URL', 'sqlite:data/apps.sqlite', isDatabaseUrl, urlFormats),
+    databaseUrl: readText('DATABASE_URL', defaultDatabaseUrl, isDatabaseUrl, expectedUrl),
     databaseOptions: { pool: readNumber('DATABASE_POOL', String(defaultPoolSize), ' of connections', 9999, 4) },
     logLevel: readText('LOG_LEVEL', 'info', (text) => logLevels.includes(text), `one of ${logLevels.join(', ')}`),
     cacheSize: 2 ** 20 * readNumber('CACHE_SIZE', '64', ' of mebibytes', 99_999),

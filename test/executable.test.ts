@@ -9,10 +9,10 @@ import document from '../generated/openapi.json' with { type: 'json' }
 
 const executable = join(import.meta.dirname, '../apps-service')
 
-function run(file: string, cwd: string, argument = '--version') {
+function run(file: string, cwd: string, argument = '--version', variables: NodeJS.ProcessEnv = {}) {
   const { status, stdout, stderr } = spawnSync(file, [argument], {
     cwd,
-    env: { PATH: '/usr/bin:/bin' },
+    env: { PATH: '/usr/bin:/bin', ...variables },
     encoding: 'utf8',
   })
   return { status, stdout, stderr }
@@ -36,6 +36,36 @@ test('reads variables of .env in the working directory, and warns of one that is
   const { status, stderr } = run(executable, folder, 'migrate')
   expect([status, stderr]).toEqual([0, 'apps-service: LOGLEVEL is not read; use LOG_LEVEL\n'])
   expect(existsSync(join(folder, 'here.sqlite'))).toBe(true)
+})
+
+test.for<[where: string, file: string, variables: NodeJS.ProcessEnv, path: string, origin: string]>([
+  [
+    'the default',
+    'PORT=3001\n',
+    {},
+    'data/apps.sqlite',
+    'DATABASE_URL is not set; its default is sqlite:data/apps.sqlite, relative to the working directory FOLDER',
+  ],
+  ['.env', 'DATABASE_URL=sqlite:here.sqlite\n', {}, 'here.sqlite', 'DATABASE_URL is set in FOLDER/.env'],
+  [
+    'the environment',
+    'DATABASE_URL=sqlite:here.sqlite\n',
+    { DATABASE_URL: 'sqlite:there.sqlite' },
+    'there.sqlite',
+    'DATABASE_URL is set in the environment',
+  ],
+])('an error names the absolute path of a database from %s', ([, file, variables, path, origin]) => {
+  const folder = temporaryFolder()
+  writeFileSync(join(folder, '.env'), file)
+  for (const command of ['serve', 'status']) {
+    const { status, stderr } = run(executable, folder, command, variables)
+    const from = origin.replace('FOLDER', folder)
+    const advice = './apps-service migrate creates a new, empty one'
+    expect(stderr).toBe(`apps-service: the database ${join(folder, path)} does not exist; ${advice} (${from})\n`)
+    expect(status).toBe(1)
+  }
+  const { stdout } = run(executable, folder, 'migrate', variables)
+  expect(stdout).toContain(`Migrated the database ${join(folder, path)}: 0001-`)
 })
 
 test('says how to install the dependencies if there are none', () => {

@@ -1,6 +1,7 @@
 import { userInfo } from 'node:os'
 import { Command, InvalidArgumentError } from 'commander'
-import { readConfig } from '../config.ts'
+import { describeDatabaseUrl, readConfig } from '../config.ts'
+import { OperatorError, ServiceError } from '../contract/errors.ts'
 import { type Database, openMigratedDatabase } from '../db/database.ts'
 import type { Connection, ServerOptions } from '../db/dialect.ts'
 import { sanitize, tableLines, toSingleLine } from './terminal-text.ts'
@@ -115,12 +116,18 @@ export const withFilterOptions = (command: Command) =>
 /** Opens the database of `DATABASE_URL`, and closes it even if the work fails. */
 export async function withDatabase<T>(work: (database: Database) => Promise<T>, options?: ServerOptions): Promise<T> {
   const { databaseUrl, databaseOptions } = readConfig(process.env)
-  const database = await openMigratedDatabase(databaseUrl, { ...databaseOptions, ...options })
+  const database = await openMigratedDatabase(databaseUrl, { ...databaseOptions, ...options }).catch(rethrowWithOrigin)
   try {
     return await work(database)
   } finally {
     await database.close()
   }
+}
+
+/** Adds where DATABASE_URL comes from to an error that says why the database cannot be used. */
+export function rethrowWithOrigin(error: unknown): never {
+  if (!(error instanceof OperatorError || (error instanceof ServiceError && error.cause === undefined))) throw error
+  throw new OperatorError(`${error.message} (${describeDatabaseUrl(process.env)})`)
 }
 
 /** The account that runs the command, as the audit log names it. */

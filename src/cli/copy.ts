@@ -2,7 +2,7 @@ import { Command } from 'commander'
 import { readConfig } from '../config.ts'
 import { OperatorError } from '../contract/errors.ts'
 import { copyDatabase } from '../db/copy.ts'
-import { isDatabaseUrl, urlFormats } from '../db/database.ts'
+import { expectedUrl, isDatabaseUrl } from '../db/database.ts'
 import { buildCommand, print } from './command.ts'
 import { showCount } from './progress.ts'
 import { formatCount } from './terminal-text.ts'
@@ -21,7 +21,7 @@ Other users of the machine can see a password in an argument: put it into
     json: '{to, rows, seconds}; rows is the number of rows of each table.',
     async run({ to }: { to: string }) {
       const { databaseUrl } = readConfig(process.env)
-      if (!isDatabaseUrl(to)) throw new OperatorError(`--to must be ${urlFormats}`)
+      if (!isDatabaseUrl(to)) throw new OperatorError(`--to must be ${expectedUrl(to)}`)
       const begin = performance.now()
       const { update, stop } = showCount('rows')
       const { name, counts } = await copyDatabase(databaseUrl, to, update).finally(stop)

@@ -3,7 +3,7 @@ import { accountStore } from '../accounts/store.ts'
 import { categoryStore } from '../catalogue/categories.ts'
 import { readConfig } from '../config.ts'
 import { openDatabase } from '../db/database.ts'
-import { currentOperator, print, withDatabase } from './command.ts'
+import { currentOperator, print, rethrowWithOrigin, withDatabase } from './command.ts'
 
 export const migrateCommand = () =>
   new Command('migrate')
@@ -19,8 +19,12 @@ async function migrate() {
   const { databaseUrl, databaseOptions } = readConfig(process.env)
   const database = openDatabase(databaseUrl, databaseOptions)
   try {
-    const names = await database.migrate()
-    print(names.length === 0 ? 'The database is up to date.' : `Migrated: ${names.join(', ')}.`)
+    const names = await database.migrate().catch(rethrowWithOrigin)
+    print(
+      names.length === 0
+        ? `The database ${database.name} is up to date.`
+        : `Migrated the database ${database.name}: ${names.join(', ')}.`,
+    )
   } finally {
     await database.close()
   }

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { Command, CommanderError } from 'commander'
 import document from '../../generated/openapi.json' with { type: 'json' }
-import { ConfigError, misspelledVariables } from '../config.ts'
+import { ConfigError, envFile, misspelledVariables } from '../config.ts'
 import { OperatorError, ServiceError } from '../contract/errors.ts'
 import { printError, printInfo } from './command.ts'
 
@@ -48,7 +48,7 @@ export async function run(args: string[]) {
   }
   try {
     // Variables that are set already have precedence.
-    if (existsSync('.env')) process.loadEnvFile()
+    if (existsSync(envFile)) process.loadEnvFile(envFile)
     for (const warning of misspelledVariables(process.env)) printInfo(`apps-service: ${warning}`)
     await program.parseAsync(words, { from: 'user' })
   } catch (error) {

@@ -5,7 +5,7 @@ import { OperatorError } from '../contract/errors.ts'
 import { openDatabase } from '../db/database.ts'
 import { compareMigrations, schemaErrors } from '../db/migrations.ts'
 import { type OldestWaiting, statusStore } from '../moderation/status.ts'
-import { buildCommand, printFields } from './command.ts'
+import { buildCommand, printFields, rethrowWithOrigin } from './command.ts'
 import { formatCount } from './terminal-text.ts'
 import { formatAge, formatDate, formatMinute } from './time.ts'
 
@@ -37,13 +37,15 @@ async function readStatus() {
   const database = openDatabase(databaseUrl, databaseOptions)
   try {
     const healthError = await database.checkHealth()
-    if (healthError !== undefined) throw new OperatorError(`the database ${healthError}`)
+    if (healthError !== undefined) throw new OperatorError(`the database ${database.name} ${healthError}`)
     return await database.snapshot(async (connection) => {
       const { pending, unknown } = await compareMigrations(connection.sql)
-      if (unknown.size > 0) throw new OperatorError(`the database ${schemaErrors.newer}`)
+      if (unknown.size > 0) throw new OperatorError(`the database ${database.name} ${schemaErrors.newer}`)
       const catalogue = pending.size > 0 ? null : await statusStore(connection).status()
       return { ...(await connection.describe()), pending_migrations: [...pending], catalogue }
     })
+  } catch (error) {
+    return rethrowWithOrigin(error)
   } finally {
     await database.close()
   }

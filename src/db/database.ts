@@ -11,8 +11,12 @@ import { sqlite } from './sqlite/dialect.ts'
 
 const dialects: readonly Dialect[] = [sqlite, postgres]
 
-/** How DATABASE_URL can name a database, in words. */
-export const urlFormats = dialects.map(({ urlFormat }) => urlFormat).join(', or ')
+/** How DATABASE_URL can name a database, in words, and how to write the given text, if it resembles one. */
+export function expectedUrl(text: string): string {
+  const formats = dialects.map(({ urlFormat }) => urlFormat).join(', or ')
+  const corrected = dialects.map(({ correctUrl }) => correctUrl?.(text)).find((url) => url !== undefined)
+  return corrected === undefined ? formats : `${formats}: write ${corrected}`
+}
 
 export const isDatabaseUrl = (text: string) => dialects.some(({ openerOf }) => openerOf(text))
 
@@ -29,7 +33,7 @@ export type WriteOptions<T> = Pick<WorkOptions, 'signal'> & {
 }
 
 /** Methods throw `unavailable` if the database cannot be reached or is overloaded. */
-export type Database = Pick<Engine, 'checkHealth' | 'explain' | 'committedBefore' | 'optimize'> &
+export type Database = Pick<Engine, 'name' | 'checkHealth' | 'explain' | 'committedBefore' | 'optimize'> &
   Readonly<{
     /** Runs work of one statement, which sees one moment. Cannot write. */
     read: <T>(work: (connection: Connection) => Promise<T>, options?: WorkOptions) => Promise<T>
@@ -155,6 +159,7 @@ export function databaseFor(engine: Engine): Database {
     writing.run(() => transaction(work, changesPublicData), signal).catch(rethrowUnavailable)
 
   return {
+    name,
     read: (work, options) => runRead(() => work(readConnection), options),
     snapshot: (work, options) =>
       runRead(() => reader.transaction((sql) => work(connectionOf(sql)), snapshotMode), options),

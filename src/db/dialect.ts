@@ -15,6 +15,8 @@ export type Dialect = Readonly<{
   urlFormat: string
   /** Returns a function that opens the database; undefined if the URL is not of this engine. */
   openerOf: (url: string) => ((options?: ServerOptions) => Engine) | undefined
+  /** What to write instead of a text that names a database of this engine in another format; undefined if it does not. */
+  correctUrl?: (text: string) => string | undefined
 }>
 
 /** Options of engines whose databases are on a server. */

@@ -112,7 +112,7 @@ test('a backup of a served database has all apps acknowledged before it, and can
   // The steps of docs/operating.md.
   for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix, { force: true })
   copyFileSync(backup, file)
-  expect((await run(['migrate'], envFor(file))).stdout).toBe('The database is up to date.\n')
+  expect((await run(['migrate'], envFor(file))).stdout).toBe(`The database ${file} is up to date.\n`)
   const restored = await serve(`sqlite:${file}`)
   expect(await publicAnswers(restored)).toEqual(answers)
   for (const [id, name] of before) {

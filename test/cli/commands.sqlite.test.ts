@@ -6,7 +6,12 @@ import { expectRefusal, run } from '../support/process.ts'
 
 describe('one line and exit code 1', () => {
   test.for<[what: string, args: string[], file: () => string, line: RegExp]>([
-    ['for a missing database', ['serve'], missing, /none\.sqlite does not exist; \.\/apps-service migrate creates it/],
+    [
+      'for a missing database',
+      ['serve'],
+      missing,
+      /^apps-service: the database \/.*\/none\.sqlite does not exist; .*migrate creates .* \(DATABASE_URL is set in the environment\)$/m,
+    ],
     ['for a file that is not a database', ['serve'], garbage, /is not a file that SQLite can read as a database/],
     ['for migrating a file that is not a database', ['migrate'], garbage, /file is not a database/],
     ['for migrating a path that cannot be a file', ['migrate'], () => '/dev/null/x/apps.sqlite', /\/dev\/null/],
@@ -14,7 +19,7 @@ describe('one line and exit code 1', () => {
       'for a key on a database that is not migrated',
       ['key', 'issue', '--developer', 'A'],
       missing,
-      /migrate creates it/,
+      /migrate creates a new, empty one/,
     ],
   ])('%s', async ([, args, file, line]) => {
     expectRefusal(await run(args, { DATABASE_URL: `sqlite:${file()}` }), line)

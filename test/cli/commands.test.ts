@@ -17,7 +17,7 @@ type Invocation = { name: string; args: string[]; code: number; stdout?: RegExp;
 
 describe('on a copy of the world', () => {
   test.for<Invocation>([
-    { name: 'migrates what is up to date', args: ['migrate'], code: 0, stdout: /^The database is up to date\.\n$/ },
+    { name: 'migrates what is up to date', args: ['migrate'], code: 0, stdout: /^The database \S+ is up to date\.\n$/ },
     { name: 'keeps a catalogue that has apps', args: ['seed'], code: 0, stdout: /nothing was changed/ },
     {
       name: 'issues a key, alone on standard output',
@@ -259,7 +259,7 @@ test('migrate and seed create the demo catalogue', async () => {
   const env = { DATABASE_URL: await emptyDatabaseUrl() }
   expect(await runProcess(['migrate'], env)).toMatchObject({
     code: 0,
-    stdout: expect.stringMatching(/^Migrated: 0001-catalogue\.ts, .*\.\n$/),
+    stdout: expect.stringMatching(/^Migrated the database \S+: 0001-catalogue\.ts, .*\.\n$/),
   })
   expect(await run(['developer', 'list'], env)).toEqual({ code: 0, stdout: '', stderr: 'No developers.\n' })
   const seeded = await runProcess(['seed'], env)

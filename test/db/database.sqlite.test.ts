@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, readFileSync, readlinkSync, renameSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import {
   closeEngine,
@@ -42,7 +42,7 @@ test.for(['read', 'write'] as const)('a connection to %s has every PRAGMA', asyn
 })
 
 test.for<[what: string, write: ((file: string) => void) | undefined, message: RegExp]>([
-  ['a missing file', undefined, /does not exist; \.\/apps-service migrate creates it/],
+  ['a missing file', undefined, /does not exist; \.\/apps-service migrate creates a new, empty one/],
   [
     'a file that is not a database',
     (file) => writeFileSync(file, 'x'.repeat(5000)),
@@ -77,19 +77,24 @@ test('reports an exclusively locked database as in use, not as invalid', async (
 })
 
 test.for<[address: string, name: string]>([
-  ['sqlite:apps.sqlite', 'apps.sqlite'],
-  ['sqlite:./a b.sqlite', './a b.sqlite'],
+  ['sqlite:apps.sqlite', resolve('apps.sqlite')],
+  ['sqlite:./a b.sqlite', resolve('a b.sqlite')],
+  ['sqlite:/var/lib/apps.sqlite', '/var/lib/apps.sqlite'],
   ['sqlite:///var/lib/apps.sqlite', '/var/lib/apps.sqlite'],
+  ['sqlite:////var/lib/apps.sqlite', '/var/lib/apps.sqlite'],
 ])('%s names the file %s', async ([address, name]) => {
   const engine = openEngine(address)
   expect(engine.name).toBe(name)
   await closeEngine(engine)
 })
 
-test.for(['sqlite:', 'sqlite::memory:', 'apps.sqlite', ''])('refuses the address %j', (address) => {
-  expect(isDatabaseUrl(address)).toBe(false)
-  expect(() => openDatabase(address)).toThrow()
-})
+test.for(['sqlite:', 'sqlite::memory:', 'sqlite://data/apps.sqlite', 'sqlite:apps.sqlite?mode=ro', 'apps.sqlite', ''])(
+  'refuses the address %j',
+  (address) => {
+    expect(isDatabaseUrl(address)).toBe(false)
+    expect(() => openDatabase(address)).toThrow()
+  },
+)
 
 test('creates a database with its parent directories', async () => {
   const database = openDatabase(`sqlite:${join(temporaryFolder(), 'deep/er/new.sqlite')}`)

@@ -1,6 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
-import { dirname } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import { OperatorError } from '../../contract/errors.ts'
 import type { Dialect, Engine } from '../dialect.ts'
 import { UnusableDatabase } from '../errors.ts'
@@ -17,14 +17,25 @@ export const sqlite: Dialect = {
   urlFormat: 'sqlite:PATH, the path of a file',
   openerOf(url) {
     const path = pathFromUrl(url)
-    return path === undefined ? undefined : () => openFile(path)
+    // Absolute, so that messages name the file whatever the working directory is.
+    return path === undefined ? undefined : () => openFile(resolve(path))
+  },
+  correctUrl(text) {
+    const path = (text.match(otherUrl) ?? text.match(barePath))?.groups?.path
+    const corrected = `sqlite:${path}`
+    return path !== undefined && pathFromUrl(corrected) !== undefined ? corrected : undefined
   },
 }
 
+/** In `sqlite://data/apps.sqlite`, `data` would be a host. A `?` would begin parameters. Neither can be meant here. */
 function pathFromUrl(url: string): string | undefined {
-  const path = url.match(/^sqlite:(?:\/\/)?(?<path>.+)$/)?.groups?.path
+  const path = url.match(/^sqlite:(?:\/\/(?=\/)|(?!\/\/))(?<path>[^?]+)$/)?.groups?.path
   return path === ':memory:' ? undefined : path
 }
+
+/** A URL as SQLAlchemy, Rails or Prisma have it, with or without parameters. */
+const otherUrl = /^(?:sqlite3?|file):(?:\/\/)?(?<path>[^?]+)/i
+const barePath = /^(?<path>[^:?]+\.(?:db|sqlite3?))$/i
 
 /** Each operation occupies one of the threads that main.ts requests. Expensive ones leave a processor to the others. */
 export const concurrency = { cheap: 4, expensive: Math.max(1, Math.min(3, availableParallelism() - 1)), write: 1 }

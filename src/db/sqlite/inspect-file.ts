@@ -30,7 +30,7 @@ const staleLogAdvice = 'if another file was put in its place, move the former -w
 /** Why the file cannot be opened as the service's database, such as "does not exist"; undefined if it can. */
 export async function findOpenError(filename: string): Promise<string | undefined> {
   const canWrite = await canAccess(filename, constants.R_OK | constants.W_OK)
-  if (canWrite === 'ENOENT') return 'does not exist; ./apps-service migrate creates it'
+  if (canWrite === 'ENOENT') return 'does not exist; ./apps-service migrate creates a new, empty one'
   if (canWrite !== true) return 'cannot be read and written'
   const directory = dirname(filename)
   if ((await canAccess(directory, constants.W_OK | constants.X_OK)) !== true) {
