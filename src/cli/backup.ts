@@ -33,7 +33,7 @@ how to restore it.`,
       })
       return { file: target, ...written, seconds: elapsedSeconds(begin) }
     },
-    print({ bytes, apps, seconds }, [file]) {
+    print({ file, bytes, apps, seconds }) {
       const megabytes = (bytes / 1e6).toLocaleString('en', { maximumFractionDigits: 1 })
       print(`Backed up ${formatCount(apps)} apps to ${file}: ${megabytes} MB, verified, in ${seconds} s.`)
     },

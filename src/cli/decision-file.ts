@@ -3,6 +3,7 @@ import { parse } from 'csv-parse/sync'
 import { type Decision, decisions } from '../catalogue/policy.ts'
 import { OperatorError } from '../contract/errors.ts'
 import { parseReason } from '../contract/field-rules.ts'
+import { cannotRead } from './file-errors.ts'
 
 export type GivenDecision = { id: number; decision: Decision; reason: string }
 
@@ -14,7 +15,7 @@ const maxNamedRows = 10
 /** Reads decisions from CSV with a header, or from NDJSON. Throws an OperatorError that names the invalid rows. */
 export async function readDecisions(file: string): Promise<GivenDecision[]> {
   const rows = await readRows(file).catch((error: Error) => {
-    throw new OperatorError(`cannot read ${file}: ${error.message}`)
+    throw new OperatorError(cannotRead(file, error))
   })
   const ids = new Set<unknown>()
   const problems: string[] = []

@@ -1,13 +1,16 @@
 import { createReadStream, fstatSync } from 'node:fs'
 import { rm, stat } from 'node:fs/promises'
+import { resolve } from 'node:path'
 import type { Readable } from 'node:stream'
 import { setFlagsFromString } from 'node:v8'
 import { Command, CommanderError } from 'commander'
+import { OperatorError } from '../contract/errors.ts'
 import { withTemporaryCopy } from '../db/copy.ts'
 import type { Database } from '../db/database.ts'
 import { catalogueLines, type ImportSummary, importLines } from '../transfer/import.ts'
 import { lineSchema } from '../transfer/line.ts'
 import { buildCommand, currentOperator, print, printError, printInfo, printJson, withDatabase } from './command.ts'
+import { cannotRead, describeFile, fileErrorReason } from './file-errors.ts'
 import { showProgress } from './progress.ts'
 import { hasEarlierRejects, rejectsWriter } from './rejects-file.ts'
 import { formatCount } from './terminal-text.ts'
@@ -58,7 +61,11 @@ out if no line was refused.`,
 async function runImport(file: string, { dryRun, onlyNew = false, rejects: path }: Options) {
   const isStdin = file === '-'
   const rejectsPath = path ?? (isStdin ? 'stdin.rejects.ndjson' : `${file}.rejects.ndjson`)
-  const input = isStdin ? fstatSync(process.stdin.fd) : await stat(file)
+  const input = isStdin
+    ? fstatSync(process.stdin.fd)
+    : await stat(file).catch((error) => {
+        throw new OperatorError(cannotRead(file, error))
+      })
   const isReplacing = await hasEarlierRejects(rejectsPath, input)
   const rejects = rejectsWriter(rejectsPath)
   const source: Readable & { bytesRead: number } = isStdin ? process.stdin : createReadStream(file)
@@ -82,7 +89,7 @@ async function runImport(file: string, { dryRun, onlyNew = false, rejects: path 
     stop()
     await rejects.close()
   })
-  printProblems(file, summary, `: see ${rejectsPath}; correct the lines there and import that file`)
+  printProblems(file, summary, `: see ${resolve(rejectsPath)}; correct the lines there and import that file`)
   const isComplete = summary.rejected === 0 && !summary.readError
   if (isComplete && isReplacing && !isStdin && path === undefined && !dryRun) await rm(rejectsPath)
   return { summary, seconds: elapsedSeconds(begin), rejects: rejectsPath }
@@ -114,7 +121,7 @@ export function printProblems(file: string, { lines, rejected, reasons, readErro
     if (all.length > maxReasons) printInfo(`  and ${all.length - maxReasons} more reasons`)
   }
   if (!readError) return
-  const where = `cannot read ${file === '-' ? 'standard input' : file}`
-  if (lines === 0) printError(`${where}: ${readError.message}`)
-  else printError(`${where} beyond line ${lines}: ${readError.message}; the lines before were imported`)
+  if (lines === 0) return printError(cannotRead(file, readError))
+  const reason = fileErrorReason(readError)
+  printError(`cannot read ${describeFile(file)} beyond line ${lines}: ${reason}; the lines before were imported`)
 }

@@ -1,9 +1,10 @@
 import type { Stats } from 'node:fs'
 import { type FileHandle, open, stat } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import type { Problem } from '../contract/contract.ts'
 import { OperatorError } from '../contract/errors.ts'
 import { toReject } from '../transfer/rejects.ts'
+import { fileErrorReason } from './file-errors.ts'
 
 /** Writes an import's refused lines to a file. The first one creates or overwrites the file. */
 export function rejectsWriter(path: string) {
@@ -15,8 +16,7 @@ export function rejectsWriter(path: string) {
         file ??= await open(path, 'w')
         await file.appendFile(`${reject}\n`)
       } catch (error) {
-        const { code, message } = error as NodeJS.ErrnoException
-        throw cannotWrite(path, code ?? message)
+        throw cannotWrite(path, fileErrorReason(error as Error))
       }
     },
     close: async () => file?.close(),
@@ -24,7 +24,7 @@ export function rejectsWriter(path: string) {
 }
 
 const cannotWrite = (path: string, reason: string) =>
-  new OperatorError(`cannot write rejects to ${path}: ${reason}; use --rejects FILE`)
+  new OperatorError(`cannot write rejects to ${resolve(path)}: ${reason}; use --rejects FILE`)
 
 /**
  * Whether the path is the rejects file of an earlier import. Throws an OperatorError if rejects cannot be written there, or would
@@ -35,7 +35,7 @@ export async function hasEarlierRejects(path: string, source: Stats): Promise<bo
   if (existing?.isDirectory()) throw cannotWrite(path, 'it is a directory')
   const directory = dirname(path)
   const parent = await stat(directory).catch(() => undefined)
-  if (!parent?.isDirectory()) throw cannotWrite(path, `${directory} is not a directory`)
+  if (!parent?.isDirectory()) throw cannotWrite(path, `${resolve(directory)} is not a directory`)
   // A device, a pipe or an empty file loses nothing.
   if (!existing?.isFile() || existing.size === 0) return false
   if (existing.dev === source.dev && existing.ino === source.ino) throw cannotWrite(path, 'it is the file to import')

@@ -114,7 +114,7 @@ test.for<[what: string, text: string, message: RegExp]>([
 test('a file that cannot be read is named', async () => {
   expectRefusal(
     await commandLine(await copyWorld()).run('moderation', 'decide', '/none.csv'),
-    /cannot read \/none\.csv: ENOENT/,
+    /cannot read \/none\.csv: no such file or directory$/m,
   )
 })
 

@@ -366,9 +366,16 @@ apps-service: cannot read ${file} beyond line 3: its gzip data is damaged: unexp
     })
   })
 
-  test('refuses a directory', async () => {
-    const { code, stderr } = await run(['import', temporaryFolder()], { DATABASE_URL: await copyWorld() })
-    expect([code, stderr]).toEqual([1, expect.stringMatching(/^apps-service: cannot read \S+: EISDIR: [^\n]+\n$/)])
+  test.for([
+    ['none.ndjson', 'no such file or directory'],
+    ['../support', 'illegal operation on a directory'],
+  ] as const)('names the absolute path of a file that cannot be read: %s', async ([file, reason]) => {
+    const env = { DATABASE_URL: await copyWorld() }
+    for (const command of ['import', 'counters', 'moderation decide']) {
+      const { code, stderr } = await run([...command.split(' '), file], env)
+      const path = join(import.meta.dirname, '../support', file)
+      expect([code, stderr], command).toEqual([1, `apps-service: cannot read ${path}: ${reason}\n`])
+    }
   })
 
   test.for<[what: string, args: string[], code: number, line: RegExp]>([
@@ -376,7 +383,7 @@ apps-service: cannot read ${file} beyond line 3: its gzip data is damaged: unexp
       'a missing file',
       ['import', '/nowhere/apps.ndjson'],
       1,
-      /ENOENT: no such file or directory, stat '\/nowhere\/apps\.ndjson'$/m,
+      /^apps-service: cannot read \/nowhere\/apps\.ndjson: no such file or directory$/m,
     ],
     ['a call without a file', ['import'], 2, /missing required argument 'file'/],
     ['an export to an existing file', ['export', import.meta.filename], 1, /already exists; not overwritten/],
