@@ -14,7 +14,11 @@ export const auditCommand = () =>
       .description('list who changed which apps, developers, keys and categories: the newest entries, oldest first')
       .option('--app <id>', 'only entries about this app', parsePositiveInteger)
       .option('--developer <name>', 'only entries about this developer, their keys and their apps')
-      .option('--since <time>', 'only from this time on: 30d, 12h, 2026-01-31, 2026-01-31T09:30:00Z', parsePastTime)
+      .option(
+        '--since <time>',
+        'only from this time on, in UTC: 30d, 12h, 2026-01-31, 2026-01-31T09:30:00Z',
+        parsePastTime,
+      )
       .option('--limit <number>', 'maximum number of entries', parsePositiveInteger, 50),
     examples: ['audit --app 42', 'audit --developer "Harbour Software" --since 30d'],
     json: `an array of {id, at, action, operator, key_id, app_id, app_slug,

@@ -16,7 +16,7 @@ export const exportCommand = () =>
     .argument('[file]', 'path of a new file, compressed with gzip if it ends in .gz; default: standard output', '-')
     .option(
       '--since <time>',
-      'only changes since: the time that the previous export printed, or one such as 2027-01-31 or 12h',
+      'only changes since: the time that the previous export printed, or one in UTC such as 2027-01-31 or 12h',
       parsePastTime,
     )
     .option('--public', 'only what everyone can see: approved apps, without anything of owners and operators')

@@ -12,7 +12,7 @@ import {
   printInfo,
   printTable,
 } from './command.ts'
-import { formatAge, formatDate, parseFutureTime } from './time.ts'
+import { formatAge, formatDate, formatSecond, parseFutureTime } from './time.ts'
 
 export const keyCommand = () =>
   commandGroup('key', 'issue, list and revoke the API keys of developers', [issue(), list(), revoke()])
@@ -22,7 +22,11 @@ const issue = () =>
     command: new Command('issue')
       .description('issue a key and print it, only this once; adds the developer if there is none of that name')
       .requiredOption('--developer <name>', 'name of the developer, as the catalogue shows it')
-      .option('--expires <time>', 'when the key expires: 90d, 12h, 2027-01-31 (default: 365d)', parseFutureTime)
+      .option(
+        '--expires <time>',
+        'when the key expires: 90d, 12h, 2027-01-31 for its midnight in UTC (default: 365d)',
+        parseFutureTime,
+      )
       .option('--name <text>', 'what the key is for; key list shows it'),
     about: 'Only the key goes to standard output.',
     examples: ['key issue --developer "Harbour Software"', 'key issue --developer Ada --expires 90d --name nightly'],
@@ -42,7 +46,7 @@ const issue = () =>
     print({ developer, similar, issued }) {
       if (similar.length > 0) printInfo(`New developer; similar: ${similar.join(', ')}.`)
       const owner = `${developer.isNew ? 'the new developer ' : ''}${developer.name}`
-      printInfo(`Key of ${owner}, until ${issued.expires_at}. It is not shown again:`)
+      printInfo(`Key of ${owner}, until ${formatSecond(issued.expires_at)}. It is not shown again:`)
       print(issued.key)
     },
   })

@@ -183,7 +183,7 @@ const decisionCommand = (decision: Decision, command: Command, examples: string[
   buildCommand({
     command: command
       .argument('<ids...>', 'ids of apps', (id: string, others: number[] = []) => [...others, parsePositiveInteger(id)])
-      .option('--as-of <time>', 'refuse apps that were updated after this time', parsePastTime),
+      .option('--as-of <time>', 'refuse apps that were updated after this time, in UTC', parsePastTime),
     about: 'Each app is decided separately. If one fails, the others are not affected, and\nthe exit code is 1.',
     examples: examples.map((example) => `moderation ${example}`),
     json: 'an array in the order of the ids: {id, slug, status}, or {id, error}.',
@@ -199,7 +199,7 @@ const decide = () =>
       .description('approve and reject apps as a file says')
       .argument('<file>', 'CSV whose header is id,decision,reason, or NDJSON with these fields')
       .option('--dry-run', 'only check the decisions, and list those that would be refused')
-      .option('--as-of <time>', 'refuse apps that were updated after this time', parsePastTime),
+      .option('--as-of <time>', 'refuse apps that were updated after this time, in UTC', parsePastTime),
     about: `A decision is approve or reject; reject needs a reason. If a row is not valid,
 nothing is decided. Then each app is decided separately. If one fails, the
 others are not affected, and the exit code is 1.`,

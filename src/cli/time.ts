@@ -1,25 +1,31 @@
 import { InvalidArgumentError } from 'commander'
 import ms, { type StringValue } from 'ms'
 
-/** Parses and prints times for operators. A time without an offset is in UTC. */
+/** Parses and prints times for operators. A time without an offset is in UTC; a date is its midnight. */
 
 /** A time, or a duration before now. */
-export const parsePastTime = (text: string): string => parseTimeOrDuration(text, -1)
+export const parsePastTime = (text: string): string =>
+  parseTimeOrDuration(text, -1, ['s', 'm', 'min', 'h', 'd', 'w', 'y'])
 
-/** A time in the future, or a duration from now. */
+/**
+ * A time in the future, or a duration from now. Its minutes are `min` only, since `6m` or `6M` as the expiry of a key would be
+ * taken for months.
+ */
 export function parseFutureTime(text: string): string {
-  const time = parseTimeOrDuration(text, 1)
+  const time = parseTimeOrDuration(text, 1, ['s', 'min', 'h', 'd', 'w', 'y'])
   if (Date.parse(time) <= Date.now()) throw new InvalidArgumentError('It must be in the future.')
   return time
 }
 
-function parseTimeOrDuration(text: string, direction: 1 | -1): string {
-  const isDuration = /^\d+(\.\d+)? ?[a-z]+$/i.test(text)
-  const date = new Date(isDuration ? Date.now() + direction * ms(text as StringValue) : parseTime(text))
+function parseTimeOrDuration(text: string, direction: 1 | -1, units: string[]): string {
+  const [, amount, unit = ''] = /^(\d+(?:\.\d+)?) ?([a-z]+)$/i.exec(text) ?? []
+  // `ms` would take more units, in upper case, too.
+  const duration = units.includes(unit) ? ms(`${Number(amount)}${unit}` as StringValue) : Number.NaN
+  const date = new Date(unit === '' ? parseTime(text) : Date.now() + direction * duration)
   // ISO writes a year of more than four digits with a sign, which would not sort as text.
   if (!Number.isNaN(date.getTime()) && /^\d{4}-/.test(date.toISOString())) return date.toISOString()
   throw new InvalidArgumentError(
-    'It must be a time such as 2027-01-31 or 2027-01-31T09:30:00Z, or a duration such as 90d or 12h.',
+    `It must be a time in UTC such as 2027-01-31 or 2027-01-31T09:30:00Z, or a duration such as 90d or 12h (${units.join(', ')}).`,
   )
 }
 
@@ -41,6 +47,9 @@ export const secondsSince = (time: string) => Math.max(0, Math.floor((Date.now()
 export const elapsedSeconds = (begin: number) => Math.round((performance.now() - begin) / 10) / 100
 
 export const formatDate = (time: string) => time.slice(0, 10)
+
+/** `2026-01-31 09:30:00 UTC`. */
+export const formatSecond = (time: string) => `${time.slice(0, 19).replace('T', ' ')} UTC`
 
 /** `2026-01-31 09:30`. */
 export const formatMinute = (time: string) => time.slice(0, 16).replace('T', ' ')

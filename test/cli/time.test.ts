@@ -20,7 +20,9 @@ afterEach(() => {
 test.for<[text: string, past: string]>([
   ['90d', '2026-08-22T12:00:00.000Z'],
   ['12h', '2026-11-20T00:00:00.000Z'],
-  ['1.5 hours', '2026-11-20T10:30:00.000Z'],
+  ['1.5 h', '2026-11-20T10:30:00.000Z'],
+  ['15m', '2026-11-20T11:45:00.000Z'],
+  ['15min', '2026-11-20T11:45:00.000Z'],
   ['1.25h', '2026-11-20T10:45:00.000Z'],
   ['2w', '2026-11-06T12:00:00.000Z'],
   ['2026-01-31', '2026-01-31T00:00:00.000Z'],
@@ -35,6 +37,7 @@ test.for<[text: string, past: string]>([
 test.for<[text: string, future: string]>([
   ['90d', '2027-02-18T12:00:00.000Z'],
   ['1y', '2027-11-20T18:00:00.000Z'],
+  ['30min', '2026-11-20T12:30:00.000Z'],
   ['2027-01-31', '2027-01-31T00:00:00.000Z'],
 ])('%s is the future time %s', ([text, expected]) => {
   expect(parseFutureTime(text)).toBe(expected)
@@ -46,6 +49,10 @@ describe('an invalid time', () => {
     '90',
     '-90d',
     '90 fortnights',
+    '6M',
+    '90D',
+    '2 days',
+    '500ms',
     '3mo',
     'tomorrow',
     '2026-02-30',
@@ -57,7 +64,11 @@ describe('an invalid time', () => {
     '9000y',
     '9999999y',
   ])('is %j', (text) => {
-    expect(() => parsePastTime(text)).toThrow(/It must be a time such as .* or a duration such as 90d or 12h/)
+    expect(() => parsePastTime(text)).toThrow(/It must be a time in UTC such as .* or a duration such as 90d or 12h/)
+  })
+
+  test.for(['6m', '6M', '6mo', '6 months'])('for an expiry is %s, whose unit could be minutes or months', (text) => {
+    expect(() => parseFutureTime(text)).toThrow(/such as 90d or 12h \(s, min, h, d, w, y\)\.$/)
   })
 
   test.for(['0d', '2026-11-20', '2026-11-20T12:00:00Z', '2020-01-01'])('in the future is %s', (text) => {
