@@ -3,6 +3,7 @@ import { appStore, noApps, type StateCounts } from '../catalogue/store.ts'
 import { OperatorError } from '../contract/errors.ts'
 import { parseDeveloperName, parseKeyName } from '../contract/field-rules.ts'
 import type { Connection } from '../db/dialect.ts'
+import { findSimilarDevelopers } from '../moderation/similar-names.ts'
 import { required } from '../util/helpers.ts'
 import { generateKey, type KeyState, keyPrefix, keyState } from './keys.ts'
 
@@ -37,11 +38,14 @@ export const accountStore = (connection: Connection) => {
   const findDeveloper = (name: string): Promise<{ id: number; name: string } | undefined> =>
     sql('developers').where({ name: name.trim() }).first('id', 'name')
 
-  /** Throws an OperatorError if no developer has exactly this name. */
+  /** Throws an OperatorError that lists similar names if no developer has exactly this one. */
   async function requireDeveloper(name: string): Promise<{ id: number; name: string }> {
     const developer = await findDeveloper(name)
-    if (!developer) throw developerNotFound(name)
-    return developer
+    if (developer) return developer
+    const similar = await findSimilarDevelopers(connection, name)
+    throw similar.length === 0
+      ? developerNotFound(name)
+      : new OperatorError(`${developerNotFound(name).message}; similar: ${similar.join(', ')}`)
   }
 
   /** By name. */

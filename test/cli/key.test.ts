@@ -119,3 +119,23 @@ test('a new developer whose name resembles others is pointed out', async () => {
   expect(await similarTo('Гaвань')).toBe('Гавань')
   expect(await issue('Harbour Software')).not.toContain('similar')
 })
+
+test('a command that finds no developer of a name lists similar ones', async () => {
+  const cli = commandLine(await copyWorld())
+  await cli.run('key', 'issue', '--developer', 'Harbour Software')
+  for (const command of [
+    ['key', 'list', '--developer'],
+    ['audit', '--developer'],
+    ['app', 'list', '--developer'],
+    ['moderation', 'queue', '--developer'],
+    ['app', 'transfer', '1', '--to'],
+    ['developer', 'remove'],
+    ['developer', 'rename', '--to', 'Harbour', '--'],
+  ]) {
+    const { code, stderr } = await cli.run(...command, 'Harbor Software')
+    expect([code, stderr], command.join(' ')).toEqual([
+      1,
+      'apps-service: there is no developer "Harbor Software"; similar: Harbour Software\n',
+    ])
+  }
+})
