@@ -171,9 +171,12 @@ export function printInfo(text: string) {
   process.stderr.write(`${sanitize(text)}\n`)
 }
 
+/** Begins all errors and warnings. */
+export const errorPrefix = 'apps-service: '
+
 /** Prints an error and sets the exit code to 1; the command may go on. */
 export function printError(message: string) {
-  printInfo(`apps-service: ${message}`)
+  printInfo(errorPrefix + message)
   process.exitCode = 1
 }
 

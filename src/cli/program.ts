@@ -3,7 +3,7 @@ import { Command, CommanderError } from 'commander'
 import document from '../../generated/openapi.json' with { type: 'json' }
 import { ConfigError, envFile, misspelledVariables } from '../config.ts'
 import { OperatorError, ServiceError } from '../contract/errors.ts'
-import { printError, printInfo } from './command.ts'
+import { errorPrefix, printError, printInfo } from './command.ts'
 
 /** The command line: finds the command, runs it, prints its error and sets the exit code. Called by main.ts. */
 
@@ -44,12 +44,12 @@ export async function run(args: string[]) {
   const words = first === 'help' && loaders.has(second) ? [...args.slice(1), '--help'] : args
   const program = await programFor(words[0] ?? '')
   for (const command of [program, ...program.commands.flatMap((group) => [group, ...group.commands])]) {
-    command.exitOverride()
+    command.exitOverride().configureOutput({ outputError: (text) => printInfo(commandLineError(text, program)) })
   }
   try {
     // Variables that are set already have precedence.
     if (existsSync(envFile)) process.loadEnvFile(envFile)
-    for (const warning of misspelledVariables(process.env)) printInfo(`apps-service: ${warning}`)
+    for (const warning of misspelledVariables(process.env)) printInfo(errorPrefix + warning)
     await program.parseAsync(words, { from: 'user' })
   } catch (error) {
     // commander has printed the error or the help.
@@ -66,6 +66,19 @@ export async function programFor(name: string): Promise<Command> {
   const load = loaders.get(name)
   for (const loadCommand of load ? [load] : loaders.values()) program.addCommand(await loadCommand())
   return program
+}
+
+/**
+ * commander's error with the prefix of all others. It suggests only commands of the top level, so a command of a group is
+ * looked up here.
+ */
+function commandLineError(text: string, program: Command): string {
+  const message = text.trim().replace(/^error: /, '')
+  const unknown = /^unknown command '(.+)'/.exec(message)?.[1]
+  const groups = program.commands.filter(({ commands }) => commands.some((command) => command.name() === unknown))
+  const found = groups.map((group) => `${group.name()} ${unknown}`)
+  const hint = found.length > 0 ? `unknown command '${unknown}'; did you mean ${found.join(' or ')}?` : message
+  return `${errorPrefix}${hint.replaceAll('\n', ' ')}`
 }
 
 /** The whole message of errors meant for operators; the first line of any other. */

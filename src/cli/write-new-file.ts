@@ -4,7 +4,7 @@ import { basename, dirname, join, resolve, sep } from 'node:path'
 import { getSystemErrorMessage } from 'node:util'
 import { OperatorError } from '../contract/errors.ts'
 import { withPrivateDirectory } from '../util/private-directory.ts'
-import { printInfo } from './command.ts'
+import { errorPrefix, printInfo } from './command.ts'
 
 /**
  * Writes a file in a private directory beside it, and links it to its name when it is complete and synced to disk. So a
@@ -15,7 +15,7 @@ export async function writeNewFile<T>(file: string, what: string, write: (path: 
   if (file.endsWith(sep)) throw new OperatorError(`${file} is not a file name: it ends with ${sep}`)
   const target = resolve(file)
   assertMissing(target)
-  const reportStop = (signal: NodeJS.Signals) => printInfo(`apps-service: stopped by ${signal}; no ${what} was written`)
+  const reportStop = (signal: NodeJS.Signals) => printInfo(`${errorPrefix}stopped by ${signal}; no ${what} was written`)
   return withPrivateDirectory(dirname(target), `apps-${what}`, reportStop, async (directory, commit) => {
     const path = join(directory, basename(target))
     const written = await write(path)

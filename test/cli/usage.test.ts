@@ -20,7 +20,23 @@ test('--version prints the version', async () => {
 
 test.for<[how: string, args: string[], output: RegExp]>([
   ['without a command', [], /Usage: apps-service/],
-  ['with an unknown command', ['frobnicate'], /unknown command 'frobnicate'/],
+  ['with an unknown command', ['frobnicate'], /^apps-service: unknown command 'frobnicate'\n$/],
+  ['with a mistyped command', ['migrat'], /^apps-service: unknown command 'migrat' \(Did you mean migrate\?\)\n$/],
+  [
+    'with a command of a group',
+    ['approve', '3'],
+    /^apps-service: unknown command 'approve'; did you mean moderation approve\?\n$/,
+  ],
+  [
+    'with a command of several groups',
+    ['rename', 'Ada'],
+    /^apps-service: unknown command 'rename'; did you mean category rename or developer rename\?\n$/,
+  ],
+  [
+    'with a mistyped command of a group',
+    ['moderation', 'aprove'],
+    /unknown command 'aprove' \(Did you mean approve\?\)/,
+  ],
   ['with help for an unknown command', ['help', 'frobnicate'], /Usage: apps-service/],
 ])('exits with 2 %s', async ([, args, output]) => {
   const { code, stdout, stderr } = await run(args)
@@ -91,17 +107,17 @@ test('a usage error is one line, and nothing is done', async () => {
     ['moderation show x', /must be a whole number from 1/],
     ['moderation approve', /missing required argument 'ids'/],
     ['moderation approve 2 0x6', /must be a whole number from 1/],
-    ['moderation approve 2 --as-of lately', /must be a time such as/],
+    ['moderation approve 2 --as-of lately', /must be a time in UTC such as/],
     ['moderation reject 2', /required option '--reason <text>'/],
     ['app list --status gone', /Allowed choices are pending, approved, rejected, deleted/],
     ['app list --limit 0', /must be a whole number from 1/],
     ['app restore x', /must be a whole number from 1/],
     ['app transfer 1', /required option '--to <developer>'/],
     ['audit --app Tide', /must be a whole number from 1/],
-    ['audit --since 2026-02-30', /must be a time such as/],
+    ['audit --since 2026-02-30', /must be a time in UTC such as/],
     ['key issue', /required option '--developer <name>'/],
     ['key issue --developer Ada --expires 2020-01-01', /must be in the future/],
-    ['key issue --developer Ada --expires never', /must be a time such as/],
+    ['key issue --developer Ada --expires never', /must be a time in UTC such as/],
     ['developer rename Ada', /required option '--to <name>'/],
     ['category rename tools --slug utilities', /required option '--name <name>'/],
   ]
@@ -109,7 +125,7 @@ test('a usage error is one line, and nothing is done', async () => {
   const complain = async ([command, complaint]: (typeof cases)[number]) => {
     const { code, stdout, stderr } = await run(command.split(' '), env)
     expect(stderr).toMatch(complaint)
-    expect(stderr, command).toMatch(/^error: [^\n]+\n$/)
+    expect(stderr, command).toMatch(/^apps-service: (?!error)[^\n]+\n$/)
     expect([code, stdout], command).toEqual([2, ''])
   }
   await Promise.all(cases.map(complain))
