@@ -18,8 +18,12 @@ export function parseServerUrl(text: string): ServerUrl | undefined {
   const url = /^postgres(?:ql)?:\/\//.test(text) ? URL.parse(text) : null
   // Without a database name the driver uses the user's name.
   if (!url || !/^\/[^/]+$/.test(url.pathname)) return undefined
-  const mode = url.searchParams.get('sslmode') ?? 'disable'
-  if (!sslModes.includes(mode)) return undefined
+  // The driver would open a file of this name. Without `sslrootcert` it uses the CAs that Node trusts.
+  const usesSystemCas = url.searchParams.get('sslrootcert') === 'system'
+  if (usesSystemCas) url.searchParams.delete('sslrootcert')
+  const mode = url.searchParams.get('sslmode') ?? (usesSystemCas ? 'verify-full' : 'disable')
+  // libpq, too, refuses weaker modes with the system's CAs.
+  if (!sslModes.includes(mode) || (usesSystemCas && mode !== 'verify-full')) return undefined
   const connectTimeout = url.searchParams.get('connect_timeout') ?? String(defaultConnectTimeout / 1000)
   if (!/^[1-9]\d{0,3}$/.test(connectTimeout)) return undefined
   const name = displayName(url)
