@@ -116,7 +116,10 @@ export const fieldPointer = (...segments: string[]) =>
 const truncateField = (field: string) =>
   [...field.slice(0, 2 * maxFieldLength).toWellFormed()].slice(0, maxFieldLength).join('')
 
+/** A schema can replace the message of a keyword: `x-pattern-message` that of `pattern`. */
 function messageOf({ keyword, params, parentSchema, message }: ErrorObject, place: Problem['in']): string {
+  const replacement: unknown = parentSchema?.[`x-${keyword}-message`]
+  if (typeof replacement === 'string') return replacement
   switch (keyword) {
     case 'required':
     case 'dependencies':
@@ -140,9 +143,9 @@ function messageOf({ keyword, params, parentSchema, message }: ErrorObject, plac
     case 'maximum':
       return `must be at most ${params.limit}`
     case 'pattern':
-      return parentSchema?.['x-pattern-message'] ?? `must match ${params.pattern}`
+      return `must match ${params.pattern}`
     case 'format':
-      return parentSchema?.['x-format-message'] ?? `must be of the format ${params.format}`
+      return `must be of the format ${params.format}`
     default:
       return message ?? 'does not match the API document'
   }

@@ -4,7 +4,7 @@ import type { NewAppRow } from '../catalogue/store.ts'
 import type { Problem } from '../contract/contract.ts'
 import { type AppRow, appDefaults, type ReviewRow } from '../db/tables.ts'
 import { required } from '../util/helpers.ts'
-import { defaultVersion, type Line, type LineReview, problem } from './line.ts'
+import { defaultVersion, isSet, type Line, type LineReview, problem } from './line.ts'
 
 /** Computes the columns of an app from a line of a catalogue file. Pure. */
 
@@ -13,7 +13,7 @@ export type Given = { ownerIds: Map<string, number>; categoryIds: Map<string, nu
 
 /** The columns that a line can set, for an existing app or a new one. Fields that the line leaves out keep their values. */
 export function toColumns(line: Line, existing: AppRow | undefined, { ownerIds, categoryIds, now }: Given) {
-  const before = existing ?? { ...newAppColumns, created_at: now }
+  const before = existing ?? { ...newAppColumns, created_at: firstTime(line, now) }
   const { status = before.status, version = before.version, package_name = before.package_name } = line
   const { short_description = before.short_description, total_downloads = before.total_downloads } = line
   const { created_at = before.created_at, deleted_at = before.deleted_at } = line
@@ -29,7 +29,10 @@ export function toColumns(line: Line, existing: AppRow | undefined, { ownerIds, 
     status,
     rejection_reason: line.status === undefined ? before.rejection_reason : (line.rejection_reason ?? null),
     created_at,
-    approved_at: line.approved_at ?? before.approved_at ?? (status === 'approved' ? (line.created_at ?? now) : null),
+    approved_at:
+      line.approved_at ??
+      before.approved_at ??
+      (status === 'approved' ? (line.created_at ?? (existing ? now : created_at)) : null),
     deleted_at,
     ...ratingsAfter(line, before),
     // A new status is an operator's decision, so nothing is left to review.
@@ -48,6 +51,10 @@ const newAppColumns = {
   approved_at: null,
   total_downloads: 0,
 } as const
+
+/** The first time that the line gives, since nothing happens to an app before its creation. */
+const firstTime = ({ updated_at, approved_at, deleted_at }: Line, now: string): string =>
+  [updated_at, approved_at, deleted_at].filter(isSet).reduce((first, time) => (time < first ? time : first), now)
 
 /** The row of a new app. */
 export function toNewRow(line: Line, given: Given): NewAppRow {

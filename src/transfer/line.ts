@@ -58,11 +58,23 @@ export type ParsedLine = {
 export const defaultVersion = document.components.schemas.NewApp.properties.version.default
 
 const { Review, ...schemas } = document.components.schemas
-const AppId = { ...schemas.AppId, maximum: idLimit - 1 }
+
+/**
+ * An id that a file can set. New rows get ids after the greatest, so a file may use only the first half of the range: the
+ * second half is more than any catalogue uses up.
+ */
+function settableId<Schema extends { maximum: number }>(schema: Schema) {
+  const maximum = Math.floor(schema.maximum / 2)
+  const message = `must be at most ${maximum}, which leaves enough ids for new ones; leave it out to get a free one`
+  return { ...schema, maximum, 'x-maximum-message': message }
+}
+
+const timeMessage = 'must be a time such as 2026-03-04T09:12:45Z or 2026-03-04T10:12:45+01:00'
 const Timestamp = {
   ...schemas.Timestamp,
   maxLength: 40,
-  'x-format-message': 'must be a time such as 2026-03-04T09:12:45Z or 2026-03-04T10:12:45+01:00',
+  'x-type-message': timeMessage,
+  'x-format-message': timeMessage,
   'x-utc': true,
 }
 
@@ -72,7 +84,11 @@ const oldFields = { unreviewed_since: ignored, unreviewed_changes: ignored }
 const ratingRule = when(
   { required: ['average_rating'], properties: { average_rating: { type: 'number', exclusiveMinimum: 0 } } },
   { properties: { average_rating: { minimum: 1 }, rating_count: { minimum: 1 } } },
-  { properties: { rating_count: { maximum: 0 } } },
+  {
+    properties: {
+      rating_count: { maximum: 0, 'x-maximum-message': 'must have an average_rating from 1 to 5 with it' },
+    },
+  },
 )
 
 /**
@@ -106,9 +122,12 @@ export const lineSchema = {
       type: 'object',
       additionalProperties: false,
       required: ['id', 'created_at'],
-      properties: { id: AppId, created_at: Timestamp },
+      properties: { id: schemas.AppId, created_at: Timestamp },
     },
-    id: { ...AppId, description: 'Used if no app of the database has it; otherwise the app gets a new one.' },
+    id: {
+      ...settableId({ ...schemas.AppId, maximum: idLimit - 1 }),
+      description: 'Used if no app of the database has it; otherwise the app gets a new one.',
+    },
     name: schemas.NewAppName,
     short_description: nullable(schemas.NewShortDescription),
     description: schemas.NewAppDescription,
@@ -116,7 +135,7 @@ export const lineSchema = {
     package_name: {
       ...nullable(schemas.NewPackageName),
       description:
-        'An existing app is recognized by its id, slug and created_at together, whoever owns it; or else by its package_name; or else by its slug, if the developer is the same; or else, without package_name and slug, by its developer_name and exact name, if it has no package name.',
+        'An existing app is recognized by its id, slug and created_at together, whoever owns it; or else by its package_name; or else by its slug, if the developer is the same and, where the app has a package_name that the line lacks, its created_at is not another; or else, without package_name and slug, by its developer_name and exact name, if it has no package name.',
     },
     slug: {
       ...appSlugRule,
@@ -129,7 +148,7 @@ export const lineSchema = {
       additionalProperties: false,
       required: ['slug', 'name'],
       properties: {
-        id: schemas.CategoryId,
+        id: settableId(schemas.CategoryId),
         slug: categorySlugRule,
         name: categoryNameRule,
         created_at: {
@@ -155,7 +174,11 @@ export const lineSchema = {
       maximum: 1_000_000_000_000,
       description: 'Number of ratings without a review; 1 if it is left out.',
     },
-    created_at: { ...Timestamp, description: 'When the app was created; the time of the import if it is left out.' },
+    created_at: {
+      ...Timestamp,
+      description:
+        'When the app was created. If it is left out in a new app: the first of its other times, or the time of the import.',
+    },
     updated_at: { ...Timestamp, description: 'When the app last changed.' },
     approved_at: {
       ...nullable(Timestamp),
@@ -176,7 +199,7 @@ export const lineSchema = {
           ...Review.properties,
           reviewer_name: reviewerNameRule,
           comment: { ...Review.properties.comment, 'x-characters': 'text' },
-          id: { ...Review.properties.id, description: 'Used if no review of the database has it.' },
+          id: { ...settableId(Review.properties.id), description: 'Used if no review of the database has it.' },
           created_at: Timestamp,
         },
       },
@@ -205,11 +228,9 @@ const counterSchema = {
 
 /** Parses a line, trims its texts and converts its times to UTC. The outcome of an invalid line has all its problems. */
 export function readLine(text: string): ParsedLine {
-  const line = readValid<Line | ParsedLine>(text, 'line')
+  const line = readValid<Line | ParsedLine>(text, 'line', orderProblems)
   if (Array.isArray(line)) return { outcome: line }
-  if (!('name' in line)) return line
-  const problems = timeProblems(line)
-  return problems.length > 0 ? { outcome: problems } : { app: line }
+  return 'name' in line ? { app: line } : line
 }
 
 export function readCounterLine(text: string): ParsedLine {
@@ -217,17 +238,42 @@ export function readCounterLine(text: string): ParsedLine {
   return Array.isArray(counters) ? { outcome: counters } : { counters }
 }
 
-/** Milliseconds by which the clock of the exporting machine may be ahead. */
+/** Milliseconds by which the clocks of two machines may differ. */
 const maxClockSkew = 5 * 60_000
 
-function timeProblems({ created_at, updated_at }: Line): Problem[] {
-  if (created_at === undefined) return []
-  if (Date.parse(created_at) > Date.now() + maxClockSkew) return [problem('/created_at', 'must not be in the future')]
-  const isLate = updated_at !== undefined && created_at > updated_at
-  return isLate ? [problem('/created_at', 'must not be after updated_at')] : []
+/** Times that are not before the creation of an app. Those of its reviews may be: a store may know only its last release. */
+const laterTimes = ['updated_at', 'approved_at', 'deleted_at'] as const
+
+/** Which times of a line are before the creation of the app. `stored` has times of the app that the line updates. */
+export function orderProblems(line: object, stored: object = {}): Problem[] {
+  const given = timesOf(line)
+  const { created_at: creation, ...later } = { ...timesOf(stored), ...given }
+  if (creation === undefined) return []
+  return laterTimes
+    .filter(
+      (field) => ('created_at' in given || field in given) && creation - (later[field] ?? creation) > maxClockSkew,
+    )
+    .map((field) =>
+      'created_at' in given
+        ? problem('/created_at', `must not be after ${field}`)
+        : problem(`/${field}`, 'must not be before the creation of the app'),
+    )
 }
 
-function readValid<T>(text: string, schema: 'line' | 'counters'): T | Problem[] {
+/** The times of an object that are set, in milliseconds. */
+const timesOf = (value: object): Partial<Record<string, number>> =>
+  Object.fromEntries(
+    Object.entries(value).flatMap(([field, time]) =>
+      ['created_at', ...laterTimes].includes(field) && typeof time === 'string' ? [[field, Date.parse(time)]] : [],
+    ),
+  )
+
+/** Returns the line, or its problems: those with the schema, and those that `validate` finds in the valid fields. */
+function readValid<T>(
+  text: string,
+  schema: 'line' | 'counters',
+  validate: (line: object) => Problem[] = () => [],
+): T | Problem[] {
   let parsed: unknown
   try {
     parsed = JSON.parse(text)
@@ -241,18 +287,25 @@ function readValid<T>(text: string, schema: 'line' | 'counters'): T | Problem[] 
   const unwrapped = unwrapReject(parsed)
   if (isNestedTooDeeply(unwrapped)) return [problem('', 'is nested too deeply')]
   const line = trimTexts(unwrapped)
-  return ajv.validate<T>(schema, line) ? line : objectProblems(required(ajv.errors, 'the errors of a line'))
+  const isValid = ajv.validate<T>(schema, line)
+  const problems = isValid ? [] : objectProblems(required(ajv.errors, 'the errors of a line'))
+  if (isObject(line)) problems.push(...validate(withoutFields(line, problems)))
+  return isValid && problems.length === 0 ? line : problems
 }
 
-/** Converts a time, in place, to the form in which it is stored. */
+const withoutFields = (line: object, problems: Problem[]) =>
+  Object.fromEntries(Object.entries(line).filter(([name]) => problems.every(({ field }) => field !== `/${name}`)))
+
+/** Converts a time, in place, to the form in which it is stored. A future time would lead lists until then. */
 const convertToUtc: SchemaValidateFunction = (_schema, text: string, _parentSchema, context) => {
   const time = new Date(text)
   const stored = Number.isNaN(time.getTime()) ? '' : time.toISOString()
   const { parentData, parentDataProperty } = required(context, 'the place of a time')
   parentData[parentDataProperty] = stored
   // Years with more than four digits have a sign, so they do not sort as text.
-  if (/^\d{4}-/.test(stored)) return true
-  const message = 'must be a time that exists, in the years 0000 to 9999'
+  const exists = /^\d{4}-/.test(stored)
+  if (exists && time.getTime() <= Date.now() + maxClockSkew) return true
+  const message = exists ? 'must not be in the future' : 'must be a time that exists, in the years 0000 to 9999'
   convertToUtc.errors = [{ keyword: 'x-utc', message, params: {} }]
   return false
 }
@@ -269,11 +322,26 @@ export const isSet = <T>(value: T): value is NonNullable<T> => value !== undefin
 
 export const problem = (field: string, message: string): Problem => ({ in: 'body', field, message })
 
+/** Fields with names, which may not have directional marks. Around a name they are a remnant of the text it was copied from. */
+const nameFields = new Set(['name', 'version', 'developer_name', 'reviewer_name'])
+
 /** Trims all texts of a value, in place. */
-function trimTexts(value: unknown): unknown {
-  if (typeof value === 'string') return value.trim()
-  if (isObject(value)) for (const [name, part] of Object.entries(value)) value[name] = trimTexts(part)
+function trimTexts(value: unknown, field?: string): unknown {
+  if (typeof value === 'string') return nameFields.has(field ?? '') ? trimName(value) : value.trim()
+  if (isObject(value)) for (const [name, part] of Object.entries(value)) value[name] = trimTexts(part, name)
   return value
+}
+
+/** White space and directional marks, in any order. */
+const isTrimmed = (character: string | undefined) => character !== undefined && /[\s\u200E\u200F\u061C]/.test(character)
+
+/** A loop, because a pattern for the end of a text takes quadratic time. */
+function trimName(text: string): string {
+  let begin = 0
+  let end = text.length
+  while (isTrimmed(text[begin])) begin++
+  while (end > begin && isTrimmed(text[end - 1])) end--
+  return text.slice(begin, end)
 }
 
 /** Function declarations, because the constants above call them. */

@@ -44,10 +44,21 @@ describe('a new row', () => {
     expect(newRow(approved).updated_at).toBe(time(5))
   })
 
+  test.for<[when: string, said: Partial<Line>, created_at: string]>([
+    ['at the time of the import', {}, time(9)],
+    ['when it was approved', { status: 'approved', approved_at: time(5), updated_at: time(6) }, time(5)],
+    ['when it last changed', { approved_at: time(7), updated_at: time(6), deleted_at: null }, time(6)],
+    ['when it was deleted', { deleted_at: time(4) }, time(4)],
+  ])('without created_at was created %s', ([, said, created_at]) => {
+    expect(newRow({ ...line, ...said }).created_at).toBe(created_at)
+  })
+
   test('of an approved app has its creation time as approval, unless the line has another', () => {
     const approved: Line = { ...line, status: 'approved', created_at: time(1) }
     expect(newRow(approved).approved_at).toBe(time(1))
     expect(newRow({ ...approved, approved_at: time(5) }).approved_at).toBe(time(5))
+    const { created_at: _, ...undated } = approved
+    expect(newRow({ ...undated, updated_at: time(5) }).approved_at).toBe(time(5))
   })
 })
 
