@@ -1,9 +1,10 @@
 import { toSlug } from '../catalogue/slug.ts'
 import type { Problem } from '../contract/contract.ts'
 import type { AppRow } from '../db/tables.ts'
-import { type ImportLine, isSet, type Line, problem } from './line.ts'
+import { pick } from '../util/helpers.ts'
+import { type ImportLine, isSet, type Line, orderProblems, problem } from './line.ts'
 
-/** Finds the app that a line describes. Pure. */
+/** Finds the app that a line describes. docs/decisions/0010-import-and-export.md defines what identifies an app. Pure. */
 
 export type ExistingApp = AppRow & { developer_name: string }
 
@@ -28,6 +29,17 @@ export const isKnownByName = ({ package_name, slug }: Line) => !isSet(package_na
 /** An export has id, slug and creation time. They identify an app even when its owner, name and package name have changed. */
 const isSameApp = ({ id, slug, created_at }: Line, app: ExistingApp) =>
   app.id === id && app.slug === slug && app.created_at === created_at
+
+/**
+ * Whether a line without a package name is of the export of another catalogue, whose developer and slug are only the same by
+ * chance. An import may give an app another id, but never another creation time than the line's.
+ */
+const isNamesake = ({ id, created_at, package_name }: Line, app: ExistingApp) =>
+  id !== undefined &&
+  created_at !== undefined &&
+  created_at !== app.created_at &&
+  app.package_key !== null &&
+  !isSet(package_name)
 
 /** Matches lines with apps. `apps` holds every app that has the package name or slug of a line, or its owner and name. */
 export function matchLines(lines: ImportLine[], apps: ExistingApp[]): Match[] {
@@ -69,7 +81,13 @@ function findContradictions(line: Line, app: ExistingApp | undefined): Problem[]
   if (app.developer_name !== line.developer_name && !isFoundByPackageName && !isSameApp(line, app)) {
     return [problem('/slug', `belongs to an app of ${app.developer_name}: leave it out to get another`)]
   }
-  const problems = []
+  if (isNamesake(line, app)) {
+    const other = `app ${app.id}, which was created at another time and has the package name ${app.package_name}`
+    const advice = `leave it out to get another, or give that package name to update app ${app.id}`
+    return [problem('/slug', `belongs to ${other}: ${advice}`)]
+  }
+  // A line without updated_at gets a new one.
+  const problems = orderProblems(line, pick(app, 'created_at', 'approved_at'))
   if (line.slug !== undefined && line.slug !== app.slug) {
     problems.push(problem('/slug', `is ${app.slug} for this app, and does not change`))
   }

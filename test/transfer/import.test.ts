@@ -371,6 +371,67 @@ test('a category gets the id of its line if that is free', async () => {
   expect([ids[1], new Set([1, ...ids]).size]).toEqual([40, 4])
 })
 
+test('the greatest ids of lines leave ids for new apps, categories and reviews', async () => {
+  const service = await startService()
+  const { database, request, world, decide } = service
+  const [id, large] = [2 ** 39 - 1, 2 ** 52 - 1]
+  const line = (name: string, appId: number, otherId: number) => ({
+    ...app,
+    name,
+    id: appId,
+    status: 'approved',
+    category: { id: otherId, slug: name, name },
+    reviews: [{ ...review(5), id: otherId }],
+  })
+  const lines = [line('last', id, large), line('beyond', id + 1, large + 1), { ...app, id: 2 ** 40 - 1 }]
+  expect((await importLines(database, lines)).rejects).toEqual([
+    { line: 2, fields: ['/id', '/category/id', '/reviews/0/id'] },
+    { line: 3, fields: ['/id'] },
+  ])
+  const json = { name: 'Next', description: 'After the last.', category_id: large }
+  const created = await request('POST', '/apps', { key: world.keys.ada, json })
+  expect([created.status, created.body.data.app_id]).toEqual([201, id + 1])
+  await decide('approve', id + 1)
+  expect((await service.get('/apps?search=next')).body.data.apps).toMatchObject([{ id: id + 1 }])
+  const more = {
+    ...app,
+    name: 'More',
+    status: 'approved',
+    reviews: [review(4)],
+    category: { slug: 'more', name: 'More' },
+  }
+  expect(countsOf(await importLines(database, [more]))).toEqual([1, 0, 0, 0])
+  expect(JSON.parse((await exportLines(database)).at(-1) ?? '')).toMatchObject({
+    id: id + 2,
+    category: { id: large + 1 },
+    reviews: [{ id: large + 1 }],
+  })
+  await expectConsistent(database)
+})
+
+test('the export of another catalogue overwrites no namesake that has a package name', async () => {
+  const { database } = await startService()
+  const created_at = '2026-01-01T00:00:00.000Z'
+  const own = ['stars', 'moon'].map((slug) => ({ ...app, slug, created_at, package_name: `org.example.${slug}` }))
+  await importLines(database, own)
+  const before = await exportLines(database)
+  const [stars, moon] = before.slice(-2).map((line) => JSON.parse(line))
+  const others = { created_at: '2025-12-01T00:00:00.000Z', description: 'Of another catalogue.' }
+  const theirs = [
+    { ...stars, ...others, id: 900, package_name: null },
+    // By chance, it has the same id.
+    { ...moon, ...others, package_name: null },
+  ]
+  for (const onlyNew of [false, true]) {
+    const counts = onlyNew ? [0, 0, 2, 0] : [0, 0, 0, 2]
+    expect(countsOf(await importLines(database, theirs, onlyNew))).toEqual(counts)
+    expect(await exportLines(database)).toEqual(before)
+  }
+  const { slug: _, ...unnamed } = theirs[0]
+  const named = { ...theirs[1], package_name: 'org.example.moon' }
+  expect(countsOf(await importLines(database, [unnamed, named]))).toEqual([1, 1, 0, 0])
+})
+
 test('lines for the same app are reported under their own numbers', async () => {
   const { database } = await startService()
   const known = { ...app, package_name: 'org.example.stars', slug: 'stars' }

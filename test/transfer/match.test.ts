@@ -167,6 +167,66 @@ describe('a line is refused', () => {
       [strangers],
       [],
     ],
+    [
+      'with an approval before the creation of its app',
+      { ...line, slug: 'star-map', approved_at: time(0) },
+      [app],
+      ['/approved_at'],
+    ],
+    [
+      'with a creation after the approval of its app',
+      { ...line, slug: 'star-map', created_at: time(5) },
+      [app],
+      ['/created_at'],
+    ],
+    [
+      'not with a later approval and deletion',
+      { ...line, slug: 'star-map', approved_at: time(1), deleted_at: time(2) },
+      [app],
+      [],
+    ],
+    [
+      'not if only its app has times that contradict each other',
+      { ...line, slug: 'star-map' },
+      [{ ...app, approved_at: time(0) }],
+      [],
+    ],
+    [
+      'not with a creation after a deletion that it undoes',
+      { ...restored, created_at: time(2), approved_at: time(2), updated_at: time(5) },
+      [{ ...deleted, deleted_at: time(1) }],
+      [],
+    ],
+    [
+      'of the export of another catalogue, without the package name of its namesake',
+      { ...exact, id: 9, created_at: time(2) },
+      [app],
+      ['/slug'],
+    ],
+    [
+      'of the export of another catalogue, with a null package name',
+      { ...exact, created_at: time(2), package_name: null },
+      [app],
+      ['/slug'],
+    ],
+    [
+      'not if it has the creation time of its namesake, which got another id when it was imported',
+      { ...exact, id: 9, package_name: null },
+      [app],
+      [],
+    ],
+    [
+      'not of an export, if its namesake has no package name either',
+      { ...exact, id: 9, created_at: time(2) },
+      [unpackaged],
+      [],
+    ],
+    [
+      'not with a null package name, if it is not of an export',
+      { ...line, slug: 'star-map', package_name: null },
+      [app],
+      [],
+    ],
     ['not for a new app', line, [], []],
     ['not without a slug', { ...line, package_name: 'org.example.stars' }, [app], []],
     ['not if slug and package name match', { ...line, slug: 'star-map', package_name: 'org.example.stars' }, [app], []],
@@ -189,12 +249,14 @@ describe('a line is refused', () => {
       ...messages({ ...line, slug: 'star-map', package_name: 'org.example.new' }, app),
       ...messages({ ...line, slug: 'star-map' }, deleted),
       ...messages({ ...line, slug: 'star-map' }, strangers),
+      ...messages({ ...exact, id: 9, created_at: time(2) }, app),
     ]).toEqual([
       'is star-map for this app, and does not change',
       'belongs to app 8, moon',
       'belongs to an app with the package name org.example.stars',
       'describes app 7, which was deleted; app restore 7 brings it back',
       'belongs to an app of Eve: leave it out to get another',
+      'belongs to app 7, which was created at another time and has the package name org.example.stars: leave it out to get another, or give that package name to update app 7',
     ])
   })
 })
