@@ -9,32 +9,54 @@ export type TextLine = { number: number; text: string } | { number: number; prob
 /** Far more than an app with all its reviews. Without a limit, a file without line feeds would fill the memory. */
 const maxLineBytes = 16 * 1024 * 1024
 
-/** Yields the lines of a file, compressed with gzip or not. Blank lines are counted and left out. */
+/**
+ * Yields the lines of a file, compressed with gzip or not. Blank lines are counted and left out. Throws an OperatorError if the
+ * file is of another format.
+ */
 export async function* readLines(source: AsyncIterable<Buffer>): AsyncGenerator<TextLine> {
   let number = 0
-  for await (const line of splitLines(await gunzipIfNeeded(source))) {
+  let isFirst = true
+  for await (const { bytes, isTooLong } of splitLines(await gunzipIfNeeded(source))) {
     number++
-    if (line === undefined) yield { number, problem: `is longer than ${maxLineBytes / 1024 / 1024} MiB` }
-    else if (!isUtf8(line)) yield { number, problem: 'is not UTF-8' }
-    else {
-      // A byte order mark does not belong to the JSON text (RFC 8259, section 8.1).
-      const text = number === 1 ? line.toString().replace(/^\uFEFF/, '') : line.toString()
-      if (text.trim() !== '') yield { number, text }
-    }
+    // A byte order mark does not belong to the JSON text (RFC 8259, section 8.1).
+    const text = number === 1 ? bytes.toString().replace(/^\uFEFF/, '') : bytes.toString()
+    if (text.trim() === '' && !isTooLong) continue
+    if (isFirst) assertObject(text.trim(), isTooLong)
+    isFirst = false
+    if (isTooLong) yield { number, problem: `is longer than ${maxLineBytes / 1024 / 1024} MiB` }
+    else if (!isUtf8(bytes)) yield { number, problem: 'is not UTF-8' }
+    else yield { number, text }
   }
 }
 
-/** Splits at line feeds. Yields undefined for a line that is too long. */
-async function* splitLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer | undefined> {
+const oneObjectPerLine = 'it must have one JSON object per line (NDJSON)'
+
+/** Throws an OperatorError if the first line is of another format, which would make a reject of each line. */
+function assertObject(line: string, isTruncated: boolean) {
+  if (line.startsWith('['))
+    throw new OperatorError(`the file is a JSON array; ${oneObjectPerLine}. Convert it with: jq -c '.[]'`)
+  if (!line.startsWith('{'))
+    throw new OperatorError(`its first line begins with ${JSON.stringify(line.slice(0, 40))}; ${oneObjectPerLine}`)
+  if (!isTruncated && /[{[,]$/.test(line))
+    throw new OperatorError(
+      `the file has JSON objects over several lines; ${oneObjectPerLine}. Convert it with: jq -c .`,
+    )
+}
+
+/** Chunks kept of a line that is too long, to recognize its format. */
+const keptChunks = 4
+
+/** Splits at line feeds. A line that is too long is truncated. */
+async function* splitLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<{ bytes: Buffer; isTooLong: boolean }> {
   let parts: Buffer[] = []
   let length = 0
   const add = (part: Buffer) => {
     length += part.length
-    if (length > maxLineBytes) parts = []
+    if (length > maxLineBytes) parts = parts.slice(0, keptChunks)
     else parts.push(part)
   }
   const takeLine = () => {
-    const line = length > maxLineBytes ? undefined : Buffer.concat(parts)
+    const line = { bytes: Buffer.concat(parts), isTooLong: length > maxLineBytes }
     parts = []
     length = 0
     return line

@@ -182,6 +182,10 @@ describe('import', () => {
   test.for<[format: string, bytes: Buffer]>([
     ['the file is in UTF-16; it must be UTF-8, compressed with gzip or not', Buffer.from('\uFEFF{"name"', 'utf16le')],
     ['its gzip data is damaged: unexpected end of file', gzipSync('{}').subarray(0, 12)],
+    [
+      "the file is a JSON array; it must have one JSON object per line (NDJSON). Convert it with: jq -c '.[]'",
+      Buffer.from(JSON.stringify([app, app], null, 2)),
+    ],
   ])('says that %s', async ([problem, bytes]) => {
     const env = { DATABASE_URL: await copyWorld() }
     const file = join(temporaryFolder(), 'apps')

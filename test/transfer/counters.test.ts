@@ -70,8 +70,8 @@ test('a later line of the same app wins, and an export has what has changed', as
 test('refuses lines that are not valid or name no app, and sets the others', async () => {
   const service = await startService()
   const { problems, ...summary } = await set(service, [
-    'not JSON',
     { total_downloads: 1 },
+    'not JSON',
     { slug: 'nobody', total_downloads: 1 },
     { package_name: 'org.example.nobody', total_downloads: 1 },
     { package_name: 'org.example.gone', total_downloads: 1 },

@@ -17,38 +17,36 @@ async function read(source: Buffer, size = 7) {
 
 test.for<[what: string, bytes: Buffer | string, lines: object[]]>([
   ['nothing', '', []],
-  ['a line', 'a\n', [{ number: 1, text: 'a' }]],
+  ['a line', '{a\n', [{ number: 1, text: '{a' }]],
   [
     'a last line without a line feed',
-    'a\nb',
+    '{a\nb',
     [
-      { number: 1, text: 'a' },
+      { number: 1, text: '{a' },
       { number: 2, text: 'b' },
     ],
   ],
-  ['blank lines are counted', '\n \na\n', [{ number: 3, text: 'a' }]],
+  ['blank lines are counted', '\n \n {a\n', [{ number: 3, text: ' {a' }]],
   [
     'CRLF line ends',
-    'a\r\nb\r\n',
+    '{a\r\nb\r\n',
     [
-      { number: 1, text: 'a\r' },
+      { number: 1, text: '{a\r' },
       { number: 2, text: 'b\r' },
     ],
   ],
-  ['a byte order mark', '\uFEFFa\n', [{ number: 1, text: 'a' }]],
+  ['a byte order mark', '\uFEFF{a\n', [{ number: 1, text: '{a' }]],
   [
     'a byte order mark after the first line',
-    'a\n\uFEFFb\n',
+    '{a\n\uFEFFb\n',
     [
-      { number: 1, text: 'a' },
+      { number: 1, text: '{a' },
       { number: 2, text: '\uFEFFb' },
     ],
   ],
-  ['a text with the first byte of gzip', '\u001fa\n', [{ number: 1, text: '\u001fa' }]],
-  ['a text with the second byte of gzip', 'ȋ\n', [{ number: 1, text: 'ȋ' }]],
   [
     'bytes that are not UTF-8',
-    Buffer.from('61ff0a620a', 'hex'),
+    Buffer.from('7bff0a620a', 'hex'),
     [
       { number: 1, problem: 'is not UTF-8' },
       { number: 2, text: 'b' },
@@ -56,9 +54,9 @@ test.for<[what: string, bytes: Buffer | string, lines: object[]]>([
   ],
   [
     'gzip',
-    gzipSync('a\nb\n'),
+    gzipSync('{a\nb\n'),
     [
-      { number: 1, text: 'a' },
+      { number: 1, text: '{a' },
       { number: 2, text: 'b' },
     ],
   ],
@@ -67,7 +65,7 @@ test.for<[what: string, bytes: Buffer | string, lines: object[]]>([
 })
 
 test('a line that is too long is reported, and the next one read', async () => {
-  const longest = Buffer.alloc(16 * 1024 * 1024, 'x')
+  const longest = Buffer.alloc(16 * 1024 * 1024, '{')
   const [first, second, third] = await read(Buffer.concat([longest, Buffer.from('x\nb\n'), longest]), 65_536)
   expect([first, second]).toEqual([
     { number: 1, problem: 'is longer than 16 MiB' },
@@ -83,7 +81,7 @@ test('a line without an end is not kept in memory', async () => {
   const kept: number[] = []
   async function* endless() {
     for (let count = 0; count < 96; count++) {
-      yield Buffer.alloc(mebibyte, 'x')
+      yield Buffer.alloc(mebibyte, '{')
       collectGarbage()
       kept.push(process.memoryUsage().arrayBuffers)
     }
@@ -98,7 +96,7 @@ test.for<[what: string, damage: (whole: Buffer) => Buffer, problem: string]>([
   ['a gzip file with a broken header', (whole) => whole.fill(9, 2, 3), 'unknown compression method'],
   ['a gzip file with another checksum', (whole) => whole.fill(9, whole.length - 8), 'incorrect data check'],
 ])('%s is an error', async ([, damage, problem]) => {
-  const whole = gzipSync(Buffer.alloc(10_000, 'a\n'))
+  const whole = gzipSync(Buffer.alloc(10_000, '{}\n'))
   await expect(read(damage(whole))).rejects.toThrow(`its gzip data is damaged: ${problem}`)
 })
 
@@ -117,7 +115,7 @@ test('chunks may end anywhere', async () => {
       fc.integer({ min: 1, max: 20 }),
       fc.boolean(),
       async (texts, size, zipped) => {
-        const lines = texts.map((text) => text.replaceAll('\n', ' '))
+        const lines = ['{}', ...texts.map((text) => text.replaceAll('\n', ' '))]
         const plain = Buffer.from(lines.map((line) => `${line}\n`).join(''))
         const found = await read(zipped ? gzipSync(plain) : plain, size)
         const expected = lines.flatMap((text, index) => (text.trim() === '' ? [] : { number: index + 1, text }))
@@ -140,4 +138,45 @@ test.for<[format: string, bytes: Buffer]>([
       `the file is ${format}; it must be UTF-8, compressed with gzip or not`,
     )
   }
+})
+
+const oneObjectPerLine = 'it must have one JSON object per line (NDJSON)'
+test.for<[what: string, bytes: Buffer | string, problem: string]>([
+  [
+    'a JSON array',
+    '[\n  {"name": "A"}\n]\n',
+    `the file is a JSON array; ${oneObjectPerLine}. Convert it with: jq -c '.[]'`,
+  ],
+  [
+    'a JSON array on one line',
+    '\uFEFF\n [{"name":"A"}]',
+    `the file is a JSON array; ${oneObjectPerLine}. Convert it with: jq -c '.[]'`,
+  ],
+  [
+    'a long JSON array on one line',
+    `[${'{"name":"A"},'.repeat(1_500_000)}`,
+    `the file is a JSON array; ${oneObjectPerLine}. Convert it with: jq -c '.[]'`,
+  ],
+  [
+    'a JSON array in gzip',
+    gzipSync('[{"name":"A"}]'),
+    `the file is a JSON array; ${oneObjectPerLine}. Convert it with: jq -c '.[]'`,
+  ],
+  [
+    'indented JSON',
+    '{\n  "name": "A"\n}\n',
+    `the file has JSON objects over several lines; ${oneObjectPerLine}. Convert it with: jq -c .`,
+  ],
+  [
+    'JSON with a line break after a comma',
+    '{"name":"A",\r\n"version":"1"}\n',
+    `the file has JSON objects over several lines; ${oneObjectPerLine}. Convert it with: jq -c .`,
+  ],
+  ['CSV', 'name,description\nA,B\n', `its first line begins with "name,description"; ${oneObjectPerLine}`],
+  ['a web page', '<!DOCTYPE html>\n', `its first line begins with "<!DOCTYPE html>"; ${oneObjectPerLine}`],
+  ['gzip in gzip', gzipSync(gzipSync('{}')), `its first line begins with "\\u001f`],
+  ['a text with the first byte of gzip', '\u001fa\n', `its first line begins with "\\u001fa"; ${oneObjectPerLine}`],
+  ['a text with the second byte of gzip', 'ȋ\n', `its first line begins with "ȋ"; ${oneObjectPerLine}`],
+])('refuses a file that is %s', async ([, bytes, problem]) => {
+  await expect(read(Buffer.from(bytes), 65_536)).rejects.toThrow(problem)
 })
