@@ -9,6 +9,7 @@ import { withTemporaryCopy } from '../db/copy.ts'
 import type { Database } from '../db/database.ts'
 import { catalogueLines, type ImportSummary, importLines } from '../transfer/import.ts'
 import { lineSchema } from '../transfer/line.ts'
+import type { ReasonCount } from '../transfer/rejects.ts'
 import { buildCommand, currentOperator, print, printError, printInfo, printJson, withDatabase } from './command.ts'
 import { cannotRead, describeFile, fileErrorReason } from './file-errors.ts'
 import { showProgress } from './progress.ts'
@@ -46,8 +47,9 @@ import that file. The next import of FILE replaces its rejects, or removes them
 if there are none. An interrupted import finishes when it is run again.`,
     examples: ['import catalogue.ndjson.gz', 'import --schema', 'import - --dry-run --json < catalogue.ndjson.gz'],
     json: `{lines, created, updated, unchanged, rejected, seconds, rejects,
-reasons: [{reason, count}]}. rejects: the rejects file; it and reasons are left
-out if no line was refused.`,
+reasons: [{reason, count, example}]}. rejects: the rejects file; it and reasons
+are left out if no line was refused. example: the first message, of reasons that
+stand for several.`,
     run: runImport,
     toJson: ({ summary: { readError, reasons, ...counts }, seconds, rejects }) => ({
       ...counts,
@@ -111,13 +113,18 @@ const linesPerSecond = (lines: number, seconds: number) => Math.round(lines / Ma
 /** Reasons that are printed. */
 const maxReasons = 10
 
+function formatReason({ reason, count, example }: ReasonCount): string {
+  if (example === undefined) return `${formatCount(count)} × ${reason}`
+  return count === 1 ? `1 × ${example}` : `${formatCount(count)} × ${reason}; for example ${example}`
+}
+
 /** Prints why lines were refused or not read, if any. The exit code is then 1. */
 export function printProblems(file: string, { lines, rejected, reasons, readError }: ImportSummary, advice = '') {
   if (rejected > 0) {
     process.exitCode = 1
     printInfo(`${formatCount(rejected)} refused${advice}`)
     const all = reasons.all()
-    for (const { reason, count } of all.slice(0, maxReasons)) printInfo(`  ${formatCount(count)} × ${reason}`)
+    for (const reason of all.slice(0, maxReasons)) printInfo(`  ${formatReason(reason)}`)
     if (all.length > maxReasons) printInfo(`  and ${all.length - maxReasons} more reasons`)
   }
   if (!readError) return

@@ -88,8 +88,10 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
   async function hideApp({ id, created_at }: RemovedApp) {
     const app = await sql('apps').where({ id }).forUpdate().first()
     if (onlyNew || !app || !isListed(app)) return 'unchanged'
-    if (app.created_at !== created_at)
-      return [problem('/removed', `names app ${id}, which was created at another time`)]
+    if (app.created_at !== created_at) {
+      const message = `names app ${id}, which was created at another time`
+      return [problem('/removed', message, 'names an app that was created at another time')]
+    }
     // With the time of the source, so that a line brings the app back if it is newer there.
     const { updated_at } = app
     await apps.save('app import', app, { deleted_at: now, package_name: null, updated_at }, actor)

@@ -16,7 +16,7 @@ import { addCharacterRules, objectProblems } from '../contract/validation.ts'
 import type { AppRow, CategoryRow } from '../db/tables.ts'
 import { idLimit, type SearchDocument } from '../search/terms.ts'
 import { pick, required } from '../util/helpers.ts'
-import { isNestedTooDeeply, isObject, unwrapReject } from './rejects.ts'
+import { isNestedTooDeeply, isObject, type LineProblem, unwrapReject } from './rejects.ts'
 
 /** A line of a catalogue file: an app. A field that is left out stays as it is; null removes it. */
 export type Line = Pick<AppRow, 'name' | 'description'> &
@@ -51,7 +51,7 @@ export type ParsedLine = {
   counters?: CounterLine
   /** Prepared while the previous lines are written, for an app that will be listed. */
   document?: SearchDocument
-  outcome?: 'created' | 'updated' | 'unchanged' | Problem[]
+  outcome?: 'created' | 'updated' | 'unchanged' | LineProblem[]
 }
 
 /** The API's default for a new app without a version. */
@@ -320,7 +320,13 @@ const ajv = addCharacterRules(
 
 export const isSet = <T>(value: T): value is NonNullable<T> => value !== undefined && value !== null
 
-export const problem = (field: string, message: string): Problem => ({ in: 'body', field, message })
+/** `reason` is for messages that quote values; see `LineProblem`. */
+export const problem = (field: string, message: string, reason?: string): LineProblem => ({
+  in: 'body',
+  field,
+  message,
+  ...(reason !== undefined && { reason }),
+})
 
 /** Fields with names, which may not have directional marks. Around a name they are a remnant of the text it was copied from. */
 const nameFields = new Set(['name', 'version', 'developer_name', 'reviewer_name'])

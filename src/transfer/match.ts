@@ -1,8 +1,8 @@
 import { toSlug } from '../catalogue/slug.ts'
-import type { Problem } from '../contract/contract.ts'
 import type { AppRow } from '../db/tables.ts'
 import { pick } from '../util/helpers.ts'
 import { type ImportLine, isSet, type Line, orderProblems, problem } from './line.ts'
+import type { LineProblem } from './rejects.ts'
 
 /** Finds the app that a line describes. docs/decisions/0010-import-and-export.md defines what identifies an app. Pure. */
 
@@ -16,7 +16,7 @@ export type Match = {
   app: ExistingApp | undefined
   /** Another app with the package name of the line. The line is accepted if that app gets a different one. */
   holder: ExistingApp | undefined
-  problems: Problem[]
+  problems: LineProblem[]
 }
 
 export const isAccepted = ({ problems }: Match) => problems.length === 0
@@ -75,27 +75,32 @@ export function matchLines(lines: ImportLine[], apps: ExistingApp[]): Match[] {
 }
 
 /** How the line contradicts the app that it describes. */
-function findContradictions(line: Line, app: ExistingApp | undefined): Problem[] {
+function findContradictions(line: Line, app: ExistingApp | undefined): LineProblem[] {
   if (!app) return []
   const isFoundByPackageName = isSet(line.package_name) && app.package_key === line.package_name.toLowerCase()
   if (app.developer_name !== line.developer_name && !isFoundByPackageName && !isSameApp(line, app)) {
-    return [problem('/slug', `belongs to an app of ${app.developer_name}: leave it out to get another`)]
+    const message = `belongs to an app of ${app.developer_name}: leave it out to get another`
+    return [problem('/slug', message, 'belongs to an app of another developer')]
   }
   if (isNamesake(line, app)) {
     const other = `app ${app.id}, which was created at another time and has the package name ${app.package_name}`
     const advice = `leave it out to get another, or give that package name to update app ${app.id}`
-    return [problem('/slug', `belongs to ${other}: ${advice}`)]
+    return [
+      problem('/slug', `belongs to ${other}: ${advice}`, 'belongs to an app of another creation time and package name'),
+    ]
   }
   // A line without updated_at gets a new one.
   const problems = orderProblems(line, pick(app, 'created_at', 'approved_at'))
   if (line.slug !== undefined && line.slug !== app.slug) {
-    problems.push(problem('/slug', `is ${app.slug} for this app, and does not change`))
+    problems.push(problem('/slug', `is ${app.slug} for this app, and does not change`, 'is not the slug of the app'))
   }
   if (isSet(line.package_name) && !hasPackageName(app, line.package_name) && !isSameApp(line, app)) {
-    problems.push(problem('/slug', `belongs to an app with the package name ${app.package_name}`))
+    const message = `belongs to an app with the package name ${app.package_name}`
+    problems.push(problem('/slug', message, 'belongs to an app with another package name'))
   }
   if (app.deleted_at !== null && !isSet(line.deleted_at) && !isRestored(line, app.updated_at)) {
-    problems.push(problem('', `describes app ${app.id}, which was deleted; app restore ${app.id} brings it back`))
+    const message = `describes app ${app.id}, which was deleted; app restore ${app.id} brings it back`
+    problems.push(problem('', message, 'describes a deleted app'))
   }
   return problems
 }
@@ -138,7 +143,8 @@ export function refuseTakenNames(matches: Match[]) {
     if (refused.length === 0) return
     // Again, because the apps of refused lines keep their names, too.
     for (const match of refused) {
-      match.problems = [problem('/package_name', `belongs to app ${match.holder?.id}, ${match.holder?.slug}`)]
+      const message = `belongs to app ${match.holder?.id}, ${match.holder?.slug}`
+      match.problems = [problem('/package_name', message, 'belongs to another app')]
     }
   }
 }

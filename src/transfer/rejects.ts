@@ -36,25 +36,40 @@ function parseOrText(text: string): unknown {
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null
 
+/** A problem of a line. Lines whose messages quote different values have the same `reason`, which quotes none. */
+export type LineProblem = Problem & { reason?: string }
+
+/** `example` is the first message, if the reason stands for several. */
+export type ReasonCount = { reason: string; count: number; example?: string }
+
 /** Counts refused lines by reason. Indexes are left out of a reason, so that it is the same for every line. */
 export class ReasonCounts {
-  readonly #counts = new Map<string, number>()
+  readonly #counts = new Map<string, ReasonCount>()
 
-  add(problems: Problem[]) {
-    const reasons = problems.map(
-      ({ field, message }) => `${field.replaceAll(/\/\d+(?=\/|$)/g, '/*') || 'line'}: ${message}`,
-    )
-    for (const reason of new Set(reasons)) {
-      const key = this.#counts.has(reason) || this.#counts.size < maxReasons ? reason : 'other reasons'
-      this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1)
+  add(problems: LineProblem[]) {
+    // Once per line, with the first message.
+    const found = new Map<string, ReasonCount>()
+    for (const { field, message, reason } of problems) {
+      const place = field.replaceAll(/\/\d+(?=\/|$)/g, '/*') || 'line'
+      const full = `${place}: ${reason ?? message}`
+      if (found.has(full)) continue
+      found.set(full, { reason: full, count: 0, ...(reason !== undefined && { example: `${place}: ${message}` }) })
+    }
+    for (const one of found.values()) {
+      const isCounted = this.#counts.has(one.reason) || this.#counts.size < maxReasons
+      const start = isCounted ? one : otherReasons
+      const { count, ...reason } = this.#counts.get(start.reason) ?? start
+      this.#counts.set(start.reason, { ...reason, count: count + 1 })
     }
   }
 
   /** The most frequent reason first. */
-  all(): { reason: string; count: number }[] {
-    return [...this.#counts].map(([reason, count]) => ({ reason, count })).toSorted((a, b) => b.count - a.count)
+  all(): ReasonCount[] {
+    return [...this.#counts.values()].toSorted((a, b) => b.count - a.count)
   }
 }
+
+const otherReasons: ReasonCount = { reason: 'other reasons', count: 0 }
 
 /** Some reasons quote the line, so a large file could otherwise fill the memory with them. */
 const maxReasons = 1000

@@ -162,6 +162,27 @@ describe('import', () => {
     ])
   })
 
+  test('prints one reason with an example for lines that belong to apps of different developers', async () => {
+    const env = { DATABASE_URL: await copyWorld() }
+    const owners = ['Ada', 'Bob', 'Cy', 'Di']
+    const owned = owners.map((developer_name, index) => ({ ...app, developer_name, slug: `star-${index}` }))
+    await run(['import', '-'], env, textOf([...owned, { ...app, slug: 'moon', package_name: 'org.example.moon' }]))
+    const lines = [
+      ...owned.map((line) => ({ ...line, developer_name: 'Eve' })),
+      { ...app, slug: 'moon', package_name: 'org.example.mars' },
+    ]
+    const reply = await run(['import', '-', '--json', '--rejects', '/dev/null'], env, textOf(lines))
+    expect(reply.stderr.trimEnd().split('\n').slice(1)).toEqual([
+      '  4 × /slug: belongs to an app of another developer; for example /slug: belongs to an app of Ada: leave it out to get another',
+      '  1 × /slug: belongs to an app with the package name org.example.moon',
+    ])
+    expect(JSON.parse(reply.stdout).reasons[0]).toEqual({
+      reason: '/slug: belongs to an app of another developer',
+      count: 4,
+      example: '/slug: belongs to an app of Ada: leave it out to get another',
+    })
+  })
+
   test('reports where a broken file ends, and what was imported', async () => {
     const env = { DATABASE_URL: await copyWorld() }
     const file = join(temporaryFolder(), 'broken.ndjson.gz')

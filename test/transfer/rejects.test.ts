@@ -49,6 +49,17 @@ test('reasons are counted once per line, without indexes, the most frequent firs
   ])
 })
 
+test('messages that quote the line are one reason, with the first as its example', () => {
+  const reasons = new ReasonCounts()
+  const quoting = (name: string) => ({ ...problem('/slug', `belongs to ${name}`), reason: 'belongs to another' })
+  for (const name of ['Bob', 'Cy', 'Bob']) reasons.add([quoting(name)])
+  reasons.add([problem('/slug')])
+  expect(reasons.all()).toEqual([
+    { reason: '/slug: belongs to another', count: 3, example: '/slug: belongs to Bob' },
+    { reason: '/slug: is wrong', count: 1 },
+  ])
+})
+
 test('reasons beyond a thousand are counted together', () => {
   const reasons = new ReasonCounts()
   for (let number = 0; number < 1003; number++) reasons.add([problem(`/field${number}`)])
