@@ -8,13 +8,22 @@ import { OperatorError } from '../contract/errors.ts'
 import { withTemporaryCopy } from '../db/copy.ts'
 import type { Database } from '../db/database.ts'
 import { catalogueLines, type ImportSummary, importLines } from '../transfer/import.ts'
-import { lineSchema } from '../transfer/line.ts'
+import { type LineUpdate, lineSchema } from '../transfer/line.ts'
 import type { ReasonCount } from '../transfer/rejects.ts'
-import { buildCommand, currentOperator, print, printError, printInfo, printJson, withDatabase } from './command.ts'
+import {
+  buildCommand,
+  currentOperator,
+  print,
+  printError,
+  printInfo,
+  printJson,
+  printTable,
+  withDatabase,
+} from './command.ts'
 import { cannotRead, describeFile, fileErrorReason } from './file-errors.ts'
 import { showProgress } from './progress.ts'
 import { hasEarlierRejects, rejectsWriter } from './rejects-file.ts'
-import { formatCount } from './terminal-text.ts'
+import { formatChanges, formatCount } from './terminal-text.ts'
 import { elapsedSeconds } from './time.ts'
 
 type Options = { dryRun?: boolean; onlyNew?: boolean; rejects?: string }
@@ -26,7 +35,7 @@ export const importCommand = () =>
       .argument('<file>', 'path of the file, or - for standard input')
       .option(
         '--dry-run',
-        'import into a temporary copy of the database, in TMPDIR, and print the result; writes only the rejects',
+        'import into a temporary copy of the database, in TMPDIR, and list what would be updated; writes only the rejects',
       )
       .option('--only-new', 'import only new apps; leave existing ones unchanged')
       .option(
@@ -47,18 +56,43 @@ import that file. The next import of FILE replaces its rejects, or removes them
 if there are none. An interrupted import finishes when it is run again.`,
     examples: ['import catalogue.ndjson.gz', 'import --schema', 'import - --dry-run --json < catalogue.ndjson.gz'],
     json: `{lines, created, updated, unchanged, rejected, seconds, rejects,
-reasons: [{reason, count, example}]}. rejects: the rejects file; it and reasons
-are left out if no line was refused. example: the first message, of reasons that
-stand for several.`,
+reasons: [{reason, count}]}. rejects: the rejects file; it and reasons are left
+out if no line was refused. A reason for several messages has the first of them
+as its example. --dry-run adds updates, the first 1,000: line, app_id or
+category_id, slug, and changes, each with field, before and after. The values of
+the field reviews are their numbers.`,
     run: runImport,
-    toJson: ({ summary: { readError, reasons, ...counts }, seconds, rejects }) => ({
+    toJson: ({ summary: { readError, reasons, ...counts }, seconds, rejects, updates }) => ({
       ...counts,
       seconds,
+      ...(updates && { updates }),
       ...(counts.rejected > 0 && { rejects, reasons: reasons.all() }),
     }),
-    print: ({ summary, seconds }, [, { dryRun }]) =>
-      print(formatSummary(summary, seconds) + (dryRun ? '; nothing was written.' : '.')),
+    print({ summary, seconds, updates }) {
+      if (updates && summary.updated > 0) printUpdates(updates, summary.updated)
+      print(formatSummary(summary, seconds) + (updates ? '; nothing was written.' : '.'))
+    },
   })
+
+type Update = LineUpdate & { line: number }
+
+/** Updates that are printed, and that `--json` has: texts of so many take some megabytes. */
+const maxPrintedUpdates = 100
+const maxUpdates = 1000
+
+function printUpdates(updates: Update[], total: number) {
+  const printed = updates.slice(0, maxPrintedUpdates)
+  printTable(
+    ['LINE', 'UPDATES'],
+    printed.map(({ line, slug, ...update }) => [
+      line,
+      'app_id' in update ? `app ${update.app_id} ${slug}` : `category ${update.category_id} ${slug}`,
+    ]),
+    { details: printed.map(({ changes }) => formatChanges(changes)) },
+  )
+  if (total <= printed.length) return
+  print(`and ${formatCount(total - printed.length)} more; --json lists up to ${formatCount(maxUpdates)}`)
+}
 
 async function runImport(file: string, { dryRun, onlyNew = false, rejects: path }: Options) {
   const isStdin = file === '-'
@@ -79,10 +113,16 @@ async function runImport(file: string, { dryRun, onlyNew = false, rejects: path 
   }
   onProgress({ lines: 0 })
 
+  const updates: Update[] | undefined = dryRun ? [] : undefined
+  function onUpdate(line: number, update: LineUpdate) {
+    if (updates && updates.length < maxUpdates) updates.push({ line, ...update })
+  }
+
   limitHeapGrowth()
   const importInto = (database: Database) =>
     importLines(database, source, catalogueLines({ actor: currentOperator(), onlyNew }), {
       onReject: rejects.add,
+      onUpdate,
       onProgress,
     })
   const summary = await withDatabase((database) =>
@@ -94,7 +134,7 @@ async function runImport(file: string, { dryRun, onlyNew = false, rejects: path 
   printProblems(file, summary, `: see ${resolve(rejectsPath)}; correct the lines there and import that file`)
   const isComplete = summary.rejected === 0 && !summary.readError
   if (isComplete && isReplacing && !isStdin && path === undefined && !dryRun) await rm(rejectsPath)
-  return { summary, seconds: elapsedSeconds(begin), rejects: rejectsPath }
+  return { summary, seconds: elapsedSeconds(begin), rejects: rejectsPath, updates }
 }
 
 /** V8 lets garbage grow with the machine's free memory: an import would take 400 MB, and with these flags takes half of that. */

@@ -28,7 +28,7 @@ import {
   withFilterOptions,
 } from './command.ts'
 import { type GivenDecision, readDecisions } from './decision-file.ts'
-import { detailWidth, formatCount, formatDifference, sanitize } from './terminal-text.ts'
+import { formatChanges, formatCount, noValue, sanitize } from './terminal-text.ts'
 import { formatAge, parsePastTime, secondsSince } from './time.ts'
 
 export const moderationCommand = () =>
@@ -87,16 +87,8 @@ null without apps. Without --limit, JSON has the first 10,000 apps.`,
 const formatSimilar = ({ id, name, developer_name, total_downloads }: SimilarApp) =>
   `${id} ${name} by ${developer_name}, ${formatCount(total_downloads)} downloads`
 
-const noValue = '(none)'
-
-function changeLines(changes: Change[]): string[] {
-  if (changes.length === 0) return ['changed, and changed back']
-  return changes.map(({ field, before, after }) => {
-    const label = `${field}: `
-    const width = Math.floor((detailWidth() - label.length - ' → '.length) / 2)
-    return label + formatDifference(before ?? noValue, after ?? noValue, width)
-  })
-}
+const changeLines = (changes: Change[]): string[] =>
+  changes.length === 0 ? ['changed, and changed back'] : formatChanges(changes)
 
 /** How many history entries `show` prints. */
 const historyLimit = 100

@@ -41,6 +41,18 @@ export function formatDifference(before: string, after: string, width: number): 
   return `${shown(old)} → ${shown(now)}`
 }
 
+export const noValue = '(none)'
+
+/** A line for each change, each with both values. */
+export const formatChanges = (
+  changes: { field: string; before: string | number | null; after: string | number | null }[],
+): string[] =>
+  changes.map(({ field, before, after }) => {
+    const label = `${field}: `
+    const width = Math.floor((detailWidth() - label.length - ' → '.length) / 2)
+    return label + formatDifference(String(before ?? noValue), String(after ?? noValue), width)
+  })
+
 type TableOptions = {
   /** Columns that are narrowed, the widest first, if the table is wider than the terminal. */
   shrinkable?: string[]

@@ -4,7 +4,8 @@ import type { NewAppRow } from '../catalogue/store.ts'
 import type { Problem } from '../contract/contract.ts'
 import { type AppRow, appDefaults, type ReviewRow } from '../db/tables.ts'
 import { required } from '../util/helpers.ts'
-import { defaultVersion, isSet, type Line, type LineReview, problem } from './line.ts'
+import { defaultVersion, isSet, type Line, type LineChange, type LineReview, problem } from './line.ts'
+import type { ExistingApp } from './match.ts'
 
 /** Computes the columns of an app from a line of a catalogue file. Pure. */
 
@@ -63,6 +64,46 @@ export function toNewRow(line: Line, given: Given): NewAppRow {
   const updated_at = columns.approved_at ?? columns.created_at
   return { ...(id !== undefined && { id }), ...(slug !== undefined && { slug }), updated_at, ...columns }
 }
+
+const changeableFields = [
+  'name',
+  'short_description',
+  'description',
+  'version',
+  'package_name',
+  'category',
+  'developer_name',
+  'status',
+  'rejection_reason',
+  'total_downloads',
+  'average_rating',
+  'rating_count',
+  'created_at',
+  'updated_at',
+  'approved_at',
+  'deleted_at',
+] as const satisfies (keyof Line)[]
+
+/** What the columns of a line change in an app, except its reviews. `slugs` has the slugs of categories by id. */
+export function listChanges(
+  line: Line,
+  app: ExistingApp,
+  columns: ReturnType<typeof toColumns>,
+  slugs: Map<number, string>,
+): LineChange[] {
+  const before = { ...app, category: required(slugs.get(app.category_id), 'the category of an app') }
+  const after = { ...app, ...columns, developer_name: line.developer_name, category: slugOf(line.category) }
+  return listDifferences(before, after, changeableFields)
+}
+
+export const listDifferences = <Field extends string>(
+  before: Record<Field, LineChange['before']>,
+  after: Record<Field, LineChange['after']>,
+  fields: readonly Field[],
+): LineChange[] =>
+  fields
+    .filter((field) => before[field] !== after[field])
+    .map((field) => ({ field, before: before[field], after: after[field] }))
 
 /** Why the category of a line cannot be used. */
 export function categoryProblems({ category }: Line, ids: Map<string, number>): Problem[] {

@@ -6,7 +6,15 @@ import type { Category, Problem } from '../contract/contract.ts'
 import { OperatorError } from '../contract/errors.ts'
 import type { Connection } from '../db/dialect.ts'
 import { required } from '../util/helpers.ts'
-import { categoryProblems, type Given, hasSameReviews, toColumns, toNewRow } from './columns.ts'
+import {
+  categoryProblems,
+  type Given,
+  hasSameReviews,
+  listChanges,
+  listDifferences,
+  toColumns,
+  toNewRow,
+} from './columns.ts'
 import { type ImportLine, type Line, type LineCategory, type LineReview, problem, type RemovedApp } from './line.ts'
 import {
   type ExistingApp,
@@ -35,7 +43,7 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
     // Categories first: in an export they stand before the apps that are in them.
     const categoryLines = lines.flatMap((line) => (line.category ? [{ line, category: line.category }] : []))
     if (categoryLines.length > 0) await writeCategories(categoryLines)
-    for (const line of lines) if (line.removed) line.outcome = await hideApp(line.removed)
+    for (const line of lines) if (line.removed) line.outcome = await hideApp(line, line.removed)
     const appLines = lines.filter(({ app }) => app)
     if (appLines.length > 0) await writeApps(appLines)
   }
@@ -50,7 +58,10 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
       line.outcome = 'unchanged'
       if (!before) others.push({ line, category })
       else if (!onlyNew && (before.slug !== slug || before.name !== name)) {
-        renames.push({ line, before, after: { id: before.id, slug, name } })
+        const after = { id: before.id, slug, name }
+        renames.push({ line, before, after })
+        const changes = listDifferences(before, after, ['slug', 'name'])
+        line.update = { category_id: before.id, slug: before.slug, changes }
       }
     }
     // All or none, because categories may exchange their names.
@@ -85,7 +96,7 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
   }
 
   /** Hides an app that the source has hidden. There, another app may get its package name. */
-  async function hideApp({ id, created_at }: RemovedApp) {
+  async function hideApp(line: ImportLine, { id, created_at }: RemovedApp) {
     const app = await sql('apps').where({ id }).forUpdate().first()
     if (onlyNew || !app || !isListed(app)) return 'unchanged'
     if (app.created_at !== created_at) {
@@ -93,8 +104,10 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
       return [problem('/removed', message, 'names an app that was created at another time')]
     }
     // With the time of the source, so that a line brings the app back if it is newer there.
-    const { updated_at } = app
-    await apps.save('app import', app, { deleted_at: now, package_name: null, updated_at }, actor)
+    const { slug, updated_at } = app
+    const hidden = { deleted_at: now, package_name: null }
+    await apps.save('app import', app, { ...hidden, updated_at }, actor)
+    line.update = { app_id: id, slug, changes: listDifferences(app, hidden, ['package_name', 'deleted_at']) }
     return 'updated'
   }
 
@@ -203,10 +216,14 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
     const appIds = matches.flatMap(({ line, app }) => (line.reviews && app ? app.id : []))
     const rows = await sql('reviews').whereIn('app_id', appIds)
     const reviews = Map.groupBy(rows, ({ app_id }) => app_id)
+    const slugs = new Map([...given.categoryIds].map(([slug, id]) => [id, slug]))
     for (const { source, line, app } of matches) {
       if (!app) continue
       const changes = toColumns(line, app, given)
-      if (line.reviews && !hasSameReviews(line.reviews, reviews.get(app.id) ?? [])) {
+      const listed = listChanges(line, app, changes, slugs)
+      const existing = reviews.get(app.id) ?? []
+      if (line.reviews && !hasSameReviews(line.reviews, existing)) {
+        listed.push({ field: 'reviews', before: existing.length, after: line.reviews.length })
         await sql('reviews').where({ app_id: app.id }).delete()
         await insertReviews(withAppId(line.reviews, app.id))
         // Readers see a changed app even if none of its columns changes.
@@ -215,6 +232,7 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
       if (!hasChanges(app, changes)) continue
       await apps.save('app import', app, changes, actor)
       source.outcome = 'updated'
+      source.update = { app_id: app.id, slug: app.slug, changes: listed }
     }
   }
 

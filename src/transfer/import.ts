@@ -7,7 +7,7 @@ import { pauseForOthers } from '../db/write-pacing.ts'
 import { toSearchDocument } from '../search/terms.ts'
 import { required } from '../util/helpers.ts'
 import { importStore } from './import-store.ts'
-import { type ImportLine, isSet, type ParsedLine, problem, readLine } from './line.ts'
+import { type ImportLine, isSet, type LineUpdate, type ParsedLine, problem, readLine } from './line.ts'
 import { batchKeys } from './match.ts'
 import { readLines } from './read-lines.ts'
 import { ReasonCounts } from './rejects.ts'
@@ -26,6 +26,8 @@ export type ImportSummary = {
 export type ImportEvents = {
   /** Called in the order of the file. */
   onReject?: (number: number, problems: Problem[], text: string | undefined) => Promise<void>
+  /** Called for each line that updates an app or category, in the order of the file. */
+  onUpdate?: (number: number, update: LineUpdate) => void
   /** Called after each transaction with the counts so far. */
   onProgress?: (summary: ImportSummary) => void
 }
@@ -46,7 +48,7 @@ export async function importLines(
   database: Database,
   source: AsyncIterable<Buffer>,
   { parse, write }: LineWork,
-  { onReject, onProgress }: ImportEvents = {},
+  { onReject, onUpdate, onProgress }: ImportEvents = {},
 ): Promise<ImportSummary> {
   const reasons = new ReasonCounts()
   const summary: ImportSummary = { lines: 0, created: 0, updated: 0, unchanged: 0, rejected: 0, reasons }
@@ -75,8 +77,9 @@ export async function importLines(
     }
   }
 
-  async function count({ number, text, ...line }: ImportLine) {
+  async function count({ number, text, update, ...line }: ImportLine) {
     const outcome = required(line.outcome, 'the outcome of a line')
+    if (outcome === 'updated' && update) onUpdate?.(number, update)
     if (Array.isArray(outcome)) {
       summary.rejected++
       reasons.add(outcome)

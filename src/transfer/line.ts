@@ -40,7 +40,15 @@ export type ImportLine = ParsedLine & {
   number: number
   /** As it was read; undefined if it is not UTF-8. */
   text?: string
+  /** Set if the outcome is `updated`, except by counters. */
+  update?: LineUpdate
 }
+
+/** What a line changes in an existing app or category. */
+export type LineUpdate = ({ app_id: number } | { category_id: number }) & { slug: string; changes: LineChange[] }
+
+/** A field of a line. The ratings are all of the app's; the values of `reviews` are their numbers. */
+export type LineChange = { field: string; before: string | number | null; after: string | number | null }
 
 /** Either one of `app`, `category`, `removed` and `counters`, or the reasons why the line is refused as its `outcome`. */
 export type ParsedLine = {

@@ -247,6 +247,71 @@ apps-service: cannot read ${file} beyond line 3: its gzip data is damaged: unexp
     )
   })
 
+  test('a dry run lists what it would update, with the fields', async () => {
+    const env = { DATABASE_URL: await copyWorld() }
+    const created_at = '2026-01-01T00:00:00.000Z'
+    const sky = { id: 50, slug: 'sky', name: 'Sky', created_at }
+    const stars = { ...app, id: 80, slug: 'stars', package_name: 'org.example.stars', created_at, status: 'approved' }
+    const moon = { ...app, id: 81, slug: 'moon', created_at, status: 'approved', reviews: [review] }
+    const others = Array.from({ length: 100 }, (_, index) => ({ ...app, slug: `star-${index}` }))
+    await run(['import', '-'], env, textOf([{ category: sky }, stars, moon, ...others]))
+    const input = textOf([
+      { category: { ...sky, name: 'Air' } },
+      moon,
+      { ...stars, description: 'All stars.', developer_name: 'Grace', category: 'games', package_name: null },
+      { ...app, name: 'New' },
+      { ...moon, reviews: [{ ...review, rating: 5 }] },
+      { removed: { id: 81, created_at } },
+      { ...app, slug: 'star-0', version: '2' },
+    ])
+    const stars80 = { app_id: 80, slug: 'stars' }
+    const moon81 = { app_id: 81, slug: 'moon' }
+    const dryRun = ['import', '-', '--dry-run', '--rejects', '/dev/null']
+    expect(JSON.parse((await run([...dryRun, '--json'], env, input)).stdout)).toMatchObject({
+      updated: 5,
+      updates: [
+        { line: 1, category_id: 50, slug: 'sky', changes: [{ field: 'name', before: 'Sky', after: 'Air' }] },
+        {
+          line: 3,
+          ...stars80,
+          changes: [
+            { field: 'description', before: 'The sky above you.', after: 'All stars.' },
+            { field: 'package_name', before: 'org.example.stars', after: null },
+            { field: 'category', before: 'tools', after: 'games' },
+            { field: 'developer_name', before: 'Ada', after: 'Grace' },
+          ],
+        },
+        {
+          line: 5,
+          ...moon81,
+          changes: [
+            { field: 'average_rating', before: 4, after: 5 },
+            { field: 'reviews', before: 1, after: 1 },
+          ],
+        },
+        { line: 6, ...moon81, changes: [{ field: 'deleted_at', before: null, after: expect.any(String) }] },
+        { line: 7, slug: 'star-0', changes: [{ field: 'version', before: '1.0.0', after: '2' }] },
+      ],
+    })
+
+    const many = others.map((line) => ({ ...line, version: '2' }))
+    const { stdout } = await run(dryRun, env, input + textOf(many))
+    const lines = stdout.trimEnd().split('\n')
+    expect(lines.slice(0, 8)).toEqual([
+      'LINE  UPDATES',
+      '1     category 50 sky',
+      '    name: Sky → Air',
+      '3     app 80 stars',
+      '    description: The sky above you. → All stars.',
+      '    package_name: org.example.stars → (none)',
+      '    category: tools → games',
+      '    developer_name: Ada → Grace',
+    ])
+    expect(lines.at(-2)).toBe('and 4 more; --json lists up to 1,000')
+    expect(lines.at(-1)).toMatch(/^107 lines in .* 1 created, 104 updated, 2 unchanged; nothing was written\.$/)
+    expect((await run(['import', '-', '--json', '--rejects', '/dev/null'], env, input)).stdout).not.toContain('updates')
+  })
+
   test('a dry run predicts the import of a large file while a server writes', async () => {
     const address = await copyWorld()
     const env = { DATABASE_URL: address }
