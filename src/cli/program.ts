@@ -1,8 +1,10 @@
-import { existsSync } from 'node:fs'
+import { createReadStream, existsSync } from 'node:fs'
+import { parseEnv } from 'node:util'
 import { Command, CommanderError } from 'commander'
 import document from '../../generated/openapi.json' with { type: 'json' }
 import { ConfigError, envFile, misspelledVariables } from '../config.ts'
 import { OperatorError, ServiceError } from '../contract/errors.ts'
+import { readText } from '../transfer/read-lines.ts'
 import { errorPrefix, printError, printInfo } from './command.ts'
 
 /** The command line: finds the command, runs it, prints its error and sets the exit code. Called by main.ts. */
@@ -47,8 +49,7 @@ export async function run(args: string[]) {
     command.exitOverride().configureOutput({ outputError: (text) => printInfo(commandLineError(text, program)) })
   }
   try {
-    // Variables that are set already have precedence.
-    if (existsSync(envFile)) process.loadEnvFile(envFile)
+    if (existsSync(envFile)) await loadEnvFile(envFile)
     for (const warning of misspelledVariables(process.env)) printInfo(errorPrefix + warning)
     await program.parseAsync(words, { from: 'user' })
   } catch (error) {
@@ -56,6 +57,14 @@ export async function run(args: string[]) {
     if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2
     else printError(messageOf(error))
   }
+}
+
+/** Sets the variables of the file that are not set. Unlike Node's own function, it refuses a file that is not UTF-8. */
+async function loadEnvFile(file: string) {
+  const text = await readText(createReadStream(file)).catch((error: Error) => {
+    throw new OperatorError(`cannot read ${file}: ${error.message}`)
+  })
+  for (const [name, value] of Object.entries(parseEnv(text))) process.env[name] ??= value
 }
 
 /** The program with the named command only; with all commands for help or an unknown name. */

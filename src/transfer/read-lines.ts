@@ -3,6 +3,8 @@ import { pipeline, Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { OperatorError } from '../contract/errors.ts'
 
+/** Reads the text files of commands, which must be UTF-8. */
+
 /** A line of a file, counted from 1, or why its text cannot be used. */
 export type TextLine = { number: number; text: string } | { number: number; problem: string }
 
@@ -18,8 +20,7 @@ export async function* readLines(source: AsyncIterable<Buffer>): AsyncGenerator<
   let isFirst = true
   for await (const { bytes, isTooLong } of splitLines(await gunzipIfNeeded(source))) {
     number++
-    // A byte order mark does not belong to the JSON text (RFC 8259, section 8.1).
-    const text = number === 1 ? bytes.toString().replace(/^\uFEFF/, '') : bytes.toString()
+    const text = number === 1 ? decode(bytes) : bytes.toString()
     if (text.trim() === '' && !isTooLong) continue
     if (isFirst) assertObject(text.trim(), isTooLong)
     isFirst = false
@@ -28,6 +29,9 @@ export async function* readLines(source: AsyncIterable<Buffer>): AsyncGenerator<
     else yield { number, text }
   }
 }
+
+/** A byte order mark does not belong to the text (RFC 8259, section 8.1). */
+const decode = (bytes: Buffer) => bytes.toString().replace(/^\uFEFF/, '')
 
 const oneObjectPerLine = 'it must have one JSON object per line (NDJSON)'
 
@@ -41,6 +45,24 @@ function assertObject(line: string, isTruncated: boolean) {
     throw new OperatorError(
       `the file has JSON objects over several lines; ${oneObjectPerLine}. Convert it with: jq -c .`,
     )
+}
+
+const maxTextBytes = 16 * 1024 * 1024
+
+/** The whole text of a file, compressed with gzip or not. Throws an OperatorError if it is larger than 16 MiB or not UTF-8. */
+export async function readText(source: AsyncIterable<Buffer>): Promise<string> {
+  const chunks: Buffer[] = []
+  let length = 0
+  for await (const chunk of await gunzipIfNeeded(source)) {
+    length += chunk.length
+    if (length > maxTextBytes) throw new OperatorError(`it is larger than ${maxTextBytes / 1024 / 1024} MiB`)
+    chunks.push(chunk)
+  }
+  const bytes = Buffer.concat(chunks)
+  if (isUtf8(bytes)) return decode(bytes)
+  const lines = bytes.toString('latin1').split('\n')
+  const invalid = lines.findIndex((line) => !isUtf8(Buffer.from(line, 'latin1')))
+  throw new OperatorError(`line ${invalid + 1} is not UTF-8`)
 }
 
 /** Chunks kept of a line that is too long, to recognize its format. */

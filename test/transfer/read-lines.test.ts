@@ -3,7 +3,7 @@ import { runInNewContext } from 'node:vm'
 import { gzipSync, zstdCompressSync } from 'node:zlib'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { readLines } from '../../src/transfer/read-lines.ts'
+import { readLines, readText } from '../../src/transfer/read-lines.ts'
 
 async function* chunksOf(bytes: Buffer, size: number) {
   for (let begin = 0; begin < bytes.length; begin += size) yield bytes.subarray(begin, begin + size)
@@ -123,6 +123,22 @@ test('chunks may end anywhere', async () => {
       },
     ),
   )
+})
+
+test.for<[what: string, bytes: Buffer | string, text: string]>([
+  ['blank lines', '\uFEFF\na\r\n \n\nb\n', '\na\r\n \n\nb\n'],
+  ['gzip', gzipSync('Grüße\n'), 'Grüße\n'],
+])('a text with %s is read whole', async ([, bytes, text]) => {
+  expect(await readText(chunksOf(Buffer.from(bytes), 7))).toBe(text)
+})
+
+test.for<[what: string, bytes: Buffer | string, message: string]>([
+  ['in Windows-1252', Buffer.from('a\n\nGr\xf6\xdfe\n\xff', 'latin1'), 'line 3 is not UTF-8'],
+  ['larger than 16 MiB', 'ab\n'.repeat(6 * 1024 * 1024), 'it is larger than 16 MiB'],
+  ['larger than 16 MiB, compressed', gzipSync(Buffer.alloc(17 * 1024 * 1024, 'ab\n')), 'it is larger than 16 MiB'],
+  ['in UTF-16', Buffer.from('\uFEFFid', 'utf16le'), 'the file is in UTF-16; it must be UTF-8'],
+])('a text that is %s is refused', async ([, bytes, message]) => {
+  await expect(readText(chunksOf(Buffer.from(bytes), 65_536))).rejects.toThrow(message)
 })
 
 test.for<[format: string, bytes: Buffer]>([
