@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parseEnv } from 'node:util'
 import proxyaddr from 'proxy-addr'
+import { operatorNameFormat, parseOperatorName } from './contract/field-rules.ts'
 import { expectedUrl, isDatabaseUrl } from './db/database.ts'
 import { defaultPoolSize, type ServerOptions } from './db/dialect.ts'
 import { similarWords } from './search/typos.ts'
@@ -30,6 +31,8 @@ export type Config = Readonly<{
   metricsPort: number
   /** Where to request a key, as an OpenAPI contact. */
   contact: { url?: string; email?: string }
+  /** Name of the person who runs commands, for the audit log; empty if not set. */
+  operator: string
 }>
 
 /** Its message names every bad variable on one line. */
@@ -49,6 +52,7 @@ const variables = [
   'READ_LIMIT',
   'METRICS_PORT',
   'TRUST_PROXY',
+  'OPERATOR',
 ] as const
 type Variable = (typeof variables)[number]
 
@@ -141,6 +145,12 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
       `a whole number from 0 to ${maxPort} that PORT is not`,
     ),
     contact: readVariable('CONTACT_URL', '', parseContact, 'an http or https address, or an e-mail address'),
+    operator: readVariable(
+      'OPERATOR',
+      '',
+      (text) => (text.trim() === '' ? '' : parseOperatorName(text)),
+      operatorNameFormat,
+    ),
   }
   if (problems.length > 0) throw new ConfigError(`bad environment: ${problems.join('; ')}`)
   return Object.freeze(config)

@@ -16,6 +16,7 @@ const defaults: Config = {
   readLimit: 0,
   metricsPort: 0,
   contact: {},
+  operator: '',
 }
 
 test.for<[what: string, environment: NodeJS.ProcessEnv, config: Partial<Config>]>([
@@ -71,6 +72,8 @@ test.for<[what: string, environment: NodeJS.ProcessEnv, config: Partial<Config>]
     { WRITE_LIMIT: '0', REFUSED_KEY_LIMIT: '10', READ_LIMIT: '999999999' },
     { writeLimit: 0, refusedKeyLimit: 10, readLimit: 999_999_999 },
   ],
+  ['the name of the person who runs commands', { OPERATOR: ' Jörg Müller ' }, { operator: 'Jörg Müller' }],
+  ['an operator of white space', { OPERATOR: ' ' }, { operator: '' }],
   ['a relative path of a database', { DATABASE_URL: 'sqlite:./a b.sqlite' }, { databaseUrl: 'sqlite:./a b.sqlite' }],
 ])('%s', ([, environment, config]) => {
   expect(readConfig(environment)).toEqual({ ...defaults, ...config })
@@ -115,6 +118,14 @@ test.for<[environment: NodeJS.ProcessEnv, complaint: RegExp]>([
   [{ WRITE_LIMIT: '-1' }, /WRITE_LIMIT must be a whole number of requests a minute from 0 to 999999999, not "-1"/],
   [{ REFUSED_KEY_LIMIT: '1.5' }, /REFUSED_KEY_LIMIT/],
   [{ READ_LIMIT: '1000000000' }, /READ_LIMIT/],
+  [
+    { OPERATOR: 'x'.repeat(101) },
+    /OPERATOR must be a name in UTF-8, of 1 to 100 characters, which must be on one line, .*, not "xxx/,
+  ],
+  [{ OPERATOR: 'Ada\u001b[2J' }, /OPERATOR/],
+  [{ OPERATOR: 'Ada\nroot' }, /OPERATOR/],
+  [{ OPERATOR: '\u200b' }, /OPERATOR/],
+  [{ OPERATOR: 'J\uFFFDrg' }, /OPERATOR/],
 ])('refuses %j', ([environment, complaint]) => {
   expect(() => readConfig(environment)).toThrow(ConfigError)
   expect(() => readConfig(environment)).toThrow(complaint)
@@ -134,6 +145,7 @@ test.for<[what: string, environment: NodeJS.ProcessEnv, warnings: string[]]>([
   ['a missing underscore', { DATABASEURL: 'x' }, ['DATABASEURL is not read; use DATABASE_URL']],
   ['lower case', { base_url: 'x' }, ['base_url is not read; use BASE_URL']],
   ['two letters swapped', { LOG_LEVLE: 'x' }, ['LOG_LEVLE is not read; use LOG_LEVEL']],
+  ['a letter less', { OPERATR: 'Ada' }, ['OPERATR is not read; use OPERATOR']],
   ['a letter more', { PORTS: '1' }, ['PORTS is not read; use PORT']],
   ['none if the right one is set', { PORTS: '1', PORT: '1' }, []],
   ['none for variables of others', { HOME: '/', HOSTNAME: 'a', DATABASE: 'b', NODE_ENV: 'production' }, []],

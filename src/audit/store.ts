@@ -2,8 +2,10 @@ import type { Caller } from '../contract/contract.ts'
 import type { Connection } from '../db/dialect.ts'
 import type { AuditRow } from '../db/tables.ts'
 
-/** Who changes something: a developer by a key, or an operator by the name of their account on the machine. */
-export type Actor = Caller | Readonly<{ operator: string }>
+/** Who changes something: a developer with a key, or an operator with an account on the machine and perhaps a name. */
+export type Actor = Caller | Operator
+
+export type Operator = Readonly<{ operator: string; operatorName?: string }>
 
 /** What was done, named after the command or operation. */
 export type Action =
@@ -70,7 +72,9 @@ const noSubject = { app_id: null, developer_id: null, category_id: null }
 
 function toRows(entries: NewAuditEntry[], actor: Actor) {
   const actorColumns =
-    'operator' in actor ? { operator: actor.operator, key_id: null } : { operator: null, key_id: actor.keyId }
+    'operator' in actor
+      ? { operator: actor.operator, operator_name: actor.operatorName ?? null, key_id: null }
+      : { operator: null, operator_name: null, key_id: actor.keyId }
   return entries.map(({ action, at, subject, before, after }) => ({
     at,
     action,

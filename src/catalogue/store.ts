@@ -17,6 +17,7 @@ import { popularity, type SearchDocument, toSearchDocument } from '../search/ter
 import { chunk, pick, required } from '../util/helpers.ts'
 import { isListed } from './policy.ts'
 import { addRatings, ratingColumns, ratingsOf } from './ratings.ts'
+import { newRevision } from './revision.ts'
 import { toSlug } from './slug.ts'
 import { uniqueSlugs } from './unique-slugs.ts'
 
@@ -34,11 +35,12 @@ export type StateCounts = Readonly<Record<AppStatus | 'deleted', number>>
 export const noApps: StateCounts = { pending: 0, approved: 0, rejected: 0, deleted: 0 }
 
 /** An app to insert. Missing columns get a free id, a free slug or their default. */
-export type NewAppRow = Omit<AppRow, 'package_key' | GeneratedColumn> & Partial<Pick<AppRow, GeneratedColumn>>
+export type NewAppRow = Omit<AppRow, 'package_key' | 'revision' | GeneratedColumn> &
+  Partial<Pick<AppRow, GeneratedColumn>>
 type GeneratedColumn = 'id' | 'slug' | 'changed_at' | keyof typeof appDefaults
 
-/** The columns that a caller of `save` may change. It sets `package_key` and `changed_at`; ids and slugs never change. */
-export type AppRowChanges = Partial<Omit<AppRow, 'id' | 'slug' | 'package_key' | 'changed_at'>>
+/** The columns that a caller of `save` may change. It sets the other ones; ids and slugs never change. */
+export type AppRowChanges = Partial<Omit<AppRow, 'id' | 'slug' | 'package_key' | 'changed_at' | 'revision'>>
 
 export type NewReviewRow = Omit<ReviewRow, 'id'> & { id?: number }
 
@@ -230,7 +232,8 @@ export const appStore = (connection: Connection) => {
       const at = timestampAfter(before.updated_at)
       const { package_name } = { ...before, ...changes }
       const changed_at = new Date().toISOString()
-      const columns = { updated_at: at, ...changes, package_key: packageKey(package_name), changed_at }
+      const derived = { package_key: packageKey(package_name), changed_at, revision: newRevision() }
+      const columns = { updated_at: at, ...changes, ...derived }
       const after: AppRow = { ...before, ...columns }
       if (package_name !== before.package_name) await assertPackageNameFree(package_name, actor, before.id)
       await sql('apps').where({ id: before.id }).update(columns)
@@ -286,6 +289,7 @@ const toRow = (app: NewAppRow, slug: string) => ({
   slug,
   package_key: packageKey(app.package_name),
   changed_at: new Date().toISOString(),
+  revision: newRevision(),
 })
 
 /** Which app of the developer has the package name that is taken, and what to do. */

@@ -1,4 +1,5 @@
 import { Command, Option } from 'commander'
+import type { AppReference } from '../catalogue/revision.ts'
 import type { AppFilter, AppState } from '../moderation/app-filter.ts'
 import { moderationStore } from '../moderation/store.ts'
 import {
@@ -6,6 +7,7 @@ import {
   buildListCommand,
   commandGroup,
   currentOperator,
+  parseAppReference,
   parsePositiveInteger,
   print,
   printTable,
@@ -52,11 +54,11 @@ const restore = () =>
   buildDatabaseCommand({
     command: new Command('restore')
       .description('restore a deleted app, in the status it had')
-      .argument('<id>', 'id of the app', parsePositiveInteger),
-    examples: ['app restore 42'],
+      .argument('<id>', 'id of the app, perhaps with the revision that moderation show prints', parseAppReference),
+    examples: ['app restore 42', 'app restore 42@k3f9a'],
     json: '{id, slug, status}.',
-    run: (database, id: number) =>
-      database.write((connection) => moderationStore(connection).restore(id, currentOperator()), {
+    run: (database, { id, revision }: AppReference) =>
+      database.write((connection) => moderationStore(connection).restore(id, currentOperator(), revision), {
         changesPublicData: ({ status }) => status === 'approved',
       }),
     print: ({ id, slug, status }) => print(`Restored app ${id} (${slug}); its status is ${status}.`),

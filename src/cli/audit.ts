@@ -4,7 +4,7 @@ import { accountStore } from '../accounts/store.ts'
 import { type AuditEntry, auditStore } from '../audit/store.ts'
 import { moderationStore } from '../moderation/store.ts'
 import { required } from '../util/helpers.ts'
-import { buildDatabaseCommand, parsePositiveInteger, printInfo, printTable } from './command.ts'
+import { buildDatabaseCommand, formatOperator, parsePositiveInteger, printInfo, printTable } from './command.ts'
 import { formatDifference, toSingleLine, truncate } from './terminal-text.ts'
 import { formatMinute, parsePastTime } from './time.ts'
 
@@ -21,11 +21,12 @@ export const auditCommand = () =>
       )
       .option('--limit <number>', 'maximum number of entries', parsePositiveInteger, 50),
     examples: ['audit --app 42', 'audit --developer "Harbour Software" --since 30d'],
-    json: `an array of {id, at, action, operator, key_id, app_id, app_slug,
-developer_id, developer_name, category_id, category_slug, before, after}. Either
-operator or key_id is null. Fields of other subjects and names of removed ones
-are null. before and after hold the columns that differ; before is null if
-something was added.`,
+    json: `an array of {id, at, action, operator, operator_name, key_id, app_id,
+app_slug, developer_id, developer_name, category_id, category_slug, before,
+after}. operator is an account on the machine, and operator_name what OPERATOR
+was, or null. Either operator or key_id is null. Fields of other subjects and
+names of removed ones are null. before and after hold the columns that differ;
+before is null if something was added.`,
     run: (database, { app: appId, developer: name, since, limit }: Options) =>
       database.snapshot(async (connection) => {
         if (appId !== undefined) await moderationStore(connection).requireApp(appId)
@@ -47,12 +48,16 @@ export function printEntries(entries: AuditEntry[], withSubject: boolean) {
   printTable(
     ['WHEN (UTC)', 'WHO', 'WHAT', ...(withSubject ? ['ON'] : [])],
     entries.map((entry) => {
-      const { at, operator, key_id, action } = entry
-      const who = operator ?? keyPrefix(required(key_id, `the key of audit entry ${entry.id}`))
-      return [formatMinute(at), who, action, ...(withSubject ? [subjectOf(entry)] : [])]
+      return [formatMinute(entry.at), actorOf(entry), entry.action, ...(withSubject ? [subjectOf(entry)] : [])]
     }),
     { shrinkable: ['ON', 'WHO'], details: entries.map(changeLines) },
   )
+}
+
+/** A developer changes only what belongs to them, so the developer of the entry is the one with the key. */
+function actorOf({ id, operator, operator_name, key_id, developer_id, developer_name }: AuditEntry): string {
+  const key = () => keyPrefix(required(key_id, `the key of audit entry ${id}`))
+  return formatOperator(operator, operator_name) ?? `${developer_name ?? `developer ${developer_id}`} (${key()})`
 }
 
 function subjectOf({ app_id, app_slug, developer_id, developer_name, category_id, category_slug }: AuditEntry): string {

@@ -1,5 +1,7 @@
 import { userInfo } from 'node:os'
 import { Command, InvalidArgumentError } from 'commander'
+import type { Operator } from '../audit/store.ts'
+import { type AppReference, parseReference, referenceFormat } from '../catalogue/revision.ts'
 import { describeDatabaseUrl, readConfig } from '../config.ts'
 import { OperatorError, ServiceError } from '../contract/errors.ts'
 import { type Database, openMigratedDatabase } from '../db/database.ts'
@@ -130,14 +132,29 @@ export function rethrowWithOrigin(error: unknown): never {
   throw new OperatorError(`${error.message} (${describeDatabaseUrl(process.env)})`)
 }
 
-/** The account that runs the command, as the audit log names it. */
-export function currentOperator() {
+/** The account that runs the command and, from `OPERATOR`, the name of the person, for the audit log. */
+export function currentOperator(): Operator {
+  const { operator: operatorName } = readConfig(process.env)
+  return { operator: currentAccount(), ...(operatorName !== '' && { operatorName }) }
+}
+
+function currentAccount(): string {
   try {
-    return { operator: userInfo().username }
+    return userInfo().username
   } catch {
     // In a container the account may have only a number.
-    return { operator: `uid ${process.getuid?.()}` }
+    return `uid ${process.getuid?.()}`
   }
+}
+
+/** Both the name, which may be anybody's, and the account. */
+export const formatOperator = (operator: string | null, operatorName: string | null) =>
+  operatorName === null ? operator : `${operatorName} (${operator})`
+
+export function parseAppReference(text: string): AppReference {
+  const reference = parseReference(text)
+  if (!reference) throw new InvalidArgumentError(`It must be ${referenceFormat}.`)
+  return reference
 }
 
 export function parsePositiveInteger(text: string): number {

@@ -1,40 +1,37 @@
-import { readFile, stat } from 'node:fs/promises'
+import { createReadStream } from 'node:fs'
 import { parse } from 'csv-parse/sync'
 import { type Decision, decisions } from '../catalogue/policy.ts'
+import { type AppReference, parseReference, referenceFormat } from '../catalogue/revision.ts'
 import { OperatorError } from '../contract/errors.ts'
 import { parseReason } from '../contract/field-rules.ts'
+import { readText } from '../transfer/read-lines.ts'
 import { cannotRead } from './file-errors.ts'
 
-export type GivenDecision = { id: number; decision: Decision; reason: string }
+export type GivenDecision = AppReference & { decision: Decision; reason: string }
 
-const maxBytes = 16 * 1024 * 1024
+/** A row of CSV or an object of NDJSON, and the line on which it begins, counted from 1. */
+type Row = { line: number; fields: Record<string, unknown> }
 
 /** Invalid rows that an error message names. */
 const maxNamedRows = 10
 
-/** Reads decisions from CSV with a header, or from NDJSON. Throws an OperatorError that names the invalid rows. */
+/** Reads decisions from CSV with a header, or from NDJSON. Throws an OperatorError that names the lines of invalid ones. */
 export async function readDecisions(file: string): Promise<GivenDecision[]> {
   const rows = await readRows(file).catch((error: Error) => {
     throw new OperatorError(cannotRead(file, error))
   })
-  const ids = new Set<unknown>()
+  const ids = new Set<number>()
   const problems: string[] = []
   const read: GivenDecision[] = []
-  for (const [index, { id, decision, reason: givenReason, ...others }] of rows.entries()) {
+  for (const { line, fields } of rows) {
     try {
-      const reason = givenReason ?? ''
-      if (typeof reason !== 'string') throw new OperatorError('has a reason that is not text')
-      const [other] = Object.keys(others)
-      if (other !== undefined) throw new OperatorError(`has the unknown field ${other}`)
-      if (!/^[1-9]\d{0,14}$/.test(String(id))) throw new OperatorError('has an invalid id')
-      if (!isDecision(decision)) throw new OperatorError('must have approve or reject as its decision')
-      if (decision === 'approve' && reason !== '') throw new OperatorError('has a reason, which approve does not take')
-      if (ids.has(String(id))) throw new OperatorError(`repeats the id ${id} of an earlier row`)
-      ids.add(String(id))
-      read.push({ id: Number(id), decision, reason: decision === 'reject' ? parseReason(reason) : '' })
+      const decision = parseDecision(fields)
+      if (ids.has(decision.id)) throw new OperatorError(`the id ${decision.id} is repeated`)
+      ids.add(decision.id)
+      read.push(decision)
     } catch (error) {
       if (!(error instanceof OperatorError)) throw error
-      problems.push(`row ${index + 1} ${error.message}`)
+      problems.push(`line ${line}: ${error.message}`)
     }
   }
   if (problems.length === 0) return read
@@ -42,16 +39,48 @@ export async function readDecisions(file: string): Promise<GivenDecision[]> {
   throw new OperatorError(`nothing was decided: ${problems.slice(0, maxNamedRows).join('; ')}${more}`)
 }
 
+function parseDecision({ id, decision, reason: givenReason, ...others }: Row['fields']): GivenDecision {
+  const reason = givenReason ?? ''
+  if (typeof reason !== 'string') throw new OperatorError('the reason must be text')
+  const [other] = Object.keys(others)
+  if (other !== undefined) {
+    throw new OperatorError(`${other} is not a field; the fields are id, decision and reason`)
+  }
+  if (id === undefined) throw new OperatorError('the id is missing')
+  const app = parseReference(String(id))
+  if (!app) throw new OperatorError(`the id must be ${referenceFormat}, not ${JSON.stringify(id)}`)
+  if (!isDecision(decision)) {
+    throw new OperatorError(`the decision must be approve or reject, not ${JSON.stringify(decision)}`)
+  }
+  if (decision === 'approve' && reason !== '') throw new OperatorError('approve takes no reason')
+  return { ...app, decision, reason: decision === 'reject' ? parseReason(reason) : '' }
+}
+
 const isDecision = (value: unknown): value is Decision => typeof value === 'string' && Object.hasOwn(decisions, value)
 
-/** The rows of CSV, without its header, or the objects of NDJSON. Throws an Error that says what is wrong. */
-async function readRows(file: string): Promise<Record<string, unknown>[]> {
-  if ((await stat(file)).size > maxBytes) throw new Error('it is larger than 16 MiB')
-  const text = (await readFile(file, 'utf8')).replace(/^\uFEFF/, '')
+/** Throws an Error that says what is wrong. */
+async function readRows(file: string): Promise<Row[]> {
+  const text = await readText(createReadStream(file))
   if (text.trim() === '') throw new Error('it is empty')
-  if (!text.trimStart().startsWith('{'))
-    return parse(text, { columns: checkHeader, trim: true, skip_empty_lines: true })
-  return text.split('\n').flatMap((line, index) => (line.trim() === '' ? [] : [parseRow(line, index + 1)]))
+  return text.trimStart().startsWith('{') ? parseNdjson(text) : parseCsv(text)
+}
+
+type CsvRow = { record: Row['fields']; info: { lines: number }; raw: string }
+
+function parseCsv(text: string): Row[] {
+  // csv-parse would count the end of a line twice within quotes.
+  const rows: CsvRow[] = parse(text.replaceAll('\r\n', '\n'), {
+    columns: checkHeader,
+    trim: true,
+    skip_empty_lines: true,
+    info: true,
+    raw: true,
+  })
+  return rows.map(({ record, info, raw }) => {
+    // `lines` counts until the end of the row. `raw` may begin with blank lines.
+    const length = raw.trim().split('\n').length
+    return { line: info.lines - length + 1, fields: record }
+  })
 }
 
 function checkHeader(names: string[]): string[] {
@@ -59,7 +88,12 @@ function checkHeader(names: string[]): string[] {
   throw new Error('the first line must be the header id,decision,reason')
 }
 
-function parseRow(line: string, number: number): Record<string, unknown> {
+const parseNdjson = (text: string): Row[] =>
+  text
+    .split('\n')
+    .flatMap((line, index) => (line.trim() === '' ? [] : [{ line: index + 1, fields: parseObject(line, index + 1) }]))
+
+function parseObject(line: string, number: number): Row['fields'] {
   try {
     // A value that is not an object becomes one without the fields, and so an invalid row.
     return Object(JSON.parse(line))

@@ -1,7 +1,9 @@
 import { Command } from 'commander'
-import type { Decision } from '../catalogue/policy.ts'
+import { type Decision, isListed } from '../catalogue/policy.ts'
+import { type AppReference, formatReference } from '../catalogue/revision.ts'
 import { OperatorError, ServiceError } from '../contract/errors.ts'
 import { parseReason } from '../contract/field-rules.ts'
+import type { AppRow } from '../db/tables.ts'
 import type { AppFilter } from '../moderation/app-filter.ts'
 import type { SimilarApp } from '../moderation/similar-names.ts'
 import {
@@ -18,6 +20,7 @@ import {
   buildListCommand,
   commandGroup,
   currentOperator,
+  parseAppReference,
   parsePositiveInteger,
   print,
   printError,
@@ -29,7 +32,7 @@ import {
 } from './command.ts'
 import { type GivenDecision, readDecisions } from './decision-file.ts'
 import { formatChanges, formatCount, noValue, sanitize } from './terminal-text.ts'
-import { formatAge, parsePastTime, secondsSince } from './time.ts'
+import { formatAge, parseTimeUntilNow, secondsSince } from './time.ts'
 
 export const moderationCommand = () =>
   commandGroup('moderation', 'decide which apps the catalogue shows', [queue(), show(), approve(), reject(), decide()])
@@ -48,29 +51,36 @@ const queue = () =>
     ],
     rows: 'apps',
     jsonLimit: 10_000,
-    json: `An app: {id, name, slug, short_description, developer_name, category_slug,
-created_at, updated_at, waiting_since, changes, similar, waiting_seconds}. A
-change: {field, before, after}, before being the value at the last decision.
-A similar app: {id, name, developer_name, total_downloads}, listed, of another
-developer, with a name that this one could be taken for. Texts are not
-shortened. There is also {as_of}, for --as-of of approve, reject and decide;
-null without apps. Without --limit, JSON has the first 10,000 apps.`,
+    about: `An id is printed with the app's revision, which each change of the app renews.
+approve, reject and decide take both, such as 42@k3f9a, and then refuse the app
+if it has changed since.`,
+    json: `An app: {id, revision, name, slug, short_description, developer_name,
+category_slug, created_at, updated_at, waiting_since, changes, similar,
+waiting_seconds}. A change: {field, before, after}, before being the value at
+the last decision. A similar app: {id, name, developer_name, total_downloads},
+listed, of another developer, with a name that this one could be taken for.
+Texts are not shortened. There is also {as_of}, the time of the newest update,
+for --as-of of approve, reject and decide; null without apps. Without --limit,
+JSON has the first 10,000 apps.`,
     async find(connection, options: AppFilter & { changed?: true }, limit, offset) {
       const name = options.changed ? 'changed' : 'pending'
       const { apps, ...page } = await moderationStore(connection).queue(name, options, limit, offset)
       // Updates are committed one after the other, so one that is missing here is not older.
-      const updates = apps.map(({ updated_at }) => updated_at).toSorted()
+      // Imported ones may be in the future.
+      const now = new Date().toISOString()
+      const updates = apps.map(({ updated_at }) => (updated_at < now ? updated_at : now)).toSorted()
       return {
         apps: apps.map((app) => ({ ...app, waiting_seconds: secondsSince(app.waiting_since) })),
         as_of: updates.at(-1) ?? null,
         ...page,
       }
     },
-    print({ apps, as_of }, { changed }) {
+    print({ apps }, { changed }) {
       printTable(
         ['ID', 'NAME', 'DEVELOPER', 'CATEGORY', 'WAITED', 'UPDATED'],
-        apps.map(({ id, name, developer_name, category_slug, waiting_since, updated_at }) => {
-          return [id, name, developer_name, category_slug, formatAge(waiting_since), formatAge(updated_at)]
+        apps.map(({ name, developer_name, category_slug, waiting_since, updated_at, ...app }) => {
+          const ages = [formatAge(waiting_since), formatAge(updated_at)]
+          return [formatReference(app), name, developer_name, category_slug, ...ages]
         }),
         {
           shrinkable: ['NAME', 'DEVELOPER', 'CATEGORY'],
@@ -80,7 +90,10 @@ null without apps. Without --limit, JSON has the first 10,000 apps.`,
           ]),
         },
       )
-      printInfo(`As of ${as_of}, which approve, reject and decide take as --as-of.`)
+      for (const app of apps.slice(0, 1)) {
+        const withRevision = formatReference(app)
+        printInfo(`A decision on ${withRevision} is refused if the app has changed since; one on ${app.id} is not.`)
+      }
     },
   })
 
@@ -99,11 +112,12 @@ const show = () =>
       .description('show everything that a decision on an app may need, with its history')
       .argument('<id>', 'id of the app, which may be deleted', parsePositiveInteger),
     examples: ['moderation show 42'],
-    json: `{id, slug, name, short_description, description, version, package_name,
-status, rejection_reason, deleted_at, unreviewed_since, created_at, updated_at,
-approved_at, total_downloads, average_rating, rating_count, review_count,
-category: {id, slug, name}, developer: as in developer list, similar: as in
-queue, changes: as in queue, history: the newest ${historyLimit} entries as in audit}.`,
+    json: `{id, revision, slug, name, short_description, description, version,
+package_name, status, rejection_reason, deleted_at, unreviewed_since,
+created_at, updated_at, approved_at, total_downloads, average_rating,
+rating_count, review_count, category: {id, slug, name},
+developer: as in developer list, similar: as in queue, changes: as in queue,
+history: the newest ${historyLimit} entries as in audit}.`,
     run: (database, id: number) =>
       database.snapshot((connection) => moderationStore(connection).reviewDetails(id, historyLimit)),
     toJson: (details) => detailsJson(details),
@@ -121,7 +135,7 @@ function detailsJson({ app, developer, similar, changes, history }: AppReviewDet
 function printDetails({ app, developer, similar, changes, history, hasOlderHistory }: AppReviewDetails) {
   const states = Object.entries(developer.apps).map(([state, count]) => `${count} ${state}`)
   printFields({
-    App: `${app.id} (${app.slug})`,
+    App: `${formatReference(app)} (${app.slug})`,
     Status: app.status + (app.deleted_at ? `, deleted at ${app.deleted_at}` : ''),
     Reason: app.rejection_reason,
     'Changed since': app.unreviewed_since,
@@ -157,7 +171,7 @@ const approve = () =>
     new Command('approve').description(
       'show pending or rejected apps to everyone; accept the changes of approved ones',
     ),
-    ['approve 42', 'approve 42 43 --as-of 2026-01-31T09:30:00Z'],
+    ['approve 42@k3f9a', 'approve 42 43 --as-of 2026-01-31T09:30:00Z'],
   )
 
 const reject = () =>
@@ -166,7 +180,7 @@ const reject = () =>
     new Command('reject')
       .description('reject pending apps, or take approved ones down')
       .requiredOption('--reason <text>', 'why; the owner reads it', parseReason),
-    ['reject 42 --reason "The link is dead."'],
+    ['reject 42@k3f9a --reason "The link is dead."'],
   )
 
 type DecideOptions = Pick<DecisionOptions, 'asOf' | 'dryRun'> & { json?: true }
@@ -174,14 +188,19 @@ type DecideOptions = Pick<DecisionOptions, 'asOf' | 'dryRun'> & { json?: true }
 const decisionCommand = (decision: Decision, command: Command, examples: string[]) =>
   buildCommand({
     command: command
-      .argument('<ids...>', 'ids of apps', (id: string, others: number[] = []) => [...others, parsePositiveInteger(id)])
-      .option('--as-of <time>', 'refuse apps that were updated after this time, in UTC', parsePastTime),
-    about: 'Each app is decided separately. If one fails, the others are not affected, and\nthe exit code is 1.',
+      .argument(
+        '<ids...>',
+        'ids of apps, perhaps with the revisions that queue and show print',
+        (text: string, others: AppReference[] = []) => [...others, parseAppReference(text)],
+      )
+      .option('--as-of <time>', 'refuse apps that were updated after this time, in UTC', parseTimeUntilNow),
+    about: `With a revision, an app that has changed since is refused. Each app is decided
+separately. If one fails, the others are not affected, and the exit code is 1.`,
     examples: examples.map((example) => `moderation ${example}`),
     json: 'an array in the order of the ids: {id, slug, status}, or {id, error}.',
-    run: (ids: number[], { reason = '', ...options }: DecideOptions & { reason?: string }) => {
-      const decisions = [...new Set(ids)].map((id) => ({ id, decision, reason }))
-      return decideEach(decisions, options)
+    run: (apps: AppReference[], { reason = '', ...options }: DecideOptions & { reason?: string }) => {
+      const unique = new Map(apps.map((app) => [formatReference(app), app])).values()
+      return decideEach([...unique.map((app) => ({ ...app, decision, reason }))], options)
     },
   })
 
@@ -189,12 +208,14 @@ const decide = () =>
   buildCommand({
     command: new Command('decide')
       .description('approve and reject apps as a file says')
-      .argument('<file>', 'CSV whose header is id,decision,reason, or NDJSON with these fields')
+      .argument('<file>', 'CSV whose header is id,decision,reason, or NDJSON with these fields, in UTF-8')
       .option('--dry-run', 'only check the decisions, and list those that would be refused')
-      .option('--as-of <time>', 'refuse apps that were updated after this time, in UTC', parsePastTime),
-    about: `A decision is approve or reject; reject needs a reason. If a row is not valid,
-nothing is decided. Then each app is decided separately. If one fails, the
-others are not affected, and the exit code is 1.`,
+      .option('--as-of <time>', 'refuse apps that were updated after this time, in UTC', parseTimeUntilNow),
+    about: `A decision is approve or reject; reject needs a reason. An id may have the
+revision that queue and show print, such as 42@k3f9a: an app that has changed
+since is refused. If a row is not valid, nothing is decided. Then each app is
+decided separately. If one fails, the others are not affected, and the exit code
+is 1.`,
     examples: ['moderation decide decisions.csv --dry-run', 'moderation decide decisions.csv'],
     json: 'an array in the order of the file: {id, slug, status}, or {id, error}.',
     run: async (file: string, options: DecideOptions) => decideEach(await readDecisions(file), options),
@@ -203,16 +224,16 @@ others are not affected, and the exit code is 1.`,
 /** Takes each decision in its own transaction, and prints it unless `json`. If one is refused, prints why and goes on. */
 const decideEach = (decisions: GivenDecision[], { asOf, dryRun, json }: DecideOptions) =>
   withDatabase(async (database) => {
+    const actor = currentOperator()
     const results: (DecisionResult | { id: number; error: string })[] = []
-    for (const { id, decision, reason } of decisions) {
+    for (const { id, revision, decision, reason } of decisions) {
       try {
-        const { wasListed: _, ...result } = await database.write(
-          (connection) => moderationStore(connection).decide(decision, id, currentOperator(), { reason, asOf, dryRun }),
-          { changesPublicData: ({ wasListed, status }) => !dryRun && (wasListed || status === 'approved') },
+        const { before, ...result } = await database.write(
+          (connection) => moderationStore(connection).decide(decision, id, actor, { reason, revision, asOf, dryRun }),
+          { changesPublicData: ({ before, status }) => !dryRun && (isListed(before) || status === 'approved') },
         )
         results.push(result)
-        if (!json)
-          print(`App ${id} (${result.slug}) ${dryRun ? 'would be' : 'is'} ${result.status}${dryRun ? '' : ' now'}.`)
+        if (!json) print(formatDecision(result, before, dryRun))
       } catch (error) {
         if (!(error instanceof OperatorError || error instanceof ServiceError)) throw error
         printError(error.message)
@@ -221,3 +242,13 @@ const decideEach = (decisions: GivenDecision[], { asOf, dryRun, json }: DecideOp
     }
     return results
   })
+
+/** Has the name at the decision, which may not be the one that was read. */
+function formatDecision(
+  { id, slug, status }: DecisionResult,
+  { name, updated_at }: Pick<AppRow, 'name' | 'updated_at'>,
+  dryRun = false,
+): string {
+  const outcome = dryRun ? `would be ${status}` : `is ${status} now`
+  return `App ${id} (${slug}) ${outcome}: ${JSON.stringify(name)}, last changed ${formatAge(updated_at)} ago.`
+}

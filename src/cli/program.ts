@@ -6,6 +6,7 @@ import { ConfigError, envFile, misspelledVariables } from '../config.ts'
 import { OperatorError, ServiceError } from '../contract/errors.ts'
 import { readText } from '../transfer/read-lines.ts'
 import { errorPrefix, printError, printInfo } from './command.ts'
+import { cannotRead } from './file-errors.ts'
 
 /** The command line: finds the command, runs it, prints its error and sets the exit code. Called by main.ts. */
 
@@ -62,7 +63,7 @@ export async function run(args: string[]) {
 /** Sets the variables of the file that are not set. Unlike Node's own function, it refuses a file that is not UTF-8. */
 async function loadEnvFile(file: string) {
   const text = await readText(createReadStream(file)).catch((error: Error) => {
-    throw new OperatorError(`cannot read ${file}: ${error.message}`)
+    throw new OperatorError(cannotRead(file, error))
   })
   for (const [name, value] of Object.entries(parseEnv(text))) process.env[name] ??= value
 }

@@ -5,7 +5,7 @@ import { OperatorError } from '../contract/errors.ts'
 import { openDatabase } from '../db/database.ts'
 import { compareMigrations, schemaErrors } from '../db/migrations.ts'
 import { type OldestWaiting, statusStore } from '../moderation/status.ts'
-import { buildCommand, printFields, rethrowWithOrigin } from './command.ts'
+import { buildCommand, formatOperator, printFields, rethrowWithOrigin } from './command.ts'
 import { formatCount } from './terminal-text.ts'
 import { formatAge, formatDate, formatMinute } from './time.ts'
 
@@ -17,7 +17,8 @@ export const statusCommand = () =>
     json: `{engine, bytes, pending_migrations, catalogue}; catalogue is null if
 migrations are pending, or else {apps: {pending, changed, approved, rejected,
 deleted}, oldest_pending: {id, name, waiting_since}, oldest_changed, developers,
-expiring_keys: [{id, developer_name, expires_at}], last_import: {at, operator}}.
+expiring_keys: [{id, developer_name, expires_at}], last_import: {at, operator,
+operator_name}}.
 changed apps are approved ones that moderation queue --changed lists.
 expiring_keys expire within 30 days. The oldest apps and last_import may be
 null.`,
@@ -65,7 +66,9 @@ function printCatalogue({ apps, oldest_pending, oldest_changed, developers, expi
     'Expiring keys': firstKey
       ? `${formatCount(expiring_keys.length)} within 30 days, first ${keyPrefix(firstKey.id)} of ${firstKey.developer_name} on ${formatDate(firstKey.expires_at)}`
       : '0 within 30 days',
-    'Last import': last_import ? `${formatMinute(last_import.at)} by ${last_import.operator}` : 'none',
+    'Last import': last_import
+      ? `${formatMinute(last_import.at)} by ${formatOperator(last_import.operator, last_import.operator_name)}`
+      : 'none',
   })
 }
 

@@ -35,10 +35,27 @@ export const categorySlugRule = { ...CategorySlug, ...slug }
 /** Throws an OperatorError that says what the text should have been. */
 export const parseDeveloperName = (text: string) => parseText(text, developerNameRule, 'a developer name')
 export const parseCategoryName = (text: string) => parseText(text, categoryNameRule, 'a category name')
-export const parseReason = (text: string) => parseText(text, reasonRule, 'a reason')
 
 /** The document has no rule for key names; that for developer names is used. */
 export const parseKeyName = (text: string) => parseText(text, developerNameRule, 'the name of a key')
+
+/** Replaces text that is not UTF-8 (https://www.unicode.org/versions/Unicode16.0.0/core-spec/chapter-5/#G40630). */
+const replacementCharacter = '\uFFFD'
+
+export function parseReason(text: string): string {
+  const reason = parseText(text, reasonRule, 'a reason')
+  if (!reason.includes(replacementCharacter)) return reason
+  throw new OperatorError('a reason must be UTF-8; it has U+FFFD, which replaces characters that cannot be read')
+}
+
+/** Returns the name without surrounding white space; undefined if it is not valid. The rule is that for developer names. */
+export function parseOperatorName(text: string): string | undefined {
+  const name = text.trim()
+  return findProblem(name, developerNameRule) || name.includes(replacementCharacter) ? undefined : name
+}
+
+const { minLength, maxLength, 'x-pattern-message': nameMessage } = developerNameRule
+export const operatorNameFormat = `a name in UTF-8, of ${minLength} to ${maxLength} characters, which ${nameMessage}`
 
 /** Surrounding white space is not removed from slugs. */
 export function assertSlug(slug: string) {
@@ -53,11 +70,13 @@ export const maxCategories = UnknownCategoryError.properties.categories.maxItems
 
 function parseText(text: string, rule: TextRule, what: string): string {
   const trimmed = text.trim()
-  const problem =
-    lengthProblem(rule, trimmed) ?? characterProblem(rule['x-characters'], trimmed) ?? patternProblem(rule, trimmed)
+  const problem = findProblem(trimmed, rule)
   if (problem === undefined) return trimmed
   throw new OperatorError(`${what} ${problem}`)
 }
+
+const findProblem = (text: string, rule: TextRule) =>
+  lengthProblem(rule, text) ?? characterProblem(rule['x-characters'], text) ?? patternProblem(rule, text)
 
 /** Lengths count code points, as JSON Schema does. */
 function lengthProblem({ minLength, maxLength }: Rule, text: string): string | undefined {

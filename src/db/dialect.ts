@@ -102,6 +102,6 @@ export type SearchIndex = MatchFinder &
 export type SchemaHelpers = Readonly<{
   /** Creates the full-text index, which `fill` fills, and drops what earlier versions had. */
   createSearchIndex: (sql: Knex, fill: (index: SearchIndex) => Promise<void>) => Promise<void>
-  /** Makes a table reject updates and deletes. Can be repeated. */
+  /** Makes a table with an `id` reject every change of its rows. Can be repeated. */
   makeAppendOnly: (sql: Knex, table: string) => Promise<void>
 }>

@@ -43,6 +43,8 @@ export type AppRow = {
   short_description: string | null
   rejection_reason: string | null
   description: string
+  /** Renewed by each change that matters to an operator's decision; catalogue/revision.ts. */
+  revision: string
 }
 
 /** Columns that an insert may leave out. */
@@ -94,6 +96,7 @@ const appColumns = {
   weighted_rating: { isAudited: false, isSearched: false, isOwnerEditable: false, isPublic: false },
   slug: { isAudited: false, isSearched: false, isOwnerEditable: false, isPublic: true },
   package_key: { isAudited: false, isSearched: false, isOwnerEditable: false, isPublic: false },
+  revision: { isAudited: false, isSearched: false, isOwnerEditable: false, isPublic: false },
 } as const satisfies {
   // The contract says what owners can change, and all of that is audited. The search document says what is searched.
   [C in Column | keyof AppChanges]: C extends Column
@@ -173,7 +176,10 @@ export type AuditRow = {
   developer_id: number | null
   category_id: number | null
   key_id: string | null
+  /** The account on the machine. */
   operator: string | null
+  /** The name that `OPERATOR` claimed; null in entries without it. */
+  operator_name: string | null
   before: string | null
   after: string
 }
@@ -190,6 +196,9 @@ declare module 'knex/types/tables.js' {
     slug_numbers: { slug: string; last: number }
     reviews: Table<ReviewRow, 'id'>
     idempotency_keys: Table<IdempotencyKeyRow, 'id'>
-    audit: Table<AuditRow, 'id' | 'app_id' | 'developer_id' | 'category_id' | 'key_id' | 'operator' | 'before'>
+    audit: Table<
+      AuditRow,
+      'id' | 'app_id' | 'developer_id' | 'category_id' | 'key_id' | 'operator' | 'operator_name' | 'before'
+    >
   }
 }

@@ -26,12 +26,15 @@ export type AppState = keyof StateCounts
 type AppSet = Readonly<{ where: string; order: string; hasOwnIndex: boolean }>
 
 const pending = "apps.status = 'pending' and apps.deleted_at is null"
-const longestWaitingFirst = 'coalesce(apps.unreviewed_since, apps.created_at), apps.id'
+const waitingSince = 'coalesce(apps.unreviewed_since, apps.created_at)'
+const longestWaitingFirst = `${waitingSince}, apps.id`
+// The comparison always holds. Without it, SQLite may count with a longer index of the listed apps.
+const changed = `${listed} and apps.unreviewed_since is not null and ${waitingSince} > ''`
 const newestFirst = 'apps.id desc'
 
 export const queues = {
   pending: { where: pending, order: longestWaitingFirst, hasOwnIndex: true },
-  changed: { where: `${listed} and apps.unreviewed_since is not null`, order: longestWaitingFirst, hasOwnIndex: true },
+  changed: { where: changed, order: longestWaitingFirst, hasOwnIndex: true },
 } satisfies Record<string, AppSet>
 
 const anyState: AppSet = { where: 'true', order: newestFirst, hasOwnIndex: false }

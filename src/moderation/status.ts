@@ -1,5 +1,6 @@
 import type { StateCounts } from '../catalogue/store.ts'
 import type { Connection } from '../db/dialect.ts'
+import type { AuditRow } from '../db/tables.ts'
 import { required } from '../util/helpers.ts'
 import { queues, states } from './app-filter.ts'
 
@@ -52,9 +53,11 @@ export const statusStore = (connection: Connection) => {
       .select('api_keys.id', 'developers.name as developer_name', 'expires_at')
 
   /** The last app that an import created or updated; an import that changed nothing leaves no trace. Null if there is none. */
-  const findLastImport = async (): Promise<{ at: string; operator: string | null } | null> =>
+  async function findLastImport(): Promise<Pick<AuditRow, 'at' | 'operator' | 'operator_name'> | null> {
     // Literal, so that the index applies.
-    (await sql('audit').whereRaw("action = 'app import'").orderBy('id', 'desc').first('at', 'operator')) ?? null
+    const imports = sql('audit').whereRaw("action = 'app import'")
+    return (await imports.orderBy('id', 'desc').first('at', 'operator', 'operator_name')) ?? null
+  }
 
   return {
     countApps,

@@ -1,7 +1,7 @@
 import { type Account, accountStore } from '../accounts/store.ts'
 import { type Actor, type AuditEntry, auditStore } from '../audit/store.ts'
 import { categoryStore } from '../catalogue/categories.ts'
-import { canDecide, type Decision, decisions, isListed, parseUnreviewed, reviewedColumns } from '../catalogue/policy.ts'
+import { canDecide, type Decision, decisions, parseUnreviewed, reviewedColumns } from '../catalogue/policy.ts'
 import { type AppWithReviews, appStore } from '../catalogue/store.ts'
 import { OperatorError } from '../contract/errors.ts'
 import { parseReason } from '../contract/field-rules.ts'
@@ -18,7 +18,7 @@ type NamedApp = AppRow & { developer_name: string; category_slug: string }
 
 const names = ['developer_name', 'category_slug'] as const
 const times = ['created_at', 'updated_at'] as const
-const queueFields = ['id', 'name', 'slug', 'short_description', ...names, ...times] as const
+const queueFields = ['id', 'revision', 'name', 'slug', 'short_description', ...names, ...times] as const
 const listFields = ['id', 'name', 'slug', 'package_name', ...names, 'status', 'deleted_at', ...times] as const
 
 /** Everything that a decision on an app may need. */
@@ -38,6 +38,8 @@ export type DecisionResult = { id: number; slug: string; status: AppStatus }
 export type DecisionOptions = {
   /** Required for a rejection; the owner reads it. */
   reason?: string | undefined
+  /** Throws if the app has another revision now. */
+  revision?: string | undefined
   /** Throws if the app was updated after this time. */
   asOf?: string | undefined
   /** Checks the decision and changes nothing. */
@@ -119,30 +121,33 @@ export const moderationStore = (connection: Connection) => {
       }
     },
 
-    /** Throws an OperatorError if the app's status does not allow the decision. */
+    /** Throws an OperatorError if the app's status does not allow the decision. `before` is the app that it is about. */
     async decide(
       decision: Decision,
       id: number,
       actor: Actor,
-      { reason, asOf, dryRun }: DecisionOptions = {},
-    ): Promise<DecisionResult & { wasListed: boolean }> {
+      { reason, revision, asOf, dryRun }: DecisionOptions = {},
+    ): Promise<DecisionResult & { before: AppRow }> {
       const rejection_reason = decision === 'reject' ? parseReason(reason ?? '') : null
       const app = await requireActiveApp(id)
       if (!canDecide(decision, app)) throw new OperatorError(`app ${id} is ${app.status} already`)
+      assertRevision(app, revision)
       if (asOf !== undefined && app.updated_at > asOf) {
         throw new OperatorError(`app ${id} was updated at ${app.updated_at}, after the time given; look at it again`)
       }
       const status = decisions[decision]
-      if (dryRun) return { id, slug: app.slug, status, wasListed: false }
+      const result = { id, slug: app.slug, status, before: app }
+      if (dryRun) return result
       const approved_at = status === 'approved' ? (app.approved_at ?? new Date().toISOString()) : app.approved_at
       await apps.save(`app ${decision}`, app, { status, approved_at, rejection_reason, ...reviewedColumns }, actor)
-      return { id, slug: app.slug, status, wasListed: isListed(app) }
+      return result
     },
 
-    /** Restores a deleted app in the status it had. Throws an OperatorError if it is not deleted. */
-    async restore(id: number, actor: Actor): Promise<DecisionResult> {
+    /** Restores a deleted app in the status it had. Throws an OperatorError if it is not deleted, or has another revision now. */
+    async restore(id: number, actor: Actor, revision?: string): Promise<DecisionResult> {
       const app = await requireApp(id, { forUpdate: true })
       if (!app.deleted_at) throw new OperatorError(`app ${id} is not deleted; it is ${app.status}`)
+      assertRevision(app, revision)
       await apps.save('app restore', app, { deleted_at: null }, actor)
       return { id, slug: app.slug, status: app.status }
     },
@@ -157,6 +162,12 @@ export const moderationStore = (connection: Connection) => {
       return { id, slug: app.slug, developer_name: developer.name }
     },
   }
+}
+
+/** Throws an OperatorError if the app has another revision than the given one. */
+function assertRevision({ id, revision }: AppRow, given: string | undefined) {
+  if (given === undefined || given === revision) return
+  throw new OperatorError(`app ${id} has changed since revision ${given}; look at it again: moderation show ${id}`)
 }
 
 /** What the owner has changed since the last decision, without changes that were undone. */

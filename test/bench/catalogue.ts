@@ -158,6 +158,7 @@ function appMaker(seed: number, developerIds: number[], categoryIds: number[]) {
       short_description: sentence(6),
       rejection_reason: null,
       description: makeDescription(id),
+      revision: 'first',
     }
     return { app, reviews, document: toSearchDocument(app, developers[app.developer_id - 1] ?? '') }
   }

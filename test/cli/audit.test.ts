@@ -1,8 +1,10 @@
 import { execFile } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { expect, test } from 'vitest'
-import { copyWorld } from '../support/database.ts'
-import { commandLine, executable } from '../support/process.ts'
+import { describe, expect, test } from 'vitest'
+import { copyWorld, temporaryFolder } from '../support/database.ts'
+import { commandLine, executable, expectRefusal, run } from '../support/process.ts'
 import { startService } from '../support/service.ts'
 
 test('audit prints the newest entries, filtered by app, developer or time', async () => {
@@ -20,6 +22,7 @@ test('audit prints the newest entries, filtered by app, developer or time', asyn
     at: expect.stringMatching(/Z$/),
     action: 'app update',
     operator: null,
+    operator_name: null,
     key_id: keys.ada.slice(5, 17),
     app_id: apps.approved,
     app_slug: 'tide-clock',
@@ -37,6 +40,7 @@ test('audit prints the newest entries, filtered by app, developer or time', asyn
   expect(all[0]).toMatchObject({
     action: 'category add',
     operator: 'world',
+    operator_name: null,
     app_id: null,
     developer_id: null,
     category_slug: 'tools',
@@ -61,8 +65,8 @@ test('audit prints a table', async () => {
   const shown = await cli.run('audit', '--limit', '1')
   expect(shown.code).toBe(0)
   expect(shown.stdout.split('\n')).toEqual([
-    'WHEN (UTC)        WHO                WHAT        ON',
-    expect.stringMatching(/^\d{4}-\d\d-\d\d \d\d:\d\d {2}apps_[0-9a-z]{12} {2}app update {2}app 1 tide-clock$/),
+    'WHEN (UTC)        WHO                      WHAT        ON',
+    expect.stringMatching(/^\d{4}-\d\d-\d\d \d\d:\d\d {2}Ada \(apps_[0-9a-z]{12}\) {2}app update {2}app 1 tide-clock$/),
     '    name: Tide Clock → Tide Table; description: …is here. → …is here. Very Very…',
     '',
   ])
@@ -95,6 +99,76 @@ test('the table shows new values, and changes with a dash for no value', async (
     '    short_description: – → In short.',
     '    short_description: In short. → –',
   ])
+})
+
+test('the table names a removed developer by number', async () => {
+  const service = await startService()
+  const { keys, apps } = service.world
+  await service.request('PUT', `/apps/${apps.bobs}`, { key: keys.bob, json: { version: '2' } })
+  const cli = commandLine(service.databaseUrl)
+  for (const id of [apps.bobs, apps.bobsPending]) await cli.json('app', 'transfer', String(id), '--to', 'Ada')
+  await cli.json('key', 'revoke', keys.bob)
+  await cli.json('developer', 'remove', 'Bob')
+  expect((await cli.run('audit', '--app', String(apps.bobs))).stdout).toMatch(
+    / {2}developer 2 \(apps_[0-9a-z]{12}\) {2}app update {2}/,
+  )
+})
+
+describe('OPERATOR', () => {
+  test('names the person beside the account, in the audit log, the history of an app and the status', async () => {
+    const address = await copyWorld()
+    const cli = commandLine(address)
+    const file = join(temporaryFolder(), 'apps.ndjson')
+    writeFileSync(
+      file,
+      JSON.stringify({ name: 'Star Map', description: 'D', category: 'tools', developer_name: 'Ada' }),
+    )
+    const env = { DATABASE_URL: address, OPERATOR: ' Jörg ' }
+    expect(await run(['moderation', 'approve', '2'], env)).toMatchObject({ code: 0 })
+    expect(await run(['import', file], env)).toMatchObject({ code: 0 })
+    expect(await cli.run('moderation', 'approve', '6')).toMatchObject({ code: 0 })
+
+    const [named, imported, unnamed] = await cli.json('audit', '--limit', '3')
+    expect([named.operator_name, imported.operator_name, unnamed.operator_name]).toEqual(['Jörg', 'Jörg', null])
+    expect(named.operator).toBe(unnamed.operator)
+    const account = unnamed.operator
+    const lines = (await cli.run('audit', '--limit', '3')).stdout.split('\n').filter((line) => /^\d/.test(line))
+    expect(lines.map((line) => line.slice('2026-01-01 00:00  '.length).split(/ {2}/, 1)[0])).toEqual([
+      `Jörg (${account})`,
+      `Jörg (${account})`,
+      account,
+    ])
+    expect((await cli.run('moderation', 'show', '2')).stdout).toContain(`  Jörg (${account})  app approve\n`)
+    expect((await cli.run('status')).stdout).toMatch(` by Jörg (${account})\n`)
+    expect((await cli.json('status')).catalogue.last_import).toMatchObject({ operator: account, operator_name: 'Jörg' })
+  })
+
+  test('can be in .env, where the environment has precedence', async () => {
+    const folder = temporaryFolder()
+    writeFileSync(join(folder, '.env'), '\uFEFFOPERATOR=Ada\n')
+    const address = await copyWorld()
+    const approve = (id: string, more = {}) =>
+      promisify(execFile)(executable, ['moderation', 'approve', id], {
+        env: { PATH: process.env.PATH, DATABASE_URL: address, ...more },
+        cwd: folder,
+      })
+    await approve('2')
+    await approve('6', { OPERATOR: 'Bob' })
+    const entries = await commandLine(address).json('audit', '--limit', '2')
+    expect(entries.map(({ operator_name }: { operator_name: string }) => operator_name)).toEqual(['Ada', 'Bob'])
+    writeFileSync(join(folder, '.env'), Buffer.from('PORT=1\nOPERATOR=J\xf6rg\n', 'latin1'))
+    await expect(approve('3')).rejects.toMatchObject({
+      code: 1,
+      stderr: `apps-service: cannot read ${join(folder, '.env')}: line 2 is not UTF-8\n`,
+    })
+  })
+
+  test('that is not a name is refused, and nothing is done', async () => {
+    const address = await copyWorld()
+    const refused = await run(['moderation', 'approve', '2'], { DATABASE_URL: address, OPERATOR: 'Ada\nroot' })
+    expectRefusal(refused, /OPERATOR must be a name in UTF-8, of 1 to 100 characters/)
+    expect((await commandLine(address).json('moderation', 'queue')).pagination.total).toBe(2)
+  })
 })
 
 test('audit ends silently if its reader closes the pipe', async () => {

@@ -5,10 +5,11 @@ import { openDatabase } from '../../src/db/database.ts'
 import { importLines } from '../support/catalogue-file.ts'
 import { copyWorld, temporaryFolder } from '../support/database.ts'
 import { commandLine, expectRefusal } from '../support/process.ts'
+import { startService } from '../support/service.ts'
 
 const { approved, pending, bobsPending, bobs, deleted } = inject('world').apps
 
-function fileOf(text: string, name = 'decisions.csv'): string {
+function fileOf(text: string | Buffer, name = 'decisions.csv'): string {
   const file = join(temporaryFolder(), name)
   writeFileSync(file, text)
   return file
@@ -41,13 +42,15 @@ test('decides what a CSV file says after a dry run, and lists each refusal', asy
   const stderr = `${refusals.join('\n')}\n`
   expect(await cli.run('moderation', 'decide', file, '--dry-run')).toEqual({
     code: 1,
-    stdout: `App ${pending} (cloud-atlas) would be approved.\nApp ${bobsPending} (night-train) would be rejected.\n`,
+    stdout: expect.stringMatching(
+      /^App 2 \(cloud-atlas\) would be approved: "Cloud Atlas", last changed \d+d ago\.\nApp 6 \(night-train\) would be rejected: "Night Train", last changed \d+d ago\.\n$/,
+    ),
     stderr,
   })
   expect(await statuses(cli)).toEqual(before)
   expect(await cli.run('moderation', 'decide', file)).toEqual({
     code: 1,
-    stdout: `App ${pending} (cloud-atlas) is approved now.\nApp ${bobsPending} (night-train) is rejected now.\n`,
+    stdout: expect.stringMatching(/^App 2 .* is approved now: .*\nApp 6 .* is rejected now: "Night Train", .*\n$/),
     stderr,
   })
   const after = new Map(before).set(pending, 'approved').set(bobsPending, 'rejected')
@@ -86,25 +89,76 @@ test('takes a file of a thousand decisions with long reasons', async () => {
   expect(stderr.match(/there is no app/g)).toHaveLength(1000)
 })
 
-test.for<[what: string, text: string, message: RegExp]>([
-  ['an unknown decision', 'id,decision,reason\n2,accept,\n', /nothing was decided: row 1 must have approve or reject/],
-  ['a rejection without a reason', 'id,decision,reason\n2,approve,\n6,reject,\n', /: row 2 a reason must have 1 to/],
+test('decides what a file says about the revisions that were read', async () => {
+  const service = await startService()
+  const cli = commandLine(service.databaseUrl)
+  const { apps } = await cli.json('moderation', 'queue')
+  const json = { name: 'Bank Login' }
+  await service.request('PUT', `/apps/${pending}`, { key: service.world.keys.ada, json })
+  const rows = apps.map(({ id, revision }: { id: number; revision: string }) => `${id}@${revision},approve`)
+  const refusal = `app ${pending} has changed since revision ${apps[0].revision}; look at it again: moderation show ${pending}`
+  for (const dryRun of [['--dry-run'], []]) {
+    const decided = await cli.run(
+      'moderation',
+      'decide',
+      fileOf(`id,decision\n${rows.join('\n')}`),
+      ...dryRun,
+      '--json',
+    )
+    expect(JSON.parse(decided.stdout)).toEqual([
+      { id: pending, error: refusal },
+      { id: bobsPending, slug: 'night-train', status: 'approved' },
+    ])
+  }
+  expect((await statuses(cli)).get(pending)).toBe('pending')
+})
+
+test.for<[what: string, text: string | Buffer, message: RegExp]>([
   [
-    'an approval with a reason',
-    'id,decision,reason\n2,approve,Nice\n',
-    /row 1 has a reason, which approve does not take/,
+    'an unknown decision',
+    'id,decision,reason\n2,accept,\n',
+    /nothing was decided: line 2: the decision must be approve or reject, not "accept"/,
   ],
-  ['a repeated id', 'id,decision\n2,approve\n2,approve\n', /row 2 repeats the id 2 of an earlier row/],
-  ['a bad id', 'id,decision\n0x2,approve\n', /row 1 has an invalid id/],
-  ['an unknown column', 'id,decision,note\n2,approve,x\n', /row 1 has the unknown field note/],
+  ['a rejection without a reason', 'id,decision,reason\n2,approve,\n6,reject,\n', /: line 3: a reason must have 1 to/],
+  ['an approval with a reason', 'id,decision,reason\n2,approve,Nice\n', /line 2: approve takes no reason/],
+  ['a repeated id', 'id,decision\n2,approve\n2@k3f9a,approve\n', /line 3: the id 2 is repeated/],
+  [
+    'a bad id',
+    'id,decision\n0x2,approve\n',
+    /line 2: the id must be a number such as 108, or 108@\w+ with a revision, not "0x2"/,
+  ],
+  ['a bad revision', 'id,decision\n2@K,approve\n', /line 2: the id must be a number such as/],
+  ['no id', '{"decision": "approve"}\n', /line 1: the id is missing/],
+  [
+    'an unknown column',
+    'id,decision,note\n2,approve,x\n',
+    /line 2: note is not a field; the fields are id, decision and reason/,
+  ],
   ['a row that is too long', 'id,decision\n2,approve,x\n', /Invalid Record Length/],
   ['text that is not JSON', '{"id": 2, "decision": "approve"}\n{', /cannot read .*: line 2 is not JSON/],
   ['no header', '2,approve,\n', /the first line must be the header id,decision,reason/],
   ['no rows', '', /it is empty/],
-  ['a reason that is not text', '{"id": 2, "decision": "reject", "reason": {}}', /row 1 has a reason that is not text/],
-  ['a reason of null', '{"id": 2, "decision": "reject", "reason": null}', /row 1 a reason must have 1 to/],
-  ['a list', '{"id": 2, "decision": "approve"}\n[[1]]', /row 2 has the unknown field 0/],
-  ['many problems', `id,decision\n${'x,approve\n'.repeat(12)}`, /row 10 has an invalid id; and 2 more$/m],
+  ['a reason that is not text', '{"id": 2, "decision": "reject", "reason": {}}', /line 1: the reason must be text/],
+  ['a reason of null', '{"id": 2, "decision": "reject", "reason": null}', /line 1: a reason must have 1 to/],
+  ['a list', '{"id": 2, "decision": "approve"}\n[[1]]', /line 2: 0 is not a field/],
+  ['many problems', `id,decision\n${'x,approve\n'.repeat(12)}`, /line 11: the id must [^;]+; and 2 more$/m],
+  [
+    'a problem below a reason of several lines',
+    'id,decision,reason\n2,reject,"One\n\nthree"\n\n6,accept,\n3,reject,"\n"\n',
+    /: line 6: the decision must [^;]+; line 7: a reason must/,
+  ],
+  [
+    'a reason in Windows-1252',
+    Buffer.from('id,decision,reason\n2,approve,\n6,reject,Gr\xf6\xdfe fehlt\n', 'latin1'),
+    /^apps-service: cannot read \S+: line 3 is not UTF-8\n$/,
+  ],
+  ['a reason with a replacement character', 'id,decision,reason\n6,reject,Gr\uFFFD\uFFFDe\n', /line 2: .*U\+FFFD/],
+  [
+    'text in UTF-16',
+    Buffer.from('\uFEFFid,decision\n2,approve\n', 'utf16le'),
+    /: the file is in UTF-16; it must be UTF-8/,
+  ],
+  ['a file that is too large', 'x'.repeat(16 * 1024 * 1024 + 1), /: it is larger than 16 MiB/],
 ])('decides nothing because of %s', async ([, text, message]) => {
   const cli = commandLine(await copyWorld())
   expectRefusal(await cli.run('moderation', 'decide', fileOf(text)), message)

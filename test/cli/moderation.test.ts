@@ -6,14 +6,15 @@ import { openDatabase } from '../../src/db/database.ts'
 import type { AppFilter } from '../../src/moderation/app-filter.ts'
 import { type Change, moderationStore, type Queue } from '../../src/moderation/store.ts'
 import { cutNote } from '../../src/search/best-matches.ts'
-import { importLines } from '../support/catalogue-file.ts'
+import { importLines, setCounters } from '../support/catalogue-file.ts'
 import { freezeClock } from '../support/clock.ts'
 import { expectConsistent } from '../support/consistency.ts'
 import { copyWorld } from '../support/database.ts'
-import { commandLine, serve } from '../support/process.ts'
+import { commandLine, expectRefusal, serve } from '../support/process.ts'
 import { type Service, startService } from '../support/service.ts'
 
 const past = '2020-01-01T00:00:00.000Z'
+const revision = expect.stringMatching(/^[0-9a-z]{5}$/)
 const recent = expect.stringMatching(/^20[2-9]\d-.*Z$/)
 const actor = { operator: 'test' }
 
@@ -26,6 +27,7 @@ const put = (service: Service, id: number, json: object) =>
 describe('the queue', () => {
   const cloudAtlas = {
     id: 2,
+    revision,
     name: 'Cloud Atlas',
     slug: 'cloud-atlas',
     short_description: null,
@@ -54,10 +56,11 @@ describe('the queue', () => {
     })
     const first = await cli.run('moderation', 'queue', '--limit', '1')
     expect(first.stdout).toMatch(
-      /^ID {2}NAME +DEVELOPER +CATEGORY +WAITED +UPDATED\n2 {3}Cloud Atlas +Ada +tools +\d+d +\d+d\n$/,
+      /^ID +NAME +DEVELOPER +CATEGORY +WAITED +UPDATED\n2@[0-9a-z]{5} {2}Cloud Atlas +Ada +tools +\d+d +\d+d\n$/,
     )
+    const [shown = ''] = /2@\w+/.exec(first.stdout) ?? []
     expect(first.stderr).toBe(
-      `As of ${past}, which approve, reject and decide take as --as-of.\nPage 1 of 2, 2 in all.\n`,
+      `A decision on ${shown} is refused if the app has changed since; one on 2 is not.\nPage 1 of 2, 2 in all.\n`,
     )
     expect(await cli.run('moderation', 'queue', '--page', '9')).toMatchObject({
       stdout: '',
@@ -78,7 +81,6 @@ describe('the queue', () => {
     const { apps, as_of } = await cli.json('moderation', 'queue')
     expect(as_of).toBe(apps[0].updated_at)
     expect([apps[0].updated_at > past, apps[1].updated_at]).toEqual([true, past])
-    expect((await cli.run('moderation', 'queue')).stderr).toContain(`As of ${as_of}, which`)
     expect((await cli.json('moderation', 'queue', '--limit', '1', '--page', '2')).as_of).toBe(past)
   })
 
@@ -88,9 +90,9 @@ describe('the queue', () => {
     const cli = commandLine(service.databaseUrl)
     expect((await cli.run('moderation', 'queue')).stdout.split('\n')).toEqual([
       expect.stringMatching(/ {2}UPDATED$/),
-      expect.stringMatching(/^2 .* {2}\d+m?s$/),
+      expect.stringMatching(/^2@\w+ .* {2}\d+m?s$/),
       '    Seen from above, in all weathers',
-      expect.stringMatching(/^6 .* {2}\d+d$/),
+      expect.stringMatching(/^6@\w+ .* {2}\d+d$/),
       '',
     ])
     expect((await cli.json('moderation', 'queue')).apps[0].short_description).toBe('Seen from above, in all weathers')
@@ -166,20 +168,23 @@ describe('the queue', () => {
     })
   })
 
-  test('has the time of the newest update, in any row', async () => {
+  test('has the time of the newest update, in any row, and never a future one', async () => {
     const service = await startService()
     const { keys, apps } = service.world
     await service.request('POST', '/apps', {
       key: keys.ada,
       json: { name: 'Star Map', description: 'D', category_id: 1 },
     })
-    const newest = '2999-01-01T00:00:00.000Z'
-    await service.database.write(({ sql }) =>
-      sql('apps').where({ id: apps.bobsPending }).update({ updated_at: newest }),
-    )
-    const { stdout, stderr } = await commandLine(service.databaseUrl).run('moderation', 'queue')
-    expect(stdout).toMatch(/Cloud Atlas[^\n]*\n[^\n]*Night Train[^\n]*\n[^\n]*Star Map/)
-    expect(stderr).toMatch(`As of ${newest}, which`)
+    const setTime = (updated_at: string) =>
+      service.database.write(({ sql }) => sql('apps').where({ id: apps.bobsPending }).update({ updated_at }))
+    const cli = commandLine(service.databaseUrl)
+    const waiting = await cli.json('moderation', 'queue')
+    expect(waiting.apps.map(({ name }: { name: string }) => name)).toEqual(['Cloud Atlas', 'Night Train', 'Star Map'])
+    expect(waiting.as_of).toBe(waiting.apps[2].updated_at)
+    await setTime('2999-01-01T00:00:00.000Z')
+    const before = new Date().toISOString()
+    const { as_of } = await cli.json('moderation', 'queue')
+    expect(as_of >= before && as_of <= new Date().toISOString(), as_of).toBe(true)
   })
 
   test('a rejection reviews what the owner had changed before it', async () => {
@@ -347,7 +352,7 @@ describe('the queue', () => {
     await database.close()
     const shown = await cli.run('moderation', 'queue', '--changed')
     expect(shown.stdout.split('\n').slice(1)).toEqual([
-      expect.stringMatching(/^1 {3}Tide \uFFFDClock\uFFFD +Ada +tools +\d+m?s +\d+m?s$/),
+      expect.stringMatching(/^1@\w+ {2}Tide \uFFFDClock\uFFFD +Ada +tools +\d+m?s +\d+m?s$/),
       '    name: Tide Clock → Tide \uFFFDClock\uFFFD',
       '    description: …e water. → …e water. And ads.',
       '',
@@ -362,10 +367,11 @@ describe('the queue', () => {
 describe('moderation show', () => {
   test('prints JSON', async () => {
     const cli = commandLine(await copyWorld())
-    const entry = { key_id: null, app_slug: 'tide-clock', category_id: null, category_slug: null }
+    const entry = { operator_name: null, key_id: null, app_slug: 'tide-clock', category_id: null, category_slug: null }
     const subject = { app_id: 1, developer_id: 1, developer_name: 'Ada', operator: 'world' }
     expect(await cli.json('moderation', 'show', '1')).toEqual({
       id: 1,
+      revision,
       slug: 'tide-clock',
       name: 'Tide Clock',
       short_description: 'High and low water',
@@ -420,7 +426,7 @@ describe('moderation show', () => {
     const cli = commandLine(await copyWorld())
     const shown = await cli.run('moderation', 'show', '3')
     expect(shown.stderr).toBe('')
-    expect(shown.stdout).toMatch(/^App +3 \(broken-compass\)\nStatus +rejected\nReason +It points south\.\n/)
+    expect(shown.stdout).toMatch(/^App +3@\w+ \(broken-compass\)\nStatus +rejected\nReason +It points south\.\n/)
     expect(shown.stdout).toMatch(/\nDeveloper +Ada: 1 pending, 1 approved, 1 rejected, 1 deleted\n/)
     expect(shown.stdout).toMatch(/\n\nBroken Compass is here\.\n\nHistory\n\nWHEN \(UTC\) +WHO +WHAT\n/)
     expect(shown.stdout).toMatch(/world +app reject\n {4}status: pending → rejected; rejection_reason: – → It points/)
@@ -516,7 +522,7 @@ describe('a decision', () => {
     const approved = await cli.run('moderation', 'approve', '6', '99', '2', '6', '1')
     expect(approved).toEqual({
       code: 1,
-      stdout: 'App 6 (night-train) is approved now.\nApp 2 (cloud-atlas) is approved now.\n',
+      stdout: expect.stringMatching(/^App 6 \(night-train\) is approved now: .*\nApp 2 \(cloud-atlas\) is .*\n$/),
       stderr: 'apps-service: there is no app 99\napps-service: app 1 is approved already\n',
     })
     const rejected = await cli.run('moderation', 'reject', '6', '3', '--reason', ' Too dark. ', '--json')
@@ -540,6 +546,8 @@ describe('a decision', () => {
       const { code, stdout, stderr } = await cli.run('moderation', 'reject', '2', '6', '99', '--reason', reason)
       expect([code, stdout, stderr]).toEqual([1, '', `apps-service: a reason ${problem}\n`])
     }
+    // A terminal that does not write UTF-8.
+    expectRefusal(await cli.run('moderation', 'reject', '2', '--reason', 'Gr\uFFFD\uFFFDe'), /a reason must be UTF-8/)
     expect((await cli.json('moderation', 'queue')).pagination.total).toBe(2)
   })
 
@@ -547,6 +555,8 @@ describe('a decision', () => {
     const cli = commandLine(await copyWorld())
     const bad = await cli.run('moderation', 'approve', '2', '0x6')
     expect(bad).toMatchObject({ code: 2, stdout: '' })
+    for (const id of ['2@', '@k3f9a', '2@K3F9A', '2@k3 f9'])
+      expect(await cli.run('moderation', 'approve', id)).toMatchObject({ code: 2, stdout: '' })
     const approved = await cli.json('moderation', 'approve', '2', '6', '2', '3')
     expect(approved.map(({ id }: { id: number }) => id)).toEqual([2, 6, 3])
   })
@@ -565,6 +575,89 @@ describe('a decision', () => {
     })
     expect((await cli.run('moderation', 'reject', '2', '--reason', 'X', '--as-of', '1h')).code).toBe(1)
     expect((await cli.run('moderation', 'approve', '2', '--as-of', now)).code).toBe(0)
+  })
+
+  test('confirms the name that the app has, and when it last changed', async () => {
+    const service = await startService()
+    await put(service, service.world.apps.pending, { name: 'Bank "Login"' })
+    const { stdout } = await commandLine(service.databaseUrl).run('moderation', 'approve', '2')
+    expect(stdout).toMatch(/^App 2 \(cloud-atlas\) is approved now: "Bank \\"Login\\"", last changed \d+m?s ago\.\n$/)
+  })
+
+  const reject = ['--reason', 'Because.']
+  test.for<[what: string, command: string[], app: App, change: (service: Service, id: number) => Promise<unknown>]>([
+    ['an approval', ['moderation', 'approve'], 'pending', (service, id) => put(service, id, { name: 'Bank Login' })],
+    [
+      'a rejection',
+      ['moderation', 'reject', ...reject],
+      'approved',
+      (service, id) => put(service, id, { description: 'Better.' }),
+    ],
+    [
+      'an acceptance of changes',
+      ['moderation', 'approve'],
+      'approved',
+      async (service, id) => {
+        for (const name of ['Tide Table', 'Tide Clock']) await put(service, id, { name })
+      },
+    ],
+    [
+      'a decision after another one',
+      ['moderation', 'reject', ...reject],
+      'pending',
+      (service, id) => service.decide('approve', id),
+    ],
+    [
+      'a decision after an import',
+      ['moderation', 'approve'],
+      'pending',
+      ({ database }) =>
+        importLines(database, [
+          { name: 'Cloud Atlas', description: 'New.', category: 'tools', developer_name: 'Ada', updated_at: past },
+        ]),
+    ],
+    [
+      'a restore',
+      ['app', 'restore'],
+      'deleted',
+      ({ database }, id) =>
+        database.write(async (connection) => {
+          await moderationStore(connection).restore(id, actor)
+          const restored = await appStore(connection).find(id)
+          if (restored) await appStore(connection).save('app delete', restored, { deleted_at: past }, actor)
+        }),
+    ],
+  ])('on a revision is refused if the app has changed since: %s', async ([, command, app, change]) => {
+    const service = await startService()
+    const cli = commandLine(service.databaseUrl)
+    const id = worldApps()[app]
+    const shown = async () => /^App +(\S+)/.exec((await cli.run('moderation', 'show', String(id))).stdout)?.[1] ?? ''
+    const seen = await shown()
+    expect(seen).toMatch(/^\d@[0-9a-z]{5}$/)
+    await change(service, id)
+    const before = await cli.json('moderation', 'show', String(id))
+    expect(await cli.run(...command, seen)).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: `apps-service: app ${id} has changed since revision ${seen.slice(2)}; look at it again: moderation show ${id}\n`,
+    })
+    expect(await cli.json('moderation', 'show', String(id))).toEqual(before)
+    expect(await cli.run(...command, await shown())).toMatchObject({ code: 0, stderr: '' })
+  })
+
+  test('on a revision is taken if only reviews, downloads and ratings have changed', async () => {
+    const { database, databaseUrl } = await startService()
+    const { pending } = worldApps()
+    const cli = commandLine(databaseUrl)
+    const { revision: seen } = await cli.json('moderation', 'show', String(pending))
+    await setCounters(database, [{ slug: 'cloud-atlas', total_downloads: 7, average_rating: 5, rating_count: 1 }])
+    await database.write((connection) =>
+      appStore(connection).addReviews([
+        { app_id: pending, reviewer_name: 'Cy', rating: 1, comment: '', created_at: past },
+      ]),
+    )
+    expect(await cli.json('moderation', 'show', String(pending))).toMatchObject({ total_downloads: 7, review_count: 1 })
+    expect((await cli.run('moderation', 'approve', `${pending}@${seen}`)).code).toBe(0)
   })
 
   test('and a concurrent update both succeed', async () => {
@@ -623,7 +716,7 @@ describe('printed for people,', () => {
     )
     const { stdout } = await commandLine(databaseUrl).run('moderation', 'show', '7')
     expect(stdout.split('\n').slice(0, -3)).toEqual([
-      'App             7 (star-map)',
+      expect.stringMatching(/^App {13}7@\w+ \(star-map\)$/),
       'Status          approved',
       'Changed since   2026-01-03T00:00:00.000Z',
       'Name            Star Map',
@@ -679,7 +772,7 @@ describe('printed for people,', () => {
     for (const name of ['Tide Table', 'Tide Clock']) await put(service, 1, { name })
     const { stdout } = await commandLine(service.databaseUrl).run('moderation', 'queue', '--changed')
     expect(stdout.split('\n').slice(1)).toEqual([
-      expect.stringMatching(/^1 {3}Tide Clock/),
+      expect.stringMatching(/^1@\w+ {2}Tide Clock/),
       '    changed, and changed back',
       '',
     ])

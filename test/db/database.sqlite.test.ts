@@ -192,3 +192,17 @@ test.runIf(process.platform === 'linux')('closing a database closes its file', a
   await database.close()
   expect(openFiles()).toEqual([])
 })
+
+test.for([
+  ['the last entry', 'select * from audit order by id desc limit 1'],
+  ['all entries', 'select * from audit'],
+])('the audit log refuses to replace %s', async ([, entries]) => {
+  const database = openDatabase(`sqlite:${copyWorldFile()}`)
+  const read = () => database.read(({ sql }) => sql('audit').orderBy('id'))
+  const before = await read()
+  const replaced = database.write(({ sql }) => sql.raw(`insert or replace into audit ${entries}`))
+  await expect(replaced).rejects.toThrow(/audit is append-only/)
+  await expect(database.write(({ sql }) => sql.raw(`replace into audit ${entries}`))).rejects.toThrow(/append-only/)
+  expect(await read()).toEqual(before)
+  await database.close()
+})

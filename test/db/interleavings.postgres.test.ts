@@ -162,6 +162,20 @@ test.for<[second: string, first: string, operations: [first: Operation, second: 
     expect.stringContaining(`app ${apps.pending} was updated at`),
   ],
   [
+    'a decision on a revision',
+    "the owner's update of it",
+    [
+      update(apps.pending, { name: 'Cloud Map' }),
+      async (database) => {
+        const app = await database.read((connection) => appStore(connection).find(apps.pending))
+        return database.write((connection) =>
+          moderationStore(connection).decide('approve', apps.pending, actor, { revision: app?.revision }),
+        )
+      },
+    ],
+    expect.stringContaining(`app ${apps.pending} has changed since revision`),
+  ],
+  [
     'an update',
     "the app's deletion",
     [deleteApproved, update(apps.approved, { version: '2' })],

@@ -33,4 +33,5 @@ export const app: AppRow = {
   short_description: null,
   rejection_reason: null,
   description: 'The sky.',
+  revision: 'first',
 }

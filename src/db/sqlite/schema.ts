@@ -30,9 +30,15 @@ export const schema: SchemaHelpers = {
   },
 
   async makeAppendOnly(sql, table) {
-    for (const change of ['update', 'delete']) {
+    const changes = {
+      update: '',
+      delete: '',
+      // `insert or replace` deletes without the trigger for deletes (https://sqlite.org/lang_conflict.html). Generated ids are -1 here.
+      insert: `when exists (select 1 from ${table} where id = new.id)`,
+    }
+    for (const [change, condition] of Object.entries(changes)) {
       await sql.raw(
-        `create trigger if not exists ${table}_refuses_${change} before ${change} on ${table}
+        `create trigger if not exists ${table}_refuses_${change} before ${change} on ${table} ${condition}
          begin select raise(abort, '${table} is append-only'); end`,
       )
     }
