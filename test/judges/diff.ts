@@ -1,35 +1,31 @@
-import { execFileSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import type { Document } from 'openapi-backend'
 import { diff as bumpBetween, gt, inc } from 'semver'
 import { type Bump, bumps, changesBetween } from './changes.ts'
 
 /**
- * Compares the document in the current directory with that of the last release, the newest tag v* before HEAD. Fails if
- * the bump of info.version is too small for the changes, or if CHANGELOG.md has no section for it. Skips the comparison
- * in a checkout without tags.
+ * Compares the document in the current directory with that of the last release. Fails if the bump of info.version is too
+ * small for the changes, or if CHANGELOG.md has no section for it.
  */
 
 const file = 'generated/openapi.json'
+/** A copy of the document, which each release replaces. */
+const releasedFile = 'generated/released.json'
 
 /** The reason for a failure, in one line. */
 class Refusal extends Error {}
 
 async function compare() {
-  const document = parse(readFileSync(file, 'utf8'))
+  const document = parse(file)
+  const released = readReleased()
   const { version } = document.info
-  assertSection(version)
-  const tag = lastRelease()
-  if (tag === undefined) return console.log(`Skipped: ${explainMissingRelease()} info.version is ${version}.`)
-
-  const released = parse(fileAt(tag))
   const before = released.info.version
-  if (tag !== `v${before}`) throw new Refusal(`The tag ${tag} is on a document whose info.version is ${before}.`)
+  assertChangelog(version, before)
   const changes = await changesBetween(released, document)
   for (const { bump, text } of changes) console.log(`${bump}  ${text}`)
   const needed = changes[0]?.bump ?? 'none'
   const made = actualBump(before, version)
-  const verdict = `Since ${tag}: needed is ${named[needed]}, made is ${named[made]} (${before} → ${version}).`
+  const verdict = `Since ${before}: needed is ${named[needed]}, made is ${named[made]} (${before} → ${version}).`
   if (needed === 'none' ? version !== before : bumps.indexOf(made) < bumps.indexOf(needed)) {
     throw new Refusal(
       `${verdict} info.version must be ${needed === 'none' ? before : `${inc(before, needed)} or higher`}.`,
@@ -40,49 +36,32 @@ async function compare() {
 
 const named: Record<Bump, string> = { none: 'no bump', patch: 'a patch', minor: 'a minor bump', major: 'a major bump' }
 
-const parse = (text: string): Document => JSON.parse(text)
+const parse = (path: string): Document => JSON.parse(readFileSync(path, 'utf8'))
+
+function readReleased(): Document {
+  if (existsSync(releasedFile)) return parse(releasedFile)
+  throw new Refusal(`${releasedFile} is missing. It is committed; restore it: git checkout HEAD -- ${releasedFile}`)
+}
 
 function actualBump(before: string, after: string): Bump {
   const bump = gt(after, before) ? bumpBetween(before, after) : 'none'
   return bumps.find((one) => one === bump) ?? 'none'
 }
 
-/** https://keepachangelog.com/en/1.1.0/; an unreleased version has no date. */
-function assertSection(version: string) {
-  const prefix = `## [${version}] - `
-  const heading = readFileSync('CHANGELOG.md', 'utf8')
-    .split('\n')
-    .find((line) => line.startsWith(prefix))
-  if (heading !== undefined && /^(\d{4}-\d\d-\d\d|Unreleased)$/.test(heading.slice(prefix.length))) return
-  throw new Refusal(`CHANGELOG.md has no section "${prefix}DATE" or "${prefix}Unreleased".`)
-}
+/** https://keepachangelog.com/en/1.1.0/, newest version first; an unreleased version has no date. */
+const heading = /^## \[(.+)\] - (Unreleased|\d{4}-\d\d-\d\d)$/gm
 
-const lastRelease = () => git('describe', '--tags', '--match', 'v[0-9]*', '--abbrev=0')
-
-/** Why there is no release to compare with. */
-function explainMissingRelease(): string {
-  if (git('rev-parse', '--git-dir') === undefined) return 'there is no git repository here.'
-  const isShallow = git('rev-parse', '--is-shallow-repository') === 'true'
-  const advice = isShallow ? ' This clone is shallow; for those there are: git fetch --unshallow --tags.' : ''
-  return `there is no tag of a release behind this commit.${advice}`
-}
-
-function fileAt(tag: string): string {
-  const text = git('show', `${tag}:${file}`)
-  if (text === undefined) throw new Refusal(`${tag} has no ${file}.`)
-  return text
-}
-
-/** The output of git; undefined if it fails. */
-function git(...args: string[]): string | undefined {
-  try {
-    return execFileSync('git', args, {
-      encoding: 'utf8',
-      maxBuffer: 2 ** 27,
-      stdio: ['ignore', 'pipe', 'ignore'],
-    }).trim()
-  } catch {
-    return undefined
+/** The changelog has a section for the version, and its last release is that of the released document. */
+function assertChangelog(version: string, before: string) {
+  const sections = [...readFileSync('CHANGELOG.md', 'utf8').matchAll(heading)]
+  if (!sections.some(([, one]) => one === version)) {
+    throw new Refusal(`CHANGELOG.md has no section "## [${version}] - DATE" or "## [${version}] - Unreleased".`)
+  }
+  const last = sections.find(([, , date]) => date !== 'Unreleased')?.[1]
+  if (last !== before) {
+    throw new Refusal(
+      `${releasedFile} is of ${before}, but the last release in CHANGELOG.md is ${last}. Copy the document of ${last} to it.`,
+    )
   }
 }
 
