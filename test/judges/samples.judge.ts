@@ -5,18 +5,17 @@ import type { AddressInfo } from 'node:net'
 import { basename, join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import document from '../../generated/openapi.json' with { type: 'json' }
-import { accountStore } from '../../src/accounts/store.ts'
-import { categoryStore } from '../../src/catalogue/categories.ts'
 import { openDatabase } from '../../src/db/database.ts'
 import { documentedUrl } from '../../src/http/docs.ts'
+import { required } from '../../src/util/helpers.ts'
 import { importLines } from '../support/catalogue-file.ts'
 import { emptyDatabaseUrl, temporaryFolder } from '../support/database.ts'
 import { freePort } from '../support/free-port.ts'
-import { type Run, type Served, serve } from '../support/process.ts'
+import { commandLine, type Run, type Served, serve } from '../support/process.ts'
 
 /**
- * Runs the document's samples as copied from the docs page of a server, which inserts its own address. The reader inserts
- * the key.
+ * Runs the document's samples as copied from the pages of a server with the catalogue of `make run`. The server inserts its
+ * own address; the reader inserts the key that `make run` prints.
  */
 
 const root = `${import.meta.dirname}/../..`
@@ -35,28 +34,32 @@ const expectations: Record<string, Expectation> = {
   listApps: {
     answer: async ({ server }) => {
       const { body } = await server.request('GET', '/apps?search=tide+table&sort=rating&limit=20')
-      expect(body.data.apps).toHaveLength(20)
+      expect([body.message, namesOf(body)]).toEqual(['Page 1 of 1.', ['Tide & Time', 'Ebb & Flood']])
       return body
     },
     lines: async ({ server }) => {
       const { body } = await server.request('GET', '/apps?search=tide&limit=100')
-      expect(body.data.apps).toHaveLength(42)
-      return body.data.apps.map(({ id, name }: { id: number; name: string }) => `${id} ${name}`)
+      expect([body.message, namesOf(body)]).toEqual(['Page 1 of 1.', expect.arrayContaining(['Tide & Time'])])
+      return linesOf(body)
     },
   },
   getApp: {
     answer: async ({ server }) => (await server.request('GET', '/apps/42')).body,
-    lines: async () => ['Tide Clock 4.5', '5 Right to the minute, every day.', '4 '],
+    lines: async () => [
+      'Tide & Time 4.5',
+      '4 Clear at a glance. I would like a larger dial.',
+      '5 Right to the minute, every day.',
+    ],
   },
   createApp: {
     answer: async (scene) => {
       await expectCreated(scene)
-      const data = { app_id: 43, slug: 'cloud-atlas', status: 'pending' }
+      const data = { app_id: 101, slug: 'cloud-atlas', status: 'pending' }
       return { success: true, message: 'App created; it awaits admin approval.', data }
     },
     lines: async (scene) => {
       await expectCreated(scene)
-      return ['43 pending']
+      return ['101 pending']
     },
   },
   updateApp: {
@@ -71,24 +74,33 @@ const expectations: Record<string, Expectation> = {
     },
   },
   deleteApp: {
-    answer: async ({ server }) => {
-      expect((await server.request('GET', '/apps/42')).status).toBe(404)
-      return { success: true, message: 'App deleted.', data: { app_id: 42 } }
+    answer: async (scene) => {
+      await expectDeleted(scene)
+      return { success: true, message: 'App deleted.', data: { app_id: 57 } }
     },
-    lines: async ({ server }) => {
-      expect((await server.request('GET', '/apps/42')).status).toBe(404)
-      return ['42 App deleted.']
+    lines: async (scene) => {
+      await expectDeleted(scene)
+      return ['57 App deleted.']
     },
   },
 }
 
+type ListBody = { data: { apps: { id: number; name: string }[] } }
+const namesOf = ({ data }: ListBody) => data.apps.map(({ name }) => name)
+const linesOf = ({ data }: ListBody) => data.apps.map(({ id, name }) => `${id} ${name}`)
+
 async function expectCreated({ server, key }: Scene) {
-  expect((await server.request('GET', '/apps/43', { key })).body.data.app).toMatchObject({
+  expect((await server.request('GET', '/apps/101', { key })).body.data.app).toMatchObject({
     name: 'Cloud Atlas',
     description: 'Names the clouds above you.',
-    category_id: 3,
+    category_slug: 'travel',
     status: 'pending',
   })
+}
+
+async function expectDeleted({ server }: Scene) {
+  const { body } = await server.request('GET', '/apps?category=tools&search=garden')
+  expect(namesOf(body)).not.toContain('Git Garden')
 }
 
 const samples = operations.flatMap((operation) =>
@@ -99,26 +111,58 @@ const samples = operations.flatMap((operation) =>
     source,
   })),
 )
+type Sample = (typeof samples)[number]
 
-test.for(samples)('$operationId in $language does what it says', async ({ operationId, language, source }) => {
+test.for(Object.keys(languages))('the samples in %s do what they say, one after the other', async (language) => {
   const scene = await startScene()
+  for (const sample of samples.filter((one) => one.language === language)) await expectWorking(sample, scene)
+})
+
+async function expectWorking({ operationId, language, source }: Sample, scene: Scene) {
+  const count = () => loggedRequests(scene).filter(({ operation }) => operation === operationId).length
+  const before = count()
   const { code, stdout, stderr } = await runSample(language, source, scene)
-  expect(code, stderr).toBe(0)
-  await expect.poll(() => loggedRequests(scene).at(-1)).toMatchObject({ operation: operationId })
+  expect(code, `${operationId}: ${stderr}`).toBe(0)
+  await expect.poll(count).toBeGreaterThan(before)
   expect(loggedRequests(scene).filter(({ res }) => res.statusCode >= 400)).toEqual([])
   expect(stdout).toMatch(language === 'curl' ? /^{"success":true,/ : /^(?!.*(undefined|None|NaN|\[object)).+\n/s)
   const { answer, lines } = expectations[operationId] ?? {}
   if (language === 'curl') expect(answer && JSON.parse(stdout)).toEqual(await answer?.(scene))
-  else if (lines) expect(stdout.trimEnd().split('\n')).toEqual((await lines(scene)).join('\n').trimEnd().split('\n'))
+  else if (lines) expect(stdout.trimEnd().split('\n')).toEqual(await lines(scene))
+}
+
+test.for(samples.filter(({ operationId, language }) => operationId === 'listApps' && language !== 'curl'))(
+  '$operationId in $language reads all pages',
+  async ({ language, source }) => {
+    const scene = await startScene(41)
+    const { stdout } = await runSample(language, source, scene)
+    const { body } = await scene.server.request('GET', '/apps?search=tide&limit=100')
+    expect(stdout.trimEnd().split('\n')).toEqual(linesOf(body))
+    expect(body.data.apps.length).toBeGreaterThan(41)
+  },
+)
+
+test('the example of each filter finds apps, without corrections', async () => {
+  const { server } = await startScene()
+  for (const parameter of Object.values(document.components.parameters)) {
+    if (parameter.in !== 'query' || !('example' in parameter)) continue
+    const { name, example } = parameter
+    const { body } = await server.request('GET', `/apps?${new URLSearchParams({ [name]: String(example) })}`)
+    expect([name, body.message]).toEqual([name, expect.stringMatching(/^Page \d+ of [1-9]/)])
+    expect([name, body.data.apps]).not.toEqual([name, []])
+  }
 })
 
 const loggedRequests = ({ server }: Scene) => server.log.map((line) => JSON.parse(line)).filter(({ res }) => res)
 
-test.for(samples)('$operationId in $language reports an error response', async ({ language, source }) => {
+test.for(Object.keys(languages))('the samples in %s report an error response', async (language) => {
   const scene = await startScene()
-  const { code, stdout, stderr } = await runSample(language, source, { ...scene, baseUrl: `${scene.baseUrl}/nowhere` })
-  expect(stdout + stderr).toMatch(/Not found; check the path and the id|404/)
-  if (language !== 'curl') expect(code).not.toBe(0)
+  const nowhere = { ...scene, baseUrl: `${scene.baseUrl}/nowhere` }
+  for (const sample of samples.filter((one) => one.language === language)) {
+    const { code, stdout, stderr } = await runSample(sample.language, sample.source, nowhere)
+    expect(stdout + stderr).toMatch(/Not found; check the path and the id|404/)
+    if (language !== 'curl') expect(code).not.toBe(0)
+  }
 })
 
 test.for(samples.filter(({ operationId }) => operationId === 'updateApp'))(
@@ -167,33 +211,22 @@ test("the commands of the introduction's first five minutes work", async () => {
   })
 })
 
-/** Serves a catalogue with everything that the samples use. The document's examples are about the same app. */
-async function startScene(): Promise<Scene> {
+/** Serves the catalogue of `make run`, with more apps called Tide Table. */
+async function startScene(more = 0): Promise<Scene> {
   const address = await emptyDatabaseUrl()
-  const database = openDatabase(address)
-  await database.migrate()
-  const key = await database.write(async (connection) => {
-    const operator = { operator: 'judge' }
-    for (const slug of ['productivity', 'games', 'travel']) await categoryStore(connection).add(slug, slug, operator)
-    const developer = await accountStore(connection).findOrAddDeveloper('Harbour Software')
-    return (await accountStore(connection).issueKey(developer, operator)).key
-  })
-  const ours = { description: 'High and low water.', category: 'travel', developer_name: 'Harbour Software' }
-  const review = { reviewer_name: 'Ada', rating: 5, comment: 'Right to the minute, every day.' }
-  const clock = {
-    id: 42,
-    name: 'Tide Clock',
-    reviews: [
-      { ...review, created_at: '2026-05-11T18:22:05Z' },
-      { ...review, rating: 4, comment: '', created_at: '2026-04-02T07:01:59Z' },
-    ],
+  const { run } = commandLine(address)
+  await run('migrate')
+  const seeded = await run('seed')
+  const key = required(/Key +(apps_\w+)/.exec(seeded.stdout)?.[1], `the key in ${seeded.stdout}`)
+  const table = {
+    description: 'High water.',
+    category: 'games',
+    developer_name: 'Harbour Software',
+    status: 'approved',
   }
-  const tables = Array.from({ length: 41 }, (_, index) => ({ id: index + 1, name: `Tide Table ${index + 1}` }))
-  const imported = await importLines(
-    database,
-    [...tables, clock].map((line) => ({ ...ours, status: 'approved', ...line })),
-  )
-  expect(imported.rejects).toEqual([])
+  const tables = Array.from({ length: more }, (_, index) => ({ ...table, name: `Tide Table ${index + 1}` }))
+  const database = openDatabase(address)
+  expect((await importLines(database, tables)).rejects).toEqual([])
   await database.close()
 
   // Location and Link have the address, so it must be known before the server listens.
