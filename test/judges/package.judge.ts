@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest'
 import { copyWorld, temporaryFolder } from '../support/database.ts'
+import { freePort } from '../support/free-port.ts'
 import { commandLine, serve } from '../support/process.ts'
 
 /** clients/typescript as published: packed, installed beside a consumer's program, compiled and run. */
@@ -55,8 +56,8 @@ const firstApp = (baseUrl: string, key: string) =>
 
 async function start() {
   const databaseFile = await copyWorld()
-  const { port } = await serve(databaseFile)
-  return { baseUrl: `http://127.0.0.1:${port}`, databaseFile, ...inject('world') }
+  const server = await serve(databaseFile)
+  return { server, baseUrl: `http://127.0.0.1:${server.port}`, databaseFile, ...inject('world') }
 }
 
 test('runs the first example of its README after npm init -y', async () => {
@@ -85,6 +86,33 @@ test('iterates over all pages', async () => {
   expect(names.split('\n').toSorted()).toEqual(['Shore 0', 'Shore 1', 'Shore 2', 'Shore 3', 'Shore 4'])
 })
 
+test('reads pages of 100 apps, unless it is told otherwise', async () => {
+  const { server, baseUrl } = await start()
+  await consume(`
+    import { createClient } from 'apps-service-client'
+    const { allApps } = createClient('${baseUrl}')
+    for (const query of [undefined, { sort: 'rating' }, { limit: 7 }] as const) await allApps(query).next()`)
+  const requested = () => server.log.map((line) => JSON.parse(line).req?.url).filter((url) => url !== undefined)
+  const expected = ['/apps?limit=100&page=1', '/apps?sort=rating&limit=100&page=1', '/apps?limit=7&page=1']
+  await expect.poll(requested).toEqual(expected)
+})
+
+test('refuses a base URL that no request can be sent to', async () => {
+  const urls = ['localhost:3000', 'example.org', '/v1', '', 'http://', 'ftp://example.org', 'http://a:b@example.org']
+  const printed = await consume(`
+    import { createClient } from 'apps-service-client'
+    for (const url of ${JSON.stringify(urls)}) {
+      try {
+        createClient(url)
+      } catch (error) {
+        console.log(String(error))
+      }
+    }`)
+  expect(printed.split('\n')).toEqual(
+    urls.map((url) => expect.stringMatching(`^TypeError: Invalid base URL "${url}"; .* http://`)),
+  )
+})
+
 test('throws an error response with its code', async () => {
   const { baseUrl } = await start()
   const program = `
@@ -98,7 +126,7 @@ test('throws an error response with its code', async () => {
 })
 
 describe('retries', () => {
-  type Reply = [status: number, retryAfter?: string] | 'lost' | 'never'
+  type Reply = [status: number, retryAfter?: string] | 'lost' | 'half' | 'nonsense' | 'never'
   /** A server that sends these responses in turn, or none, and then an empty list. */
   async function startAnswering(...answers: Reply[]) {
     let count = 0
@@ -108,6 +136,11 @@ describe('retries', () => {
       const answer = answers[count++] ?? [200]
       if (answer === 'never') return
       if (answer === 'lost') return void request.socket.destroy()
+      if (answer === 'nonsense') return void request.socket.end('Hello.\r\n')
+      if (answer === 'half') {
+        response.writeHead(200, { 'Content-Length': 100 })
+        return void response.write('{', () => request.socket.destroy())
+      }
       const [status, retryAfter] = answer
       response.writeHead(status, {
         'Content-Type': 'application/json',
@@ -156,7 +189,7 @@ describe('retries', () => {
     ['no other errors', [[500, '7']], '{}', 0, 500],
     ['503 after at most a minute', [[503, '3600']], '{}', 1, 200],
     ['a GET after a lost connection', ['lost', 'lost'], '{}', 2, 200],
-    ['a GET after a timeout', ['never'], '{ timeout: 100 }', 1, 200],
+    ['a GET after a timeout', ['never'], '{ timeout: 1500 }', 1, 200],
   ])('%s', async ([, answers, options, waits, status]) => {
     const server = await startAnswering(...answers)
     // The program counts waits instead of waiting.
@@ -176,6 +209,8 @@ describe('retries', () => {
     ['a 503', [503, '7'], false, '503'],
     ['a 504', [504], false, '504'],
     ['a lost connection, but throws a ConnectionError', 'lost', false, 'ConnectionError: the connection was lost'],
+    ['half a response, but throws a ConnectionError', 'half', false, 'ConnectionError: the connection was lost'],
+    ['nonsense, but throws a ConnectionError', 'nonsense', false, 'ConnectionError: no complete response'],
   ])('a DELETE only after a 429: %s', async ([, answer, isRepeated, expected]) => {
     const server = await startAnswering(answer)
     const printed = await consume(`
@@ -183,8 +218,18 @@ describe('retries', () => {
       const path = { params: { path: { id: 1 } } }
       await createClient('${server.url}', 'key').DELETE('/apps/{id}', path).then(
         ({ response }) => console.log(response.status),
-        (error) => console.log(error.name + error.message.replace(/.*: /, ': ')))`)
+        (error) => console.log(error.name + error.message.replace(/^DELETE \\S+:/, ':').replace(/ \\(.*\\)$/, '')))`)
     expect([printed, server.requests()]).toEqual([expected, isRepeated ? 2 : 1])
+  })
+
+  test('a DELETE that could not connect throws a ConnectionError that says so', async () => {
+    const url = `http://127.0.0.1:${await freePort()}`
+    const printed = await consume(`
+      import { createClient } from 'apps-service-client'
+      const path = { params: { path: { id: 1 } } }
+      await createClient('${url}', 'key').DELETE('/apps/{id}', path).catch((error) => console.log(String(error)))`)
+    const reason = `connect ECONNREFUSED ${new URL(url).host}`
+    expect(printed).toBe(`ConnectionError: DELETE ${url}/apps/1: could not connect (${reason})`)
   })
 
   test('a create with one key of its own, or with the given one', async () => {

@@ -33,7 +33,10 @@ export class AppsError extends Error {
   }
 }
 
-/** No complete response arrived, also to the last retry. A write may have been performed. */
+/**
+ * No complete response arrived, also to the last retry. A write may have been performed; an update or deletion that could not
+ * connect was not.
+ */
 export class ConnectionError extends Error {
   override readonly name = 'ConnectionError'
 }
@@ -61,26 +64,43 @@ export type Options = {
   timeout?: number
 }
 
-/** Creates a client of the service at a base URL. Without a key it can only read. */
+/** Creates a client of the service at a base URL. Without a key it can only read. Throws a TypeError if the URL is invalid. */
 export function createClient(
   baseUrl: string,
   key?: string,
   { retries = 3, timeout = 30_000 }: Options = {},
 ): AppsClient {
+  assertBaseUrl(baseUrl)
   const client = createFetchClient<paths>({
     baseUrl,
     headers: key === undefined ? {} : { Authorization: `Bearer ${key}` },
     fetch: (request) => fetchWithRetries(request, retries, timeout),
   })
   async function* allApps(query: Omit<ListQuery, 'page'> = {}, options: { signal?: AbortSignal } = {}) {
+    const { limit = maxLimit } = query
     for (let page = 1, pages = 1; page <= pages; page++) {
-      const params = { query: { ...query, page } }
+      const params = { query: { ...query, limit, page } }
       const { apps, pagination } = dataOf(await client.GET('/apps', { params, ...options }))
       pages = pagination.total_pages
       yield* apps
     }
   }
   return { ...client, allApps }
+}
+
+/** The most apps that a page can have. */
+const maxLimit = 100
+
+/** Otherwise each request would fail, and be repeated. In a browser, the URL can be relative to the page. */
+function assertBaseUrl(baseUrl: string) {
+  try {
+    if (/^https?:/.test(new Request(baseUrl).url)) return
+  } catch {
+    // It is no URL, or has a user name or password.
+  }
+  throw new TypeError(
+    `Invalid base URL "${baseUrl}"; it must begin with http:// or https:// and have no user name or password.`,
+  )
 }
 
 /**
@@ -107,10 +127,32 @@ async function fetchOnce(request: Request, timeout: number): Promise<Response | 
     return new Response(body.byteLength > 0 ? body : null, response)
   } catch (cause) {
     if (request.signal.aborted) throw cause
-    const reason = deadline.aborted ? `no response within ${timeout} ms` : 'the connection was lost'
+    const reason = deadline.aborted ? `no response within ${timeout} ms` : describeFailure(cause)
     return new ConnectionError(`${request.method} ${request.url}: ${reason}`, { cause })
   }
 }
+
+/** Errors of Node name the failed system call or have a code. Those of other runtimes have only a message. */
+type FetchError = { message: string; syscall?: string; code?: string }
+
+function describeFailure(error: unknown): string {
+  const errors = causesOf(error)
+  const reasons = errors.map(({ message }) => message).join(', ')
+  if (errors.every(isFailureToConnect)) return `could not connect (${reasons})`
+  return `${errors.some(isLoss) ? 'the connection was lost' : 'no complete response'} (${reasons})`
+}
+
+/** Several if each address of a host failed. */
+function causesOf(error: unknown): FetchError[] {
+  const cause = error instanceof Error && error.cause !== undefined ? error.cause : error
+  const causes: unknown[] = cause instanceof AggregateError ? cause.errors : [cause]
+  return causes.map((one) => (one instanceof Error ? one : { message: String(one) }))
+}
+
+const isFailureToConnect = ({ syscall = '', code }: FetchError) =>
+  ['connect', 'getaddrinfo'].includes(syscall) || code === 'UND_ERR_CONNECT_TIMEOUT'
+
+const isLoss = ({ code = '' }: FetchError) => ['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'].includes(code)
 
 /** Statuses of requests that may have been performed, or not. A 408 or 502 can also come from a proxy. */
 const unknownOutcomes = [408, 502, 503, 504]
