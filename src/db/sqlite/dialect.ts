@@ -27,10 +27,10 @@ export const sqlite: Dialect = {
   },
 }
 
-/** In `sqlite://data/apps.sqlite`, `data` would be a host. A `?` would begin parameters. Neither can be meant here. */
+/** In `sqlite://data/apps.sqlite`, `data` would be a host, and `?mode=ro` a parameter. Neither can be meant here. */
 function pathFromUrl(url: string): string | undefined {
-  const path = url.match(/^sqlite:(?:\/\/(?=\/)|(?!\/\/))(?<path>[^?]+)$/)?.groups?.path
-  return path === ':memory:' ? undefined : path
+  const path = url.match(/^sqlite:(?:\/\/(?=\/)|(?!\/\/))(?<path>.+)$/)?.groups?.path
+  return path === undefined || path === ':memory:' || /\?\w+=/.test(path) ? undefined : path
 }
 
 /** A URL as SQLAlchemy, Rails or Prisma have it, with or without parameters. */
