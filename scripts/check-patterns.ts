@@ -18,7 +18,7 @@ const exceptions: Record<string, string> = {
     'Anchored; each repetition stops at the next slash or question mark. Node limits the request line to 16 KiB.',
   'src/contract/field-rules.ts patternProblem': 'The patterns are those of the document, which are checked here.',
   'src/search/terms.ts wordGroups':
-    'NewAppDescription.yaml limits texts to 20,000 characters, Search.yaml searches to 100. Decomposed, a character is at most 18.',
+    'NewAppDescription limits texts to 20,000 characters, the parameter Search to 100. Decomposed, a character is at most 18.',
   'src/search/terms.ts isRun': 'One repetition.',
   'src/search/terms.ts isWord': 'One repetition.',
 }

@@ -65,7 +65,7 @@ test.for<[page: string, writes: RegExp, refusedKeys: RegExp]>([
   expect(documented).toEqual([writeLimit, refusedKeyLimit])
 })
 
-const { parameters, schemas } = document.components
+const { parameters, responses, schemas } = document.components
 const hour = 60 * 60 * 1000
 const maxBodyKibibytes = maxBytes / 1024
 const idempotencyHours = lifetime / hour
@@ -105,22 +105,22 @@ test('the introduction states the limits of the document and the code', () => {
 const weighted = (ratings: number, mean: number) =>
   Number((ratingColumns({ count: ratings, sum: 100 * ratings * mean }).weighted_rating / 1e6).toFixed(2))
 
-test.for<[file: string, sentence: RegExp, numbers: number[]]>([
-  ['paths/apps_{id}.yaml', /its newest \d+ reviews/, [schemas.App.properties.reviews.maxItems]],
-  ['parameters/Limit.yaml', /More than.*/, [parameters.Limit.schema.maximum, parameters.Limit.schema.maximum]],
-  ['parameters/Search.yaml', /at most its first [\d,]+ apps/, [maxMatches]],
-  ['parameters/Search.yaml', /`More than.*`/, numbersIn(cutNote('best'))],
-  ['parameters/Sort.yaml', /One rating of 5\s+gives [\d.]+/, [5, weighted(1, 5)]],
-  ['parameters/Sort.yaml', /average 4.6 give 4.5/, [4.6, weighted(100, 4.6)]],
-  ['parameters/IdempotencyKey.yaml', /: \d+–\d+ visible/, idempotencyKeyLength],
-  ['parameters/IdempotencyKey.yaml', /within \d+ hours/, [idempotencyHours]],
-  ['introduction.md', /Within \d+ hours/, [idempotencyHours]],
-  ['introduction.md', /at most its first [\d,]+ apps/, [maxMatches]],
-  ['introduction.md', /RateLimit-Policy: "writes";.*/, [readConfig({}).writeLimit, 60]],
-  ['responses/PayloadTooLarge.yaml', /over \d+ KiB/, [maxBodyKibibytes]],
-  ['responses/HeadersTooLarge.yaml', /over \d+ KiB/, [maxHeaderSize / 1024]],
-])('openapi/%s says %s', ([file, sentence, numbers]) => {
-  const [found = ''] = sentence.exec(read(`openapi/${file}`)) ?? []
+test.for<[sentence: RegExp, text: string, numbers: number[]]>([
+  [/its newest \d+ reviews/, document.paths['/apps/{id}'].get.description, [schemas.App.properties.reviews.maxItems]],
+  [/More than.*/, parameters.Limit.description, [parameters.Limit.schema.maximum, parameters.Limit.schema.maximum]],
+  [/at most its first [\d,]+ apps/, parameters.Search.description, [maxMatches]],
+  [/`More than.*`/, parameters.Search.description, numbersIn(cutNote('best'))],
+  [/One rating of 5\s+gives [\d.]+/, parameters.Sort.description, [5, weighted(1, 5)]],
+  [/average 4.6 give 4.5/, parameters.Sort.description, [4.6, weighted(100, 4.6)]],
+  [/: \d+–\d+ visible/, parameters.IdempotencyKey.description, idempotencyKeyLength],
+  [/within \d+ hours/, parameters.IdempotencyKey.description, [idempotencyHours]],
+  [/Within \d+ hours/, document.info.description, [idempotencyHours]],
+  [/at most its first [\d,]+ apps/, document.info.description, [maxMatches]],
+  [/RateLimit-Policy: "writes";.*/, document.info.description, [readConfig({}).writeLimit, 60]],
+  [/over \d+ KiB/, responses.PayloadTooLarge.description, [maxBodyKibibytes]],
+  [/over \d+ KiB/, responses.HeadersTooLarge.description, [maxHeaderSize / 1024]],
+])('the document says %s', ([sentence, text, numbers]) => {
+  const [found = ''] = sentence.exec(text) ?? []
   expect(numbersIn(found)).toEqual(numbers)
 })
 

@@ -1,9 +1,10 @@
 import { execFile } from 'node:child_process'
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, cpSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { parse, stringify } from 'yaml'
 
 const root = join(import.meta.dirname, '../..')
 
@@ -11,19 +12,25 @@ const root = join(import.meta.dirname, '../..')
 type Change = (folder: string) => void
 type Row = [breaks: string, change: Change, rule: string, advice: string | string[]]
 
+/** Changes a file, or one entry of a file: `responses.yaml#/Forbidden`. */
 const replace =
-  (file: string, from: string, to: string): Change =>
+  (place: string, from: string, to: string): Change =>
   (folder) => {
+    const [file = '', name] = place.split('#/')
     const text = readFileSync(join(folder, file), 'utf8')
-    if (!text.includes(from)) throw new Error(`${file} has no ${from}`)
-    writeFileSync(join(folder, file), text.replace(from, to))
+    const entries = name === undefined ? [text] : text.split(/^(?=\w)/m)
+    const part = entries.find((entry) => name === undefined || entry.startsWith(`${name}:`)) ?? ''
+    if (!part.includes(from)) throw new Error(`${place} has no ${from}`)
+    writeFileSync(
+      join(folder, file),
+      text.replace(part, () => part.replace(from, to)),
+    )
   }
 
 /** Moves a file and updates a reference to it. */
 const move =
   (from: string, to: string, referrer: string, reference: [from: string, to: string]): Change =>
   (folder) => {
-    mkdirSync(dirname(join(folder, to)), { recursive: true })
     renameSync(join(folder, from), join(folder, to))
     replace(referrer, ...reference)(folder)
   }
@@ -35,16 +42,16 @@ const all =
   }
 
 const withoutParameter = (path: string, name: string) =>
-  replace(`paths/${path}.yaml`, `    - $ref: ../parameters/${name}.yaml\n`, '')
+  replace(`paths/${path}.yaml`, `    - $ref: ../parameters.yaml#/${name}\n`, '')
 
 const saying = (path: string, operationId: string, more: string) =>
   replace(`paths/${path}.yaml`, `operationId: ${operationId}\n`, `operationId: ${operationId}\n  ${more}\n`)
 
 const withoutStatus = (path: string, status: string, response: string) =>
-  replace(`paths/${path}.yaml`, `    "${status}":\n      $ref: ../responses/${response}.yaml\n`, '')
+  replace(`paths/${path}.yaml`, `    "${status}":\n      $ref: ../responses.yaml#/${response}\n`, '')
 
 const ownEnvelope =
-  'Give the error Forbidden its own envelope, schemas/ForbiddenEnvelope.yaml, with data in ForbiddenError.yaml'
+  'Give the error Forbidden its own ForbiddenEnvelope, with data in ForbiddenError, both in schemas/errors.yaml'
 const toCode = 'Require data.code of an error, with an enum of the codes that it can carry'
 const flat = 'Write the envelope flat: success, message, data, all required'
 
@@ -55,17 +62,19 @@ const sound: [what: string, change: Change][] = [
     all(
       withoutParameter('apps', 'Page'),
       withoutParameter('apps', 'Limit'),
-      (folder) => rmSync(join(folder, 'parameters/Page.yaml')),
-      (folder) => rmSync(join(folder, 'parameters/Limit.yaml')),
+      (folder) => {
+        const { Page, Limit, ...others } = parse(readFileSync(join(folder, 'parameters.yaml'), 'utf8'))
+        writeFileSync(join(folder, 'parameters.yaml'), stringify(others))
+      },
       saying('apps', 'listApps', 'x-unpaged: true'),
     ),
   ],
   [
     'an error that is written where its path is',
     (folder) => {
-      const response = readFileSync(join(folder, 'responses/MethodNotAllowed.yaml'), 'utf8')
-      const indented = response.trimEnd().replaceAll('\n', '\n      ')
-      replace('paths/apps.yaml', '$ref: ../responses/MethodNotAllowed.yaml', indented)(folder)
+      const responses = readFileSync(join(folder, 'responses.yaml'), 'utf8').replaceAll('$ref: ', '$ref: ../')
+      const response = JSON.stringify(parse(responses).MethodNotAllowed)
+      replace('paths/apps.yaml', '$ref: ../responses.yaml#/MethodNotAllowed', response)(folder)
     },
   ],
 ]
@@ -91,25 +100,38 @@ const rows: Row[] = [
   ],
   [
     'two errors with one envelope',
-    replace('responses/Forbidden.yaml', 'schemas/ForbiddenEnvelope', 'schemas/UnauthorizedEnvelope'),
+    replace('responses.yaml#/Forbidden', 'ForbiddenEnvelope', 'UnauthorizedEnvelope'),
     'conventions/envelope',
     [ownEnvelope, 'Give each status its own codes: unauthorized also belongs to 401'],
   ],
   [
     'two errors with one data schema',
-    replace('schemas/ForbiddenEnvelope.yaml', 'ForbiddenError', 'UnauthorizedError'),
+    replace('schemas/errors.yaml#/ForbiddenEnvelope', '#/ForbiddenError', '#/UnauthorizedError'),
     'conventions/envelope',
     [ownEnvelope, 'Give each status its own codes: unauthorized also belongs to 401'],
   ],
   [
+    "an error's data in a file of its own",
+    all(
+      (folder) => {
+        const { ForbiddenError } = parse(readFileSync(join(folder, 'schemas/errors.yaml'), 'utf8'))
+        const own = JSON.stringify(ForbiddenError).replace('#/', 'errors.yaml#/')
+        writeFileSync(join(folder, 'schemas/ForbiddenError.yaml'), own)
+      },
+      replace('schemas/errors.yaml#/ForbiddenEnvelope', '"#/ForbiddenError"', 'ForbiddenError.yaml'),
+    ),
+    'conventions/envelope',
+    ownEnvelope,
+  ],
+  [
     'a code with two statuses',
-    replace('schemas/ForbiddenCode.yaml', 'enum: [forbidden]', 'enum: [forbidden, unauthorized]'),
+    replace('schemas/errors.yaml', 'enum: [forbidden]', 'enum: [forbidden, unauthorized]'),
     'conventions/envelope',
     'Give each status its own codes: unauthorized also belongs to 401',
   ],
   [
     'an error without a code',
-    replace('schemas/ForbiddenError.yaml', 'required: [code]\n', ''),
+    replace('schemas/errors.yaml#/ForbiddenError', '  required: [code]\n', ''),
     'conventions/envelope',
     toCode,
   ],
@@ -127,13 +149,13 @@ const rows: Row[] = [
   ],
   [
     'a response without an envelope',
-    replace('responses/Forbidden.yaml', 'schemas/ForbiddenEnvelope', 'schemas/ForbiddenError'),
+    replace('responses.yaml#/Forbidden', 'ForbiddenEnvelope', 'ForbiddenError'),
     'conventions/envelope',
     [flat, ownEnvelope],
   ],
   [
     'a response without a schema',
-    replace('responses/Forbidden.yaml', '    schema:\n      $ref: ../schemas/ForbiddenEnvelope.yaml\n', ''),
+    replace('responses.yaml', '      schema:\n        $ref: schemas/errors.yaml#/ForbiddenEnvelope\n', ''),
     'conventions/envelope',
     [flat, ownEnvelope],
   ],
@@ -145,7 +167,7 @@ const rows: Row[] = [
   ],
   [
     'an error in the envelope of a success',
-    replace('responses/Forbidden.yaml', 'schemas/ForbiddenEnvelope', 'schemas/DeletedAppEnvelope'),
+    replace('responses.yaml', 'errors.yaml#/ForbiddenEnvelope', 'DeletedAppEnvelope.yaml'),
     'conventions/envelope',
     ['Let success be a boolean with enum: [false]', ownEnvelope, toCode],
   ],
@@ -159,17 +181,17 @@ const rows: Row[] = [
     'data without a name',
     replace('schemas/DeletedAppEnvelope.yaml', '$ref: DeletedApp.yaml', 'type: object'),
     'conventions/envelope',
-    'Let data be the $ref of an object schema in its own file',
+    'Let data be the $ref of an object schema, which gives it a name',
   ],
   [
     'data that is a number',
     replace('schemas/DeletedAppEnvelope.yaml', 'DeletedApp.yaml', 'AppId.yaml'),
     'conventions/envelope',
-    'Let data be the $ref of an object schema in its own file',
+    'Let data be the $ref of an object schema, which gives it a name',
   ],
   [
     'a response without a common header',
-    replace('responses/Forbidden.yaml', '  X-Request-Id:\n    $ref: ../headers/RequestId.yaml\n', ''),
+    replace('responses.yaml#/Forbidden', '    X-Request-Id:\n      $ref: headers.yaml#/RequestId\n', ''),
     'response-contains-header',
     'Response object must contain a "X-Request-Id" header.',
   ],
@@ -254,7 +276,7 @@ const rows: Row[] = [
   ...['minimum: 1', 'maximum: 100', 'default: 20'].map(
     (limit): Row => [
       `a limit without its ${limit}`,
-      replace('parameters/Limit.yaml', `  ${limit}\n`, ''),
+      replace('parameters.yaml#/Limit', `    ${limit}\n`, ''),
       'conventions/paging',
       'Give limit a minimum, a maximum and a default',
     ],
@@ -333,53 +355,74 @@ const rows: Row[] = [
     'a file whose name is not PascalCase',
     move('schemas/Review.yaml', 'schemas/app-review.yaml', 'schemas/App.yaml', ['Review.yaml', 'app-review.yaml']),
     'conventions/files',
-    'Keep this in openapi/schemas/AppReview.yaml, and refer to the whole file',
+    'Keep this in openapi/schemas/AppReview.yaml, and refer to it there',
+  ],
+  [
+    'an entry whose name is not PascalCase',
+    all(
+      replace('headers.yaml', 'Location:', 'app-url:'),
+      replace('paths/apps.yaml', 'yaml#/Location', 'yaml#/app-url'),
+    ),
+    'conventions/files',
+    'Keep this in openapi/headers.yaml#/AppUrl, and refer to it there',
   ],
   [
     'a file in the folder of another kind',
-    move('responses/Forbidden.yaml', 'schemas/Forbidden.yaml', 'paths/apps_{id}.yaml', [
-      '../responses/Forbidden.yaml',
-      '../schemas/Forbidden.yaml',
-    ]),
+    move('schemas/Review.yaml', 'paths/Review.yaml', 'schemas/App.yaml', ['Review.yaml', '../paths/Review.yaml']),
     'conventions/files',
-    'Keep this in openapi/responses/Forbidden.yaml, and refer to the whole file',
+    'Keep this in openapi/schemas/Review.yaml, and refer to it there',
+  ],
+  [
+    'a header with its own file',
+    all(
+      (folder) => writeFileSync(join(folder, 'schemas/Place.yaml'), 'description: URL.\nschema:\n  type: string\n'),
+      replace('paths/apps.yaml', '../headers.yaml#/Location', '../schemas/Place.yaml'),
+    ),
+    'conventions/files',
+    [
+      'Keep this in openapi/headers.yaml#/Place, and refer to it there',
+      'Refer to headers.yaml#/Location or delete it: nothing does',
+    ],
   ],
   [
     'a path in a file with another name',
     move('paths/apps.yaml', 'paths/catalogue.yaml', 'openapi.yaml', ['paths/apps.yaml', 'paths/catalogue.yaml']),
     'conventions/files',
-    'Keep this in openapi/paths/apps.yaml, and refer to the whole file',
+    'Keep this in openapi/paths/apps.yaml, and refer to it there',
   ],
   [
     'a reference into a file',
     replace('schemas/CreatedApp.yaml', '$ref: AppId.yaml', '$ref: Review.yaml#/properties/id'),
     'conventions/files',
-    'Keep this in openapi/schemas/Review.yaml, and refer to the whole file',
+    'Keep this in openapi/schemas/Id.yaml, and refer to it there',
   ],
   [
     'a particular header after common ones',
     replace(
-      'responses/Unavailable.yaml',
-      '  Retry-After:\n    $ref: ../headers/RetryAfter.yaml\n  RateLimit-Policy:\n    $ref: ../headers/RateLimitPolicy.yaml\n',
-      '  RateLimit-Policy:\n    $ref: ../headers/RateLimitPolicy.yaml\n  Retry-After:\n    $ref: ../headers/RetryAfter.yaml\n',
+      'responses.yaml#/Unavailable',
+      '    Retry-After:\n      $ref: headers.yaml#/RetryAfter\n    RateLimit-Policy:\n      $ref: headers.yaml#/RateLimitPolicy\n',
+      '    RateLimit-Policy:\n      $ref: headers.yaml#/RateLimitPolicy\n    Retry-After:\n      $ref: headers.yaml#/RetryAfter\n',
     ),
     'conventions/headers',
     'Move Retry-After up, before RateLimit-Policy, which many responses have',
   ],
   [
     'a parameter with the name of a schema',
-    move('parameters/Page.yaml', 'parameters/Pagination.yaml', 'paths/apps.yaml', ['Page.yaml', 'Pagination.yaml']),
+    all(
+      replace('parameters.yaml', '\nPage:', '\nPagination:'),
+      replace('paths/apps.yaml', 'yaml#/Page\n', 'yaml#/Pagination\n'),
+    ),
     'conventions/names',
-    'Rename all but one: parameters/Pagination.yaml, schemas/Pagination.yaml have the same name for generators',
+    'Rename all but one: the parameter Pagination, the schema Pagination have the same name for generators',
   ],
   [
     'a header with the name of a response in other case',
-    move('headers/Link.yaml', 'headers/NOTFOUND.yaml', 'paths/apps.yaml', [
-      'headers/Link.yaml',
-      'headers/NOTFOUND.yaml',
-    ]),
+    all(
+      replace('headers.yaml', 'Location:', 'NOTFOUND:'),
+      replace('paths/apps.yaml', 'yaml#/Location', 'yaml#/NOTFOUND'),
+    ),
     'conventions/names',
-    'Rename all but one: headers/NOTFOUND.yaml, responses/NotFound.yaml have the same name for generators',
+    'Rename all but one: the header NOTFOUND, the response NotFound have the same name for generators',
   ],
   [
     'an enum named after a reserved word',
@@ -392,6 +435,12 @@ const rows: Row[] = [
     (folder) => writeFileSync(join(folder, 'schemas/Orphan.yaml'), 'type: object\n'),
     'conventions/files',
     'Refer to schemas/Orphan.yaml or delete it: nothing does',
+  ],
+  [
+    'an unused entry of a file with several',
+    (folder) => appendFileSync(join(folder, 'schemas/errors.yaml'), 'OrphanCode:\n  type: string\n  enum: [orphan]\n'),
+    'conventions/files',
+    'Refer to schemas/errors.yaml#/OrphanCode or delete it: nothing does',
   ],
   [
     'a response without an example',

@@ -1,5 +1,6 @@
-import { readdirSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
+import { parse } from 'yaml'
 
 /**
  * A plugin of Redocly's linter with those conventions that neither its rules nor assertions in redocly.yaml can express.
@@ -77,9 +78,7 @@ function envelope() {
         const codes = follow(data.properties?.code ?? {}, dataAt, context)[0].enum ?? []
         const problems = [
           ...envelopeProblems(schema, status, codes, resolved),
-          ...(isSuccess(status)
-            ? []
-            : errorProblems(nameOf(response), body.schema ?? {}, schema.properties?.data ?? {})),
+          ...(isSuccess(status) ? [] : errorProblems(nameOf(response), location, dataAt)),
         ]
         for (const code of isSuccess(status) ? [] : codes) {
           const other = statuses.get(code) ?? status
@@ -122,7 +121,7 @@ function envelopeProblems(
     [resolved(message).type === 'string', 'Let message be a string'],
     [
       data.$ref !== undefined && resolved(data).type === 'object',
-      'Let data be the $ref of an object schema in its own file',
+      'Let data be the $ref of an object schema, which gives it a name',
     ],
     [
       value || (codes.length > 0 && resolved(data).required?.includes('code') === true),
@@ -134,13 +133,13 @@ function envelopeProblems(
 
 /**
  * Callers find an error's schema by its name: the response's name ends with that of its envelope and data. A response
- * without a name is written where its path is.
+ * without a name is written where its path is. A schema with a file of its own has no name in its pointer.
  */
-function errorProblems(name: string, envelope: Reference, data: Reference): string[] {
-  const own = nameOf(data).replace(/Error$/, '')
-  if (nameOf(envelope) === `${own}Envelope` && nameOf(data) === `${own}Error` && (name === '' || name.endsWith(own)))
-    return []
-  return [`Give the error ${name} its own envelope, schemas/${name}Envelope.yaml, with data in ${name}Error.yaml`]
+function errorProblems(name: string, envelope: Location, data: Location): string[] {
+  const own = basename(data.pointer).replace(/Error$/, '')
+  const areNamed = basename(envelope.pointer) === `${own}Envelope` && basename(data.pointer) === `${own}Error`
+  if (areNamed && (name === '' || name.endsWith(own))) return []
+  return [`Give the error ${name} its own ${name}Envelope, with data in ${name}Error, both in schemas/errors.yaml`]
 }
 
 const hasExactly = (wanted: string[], found: string[]) => found.toSorted().join() === wanted.join()
@@ -289,48 +288,72 @@ function headers() {
   }
 }
 
-const folders: Record<string, string> = {
-  Example: 'examples',
-  Header: 'headers',
-  Parameter: 'parameters',
-  PathItem: 'paths',
-  Response: 'responses',
-  Schema: 'schemas',
+/** Files in openapi/ that hold several components. */
+const sharedFiles = ['headers.yaml', 'parameters.yaml', 'responses.yaml', 'schemas/errors.yaml']
+
+/** The places in openapi/ that a component of each kind may have. */
+const placesOf: Record<string, (name: string) => [string, ...string[]]> = {
+  Example: (name) => [`examples/${name}.yaml`],
+  Header: (name) => [`headers.yaml#/${name}`],
+  Parameter: (name) => [`parameters.yaml#/${name}`],
+  PathItem: (name) => [`paths/${name}.yaml`],
+  Response: (name) => [`responses.yaml#/${name}`],
+  Schema: (name) => [`schemas/${name}.yaml`, `schemas/errors.yaml#/${name}`],
 }
 
-/** Each component has a file, in the folder of its kind, with its name in the bundle. No file is unused. */
+/** Each component is in the place of its kind, under its name in the bundle. None is unused. */
 function files() {
+  let folder = ''
   const used = new Set<string>()
   return {
     ref: {
-      enter({ $ref }: { $ref: string }, { key, location, type, report }: Context, target: Resolved) {
-        const file = target.location?.source.absoluteRef
-        if (file === undefined || file === location.source.absoluteRef) return
-        used.add(file)
-        const folder = folders[type.name]
-        if (folder === undefined) return
-        const name = basename(file, '.yaml')
-        const own = type.name === 'PathItem' ? String(key).slice(1).replaceAll('/', '_') : pascalCase(name)
-        if ($ref.includes('#') || basename(dirname(file)) !== folder || name !== own) {
-          report({ message: `Keep this in openapi/${folder}/${own}.yaml, and refer to the whole file`, location })
+      enter(_ref: unknown, { key, location, type, report }: Context, { location: target }: Resolved) {
+        // A bundle is a single file.
+        if (target === undefined || target.pointer.startsWith('#/components/')) return
+        const place = placeOf(target, folder)
+        used.add(place)
+        const name = type.name === 'PathItem' ? String(key).slice(1).replaceAll('/', '_') : pascalCase(nameAt(target))
+        const places = placesOf[type.name]?.(name) ?? [place]
+        if (!places.includes(place)) {
+          report({ message: `Keep this in openapi/${places[0]}, and refer to it there`, location })
         }
       },
     },
     Root: {
+      enter(_root: unknown, { location }: Context) {
+        folder = dirname(location.source.absoluteRef)
+      },
       leave(_root: unknown, { location, report }: Context) {
-        // A bundle is a single file.
         if (used.size === 0) return
-        const folder = dirname(location.source.absoluteRef)
-        for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
-          const file = join(entry.parentPath, entry.name)
-          // Files beside the root are separate documents.
-          if (!entry.isFile() || entry.parentPath === folder || used.has(file)) continue
-          report({ message: `Refer to ${relative(folder, file)} or delete it: nothing does`, location })
+        for (const place of placesIn(folder)) {
+          if (!used.has(place)) report({ message: `Refer to ${place} or delete it: nothing does`, location })
         }
       },
     },
   }
 }
+
+/** The components in a folder, as `placeOf` returns them. */
+function placesIn(folder: string): string[] {
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(folder, join(entry.parentPath, entry.name)))
+  return files.flatMap((file) => {
+    if (sharedFiles.includes(file)) {
+      const entries: object = parse(readFileSync(join(folder, file), 'utf8'))
+      return Object.keys(entries).map((name) => `${file}#/${name}`)
+    }
+    // Other files beside the root are separate documents.
+    return basename(file) === file ? [] : [file]
+  })
+}
+
+/** A file in the folder, and the pointer into it unless the whole file is meant. */
+const placeOf = ({ source, pointer }: Location, folder: string) =>
+  `${relative(folder, source.absoluteRef)}${pointer === '#/' ? '' : pointer}`
+
+/** The name of a component in the bundle: that of its entry or file. */
+const nameAt = ({ source, pointer }: Location) => basename(pointer === '#/' ? source.absoluteRef : pointer, '.yaml')
 
 /** Kinds of components that generators put into one namespace. */
 const namedKinds = ['Header', 'Parameter', 'Response', 'Schema']
@@ -344,14 +367,14 @@ const reservedWords = new Set(
 
 /** Component names are unique regardless of case, and no enum is named after a reserved word. */
 function names() {
-  const files = new Map<string, Set<string>>()
+  const components = new Map<string, Set<string>>()
   return {
     ref: {
-      enter(_ref: unknown, { location, type }: Context, target: Resolved) {
-        const file = target.location?.source.absoluteRef
-        if (file === undefined || file === location.source.absoluteRef || !namedKinds.includes(type.name)) return
-        const name = basename(file, '.yaml').toLowerCase()
-        files.set(name, (files.get(name) ?? new Set()).add(`${basename(dirname(file))}/${basename(file)}`))
+      enter(_ref: unknown, { type }: Context, { location: target }: Resolved) {
+        if (target === undefined || !namedKinds.includes(type.name)) return
+        const name = nameAt(target)
+        const alike = components.get(name.toLowerCase()) ?? new Set()
+        components.set(name.toLowerCase(), alike.add(`the ${type.name.toLowerCase()} ${name}`))
       },
     },
     Schema({ properties = {} }: Schema, { location, report }: Context) {
@@ -363,7 +386,7 @@ function names() {
     },
     Root: {
       leave(_root: unknown, { location, report }: Context) {
-        for (const alike of files.values()) {
+        for (const alike of components.values()) {
           if (alike.size === 1) continue
           report({
             message: `Rename all but one: ${[...alike].toSorted().join(', ')} have the same name for generators`,
