@@ -108,52 +108,38 @@ async function runStatement<T>(connection: DriverConnection, run: () => Promise<
   }
 }
 
-/** A statement for the driver, with numbered placeholders and the name of the prepared statement. */
-type Prepared = { text: string; name?: string }
-
 /** Statements that stay prepared on each connection: more than a running service has. Others are planned each time. */
 const maxPrepared = 200
 /** Characters. A longer statement is a search of many terms and unlikely to come again. */
 const maxPreparedLength = 8000
 
-const prepared = new Map<string, Prepared>()
+/** The names of prepared statements. */
+const names = new Map<string, string>()
 
-function prepare(statement: string): Prepared {
-  const known = prepared.get(statement)
-  if (known) return known
-  let number = 0
-  const text = statement.replaceAll('?', () => `$${++number}`)
-  if (prepared.size >= maxPrepared || text.length > maxPreparedLength) return { text }
-  const made = { text, name: `apps_${prepared.size}` }
-  prepared.set(statement, made)
-  return made
+function preparedName(statement: string): string | undefined {
+  const known = names.get(statement)
+  if (known !== undefined || names.size >= maxPrepared || statement.length > maxPreparedLength) return known
+  const name = `apps_${names.size}`
+  names.set(statement, name)
+  return name
 }
 
 /**
- * Runs a statement without knex, which would build it, and have it planned, for each request. PostgreSQL rejects text with NUL;
- * null takes its place, since neither equals anything.
+ * The rows of a written-out statement, which is prepared: PostgreSQL would plan it again for each request. It rejects text with
+ * NUL; null takes its place, since neither equals anything.
  */
 export const select =
   (sql: Knex): Connection['select'] =>
   async <Row>(statement: string, values: (string | number)[]) => {
     const sendable = values.map((value) => (typeof value === 'string' && value.includes('\0') ? null : value))
-    const run = () => selectOnce<Row>(sql, prepare(statement), sendable)
-    return run().catch((error) => {
+    const name = preparedName(statement)
+    const run = () => sql.raw<{ rows: Row[] }>(statement, sendable).options(name === undefined ? {} : { name })
+    const { rows } = await run().catch((error) => {
       if (sql.isTransaction || !isStaleStatement(error)) throw error
       return run()
     })
+    return rows
   }
-
-async function selectOnce<Row>(sql: Knex, statement: Prepared, values: (string | number | null)[]): Promise<Row[]> {
-  const connection: DriverConnection = await sql.client.acquireConnection()
-  try {
-    const { rows } = await runStatement(connection, () => connection.query({ ...statement, values }))
-    // The caller knows the type of the statement's rows.
-    return rows as Row[]
-  } finally {
-    sql.client.releaseConnection(connection)
-  }
-}
 
 export const jsonRows: Connection['jsonRows'] = (from, columns, orderBy) => {
   // The functions that build JSON objects and arrays put spaces between their parts.

@@ -17,7 +17,6 @@ type DriverConnection = {
   prepare: (sql: string, done: (error: Error | null) => void) => Statement
   /** Prepared statements by their SQL. */
   statements: LRUCache<string, Promise<Statement>>
-  file?: DatabaseFile
   /** How often the file had been found damaged when this connection last dropped its cached pages. */
   damageCount?: number
 }
@@ -76,30 +75,13 @@ const execute = (connection: DriverConnection, statements: string) =>
     connection.exec(statements, (error) => (error ? reject(error) : resolve()))
   })
 
-/** The rows of a cached statement. */
-async function selectRows<Row>(
-  connection: DriverConnection,
-  sql: string,
-  values: readonly unknown[] = [],
-): Promise<Row[]> {
-  const statement = await prepareCached(connection, sql)
-  return new Promise((resolve, reject) => {
-    // The caller knows the type of the statement's rows.
-    statement.all(values, (error, rows = []) => (error ? reject(error) : resolve(rows as Row[])))
-  })
-}
-
-/** Runs a statement without knex, which would parse it and copy its values for each request. */
+/** The rows of a written-out statement. */
 export const select =
   (sql: Knex) =>
   async <Row>(statement: string, values: readonly (string | number | Buffer)[]): Promise<Row[]> => {
-    const connection: DriverConnection = await sql.client.acquireConnection()
-    const run = () => measure('sql', () => selectRows<Row>(connection, statement, values))
-    try {
-      return await (connection.file ? connection.file.watch(run) : run())
-    } finally {
-      sql.client.releaseConnection(connection)
-    }
+    const rows: unknown = await sql.raw(statement, values)
+    // The caller knows the type of the statement's rows.
+    return rows as Row[]
   }
 
 export const jsonRows: Connection['jsonRows'] = (from, columns, orderBy) => {

@@ -65,8 +65,8 @@ export const searchIndex = (sql: Knex): SearchIndex => {
     if (isWordToken(text) && [...text].length > maxListedPrefix) {
       const words = await selectJson<string>(
         'word',
-        '(select word from app_search_words where word >= ?1 and word < ?1 || char(0x10FFFF) limit ?2)',
-        [text, maxWords + 1],
+        '(select word from app_search_words where word >= ? and word < ? || char(0x10FFFF) limit ?)',
+        [text, text, maxWords + 1],
       )
       if (words.length <= maxWords) return words.map((word) => `"${word}"`)
     }
