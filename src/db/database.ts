@@ -1,10 +1,10 @@
-import { AsyncLocalStorage } from 'node:async_hooks'
 import { randomUUID } from 'node:crypto'
 import type { Knex } from 'knex'
 import { OperatorError, ServiceError } from '../contract/errors.ts'
 import { required } from '../util/helpers.ts'
 import { Bulkhead } from './bulkhead.ts'
 import type { Connection, Dialect, Engine, SchemaHelpers, ServerOptions } from './dialect.ts'
+import { type GroupCommit, groupCommit } from './group-commit.ts'
 import { findSchemaError, migrate, readSchemaAge, runSeeds, type SchemaAge } from './migrations.ts'
 import { postgres } from './postgres/dialect.ts'
 import { sqlite } from './sqlite/dialect.ts'
@@ -198,68 +198,6 @@ async function migrateAndRenew(sql: Knex, schema: SchemaHelpers): Promise<string
   const names = await migrate(sql, schema)
   if (names.length > 0) await renewVersion(sql)
   return names
-}
-
-type GroupCommit = <T>(work: (sql: Knex) => Promise<T>) => Promise<T>
-
-type Write = {
-  /** Returns the function that acknowledges the result. */
-  run: (sql: Knex) => Promise<() => void>
-  reject: (error: unknown) => void
-}
-
-/**
- * Returns a function that runs a write in a transaction, which writes that begin together share. Each has a savepoint, so a
- * write that fails is rolled back alone. None is acknowledged before the commit.
- */
-function groupCommit(writer: Knex): GroupCommit {
-  let group: Write[] = []
-
-  async function commitGroup() {
-    const writes = group
-    group = []
-    try {
-      const acknowledgements = await writer.transaction((sql) => runGroup(sql, writes))
-      for (const acknowledge of acknowledgements) acknowledge()
-    } catch (error) {
-      for (const { reject } of writes) reject(error)
-    }
-  }
-
-  return <T>(work: (sql: Knex) => Promise<T>) => {
-    const { promise, resolve, reject } = Promise.withResolvers<T>()
-    // The write's statements count in its own request's timing. BEGIN and COMMIT count in that of the group's first request.
-    const inContext = AsyncLocalStorage.snapshot()
-    const run = async (sql: Knex) => {
-      const result = await inContext(work, sql)
-      return () => resolve(result)
-    }
-    group.push({ run, reject })
-    if (group.length === 1) setImmediate(commitGroup)
-    return promise
-  }
-}
-
-/** Runs the writes one after the other. Returns functions that resolve or reject each one, to be called after the commit. */
-async function runGroup(sql: Knex, group: Write[]): Promise<(() => void)[]> {
-  const [only] = group
-  if (only && group.length === 1) return [await only.run(sql)]
-  const acknowledgements: (() => void)[] = []
-  for (const { run, reject } of group) {
-    // Hides the previous write's savepoint, which has the same name. COMMIT ends them all.
-    await sql.raw('savepoint write')
-    try {
-      acknowledgements.push(await run(sql))
-    } catch (error) {
-      // Some database errors, such as a full disk, end the whole transaction and its savepoints. They reject the whole group;
-      // a ServiceError is only for the client of this write.
-      await sql.raw('rollback to savepoint write').catch((failure) => {
-        throw error instanceof ServiceError ? failure : error
-      })
-      acknowledgements.push(() => reject(error))
-    }
-  }
-  return acknowledgements
 }
 
 /** knex's pool is tarn's. Most work queues in the bulkheads before it. */
