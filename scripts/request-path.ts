@@ -8,8 +8,7 @@ import { appStore } from '../src/catalogue/store.ts'
 import { catalogueBackend } from '../src/cli/run-server.ts'
 import { readConfig } from '../src/config.ts'
 import { openDatabase } from '../src/db/database.ts'
-import { loadApi } from '../src/http/api.ts'
-import { createListener } from '../src/http/app.ts'
+import { createApp } from '../src/http/app.ts'
 import { readDocument } from '../src/http/docs.ts'
 import { createLogger } from '../src/http/log.ts'
 import { listen } from '../src/http/server.ts'
@@ -37,15 +36,14 @@ const key = await database.write(async (connection) => {
 const config = { ...readConfig({}), logLevel: 'info' }
 const logger = createLogger('info', { write: () => {} })
 const document = await readDocument()
-const listener = createListener({
+const app = await createApp({
   config,
   backend: catalogueBackend(database, config.baseUrl),
   document,
-  api: await loadApi(document),
   logger,
   isDraining: () => false,
 })
-const { server, port } = await listen(listener, { ...config, port: 0 }, logger)
+const { server, port } = await listen(app, { ...config, port: 0 }, logger)
 const session = new Session()
 session.connect()
 await session.post('Profiler.enable')

@@ -1,8 +1,7 @@
 import type { AppSummary, Input, Sort } from '../contract/contract.ts'
-import { type Json, toJson } from '../contract/response.ts'
 import type { Database } from '../db/database.ts'
 import type { Connection } from '../db/dialect.ts'
-import { nearestSlice, orderBy, orderKeys, type Slice } from '../db/page-slice.ts'
+import { nearestSlice, orderBy, type Slice } from '../db/page-slice.ts'
 import { type AppRow, listed } from '../db/tables.ts'
 import { cutNote, findOrRelax, maxMatches, type SortOrder, toQuery } from '../search/best-matches.ts'
 
@@ -11,9 +10,9 @@ import { cutNote, findOrRelax, maxMatches, type SortOrder, toQuery } from '../se
 type ListQuery = Input<'listApps'>['query']
 
 /** A page, the number of apps on all pages, and sentences about how a search found them. */
-export type AppPage = { apps: Json<AppSummary[]>; total: number; notes?: string[] }
+export type AppPage = { apps: AppSummary[]; total: number; notes?: string[] }
 
-const noApps: AppPage = { apps: toJson([]), total: 0 }
+const noApps: AppPage = { apps: [], total: 0 }
 
 /** Each order has an index, which is read backwards. */
 const orders = {
@@ -61,16 +60,11 @@ const summaryColumns: Record<keyof AppSummary, string> = {
   total_downloads: 'apps.total_downloads',
   average_rating: 'apps.average_rating',
 }
-const fields = Object.keys(summaryColumns)
 const columns = Object.entries(summaryColumns).map(([field, column]) => `${column} as ${field}`)
 
-const nameJoins = `
-  join developers on developers.id = apps.developer_id
-  join categories on categories.id = apps.category_id`
-
-/** The apps of a slice and the total, by one statement. The driver reads one JSON text faster than many rows. */
+/** The apps of a slice and the total, by one statement. */
 async function readSlice(
-  { select, jsonRows }: Connection,
+  { select }: Connection,
   category: string | undefined,
   order: SortOrder,
   { direction, skip, take }: Slice,
@@ -78,14 +72,19 @@ async function readSlice(
   const inCategory = category ? 'and apps.category_id = (select id from categories where slug = ?)' : ''
   // Names are joined to the rows of the page only: skipping joined rows makes late pages slow.
   const ids = `select apps.id from apps where ${listed} ${inCategory} ${orderBy(order, direction)} limit ? offset ?`
-  const keys = order.filter((column) => !fields.includes(column)).map((column) => `apps.${column}`)
-  const page = `(select ${[...columns, ...keys]} from (${ids}) as page join apps on apps.id = page.id ${nameJoins}) as apps`
-  const [found] = await select<{ apps: Json<AppSummary[]>; listed: number }>(
-    `select ${jsonRows(page, fields, orderKeys(order, 'desc'))} as apps, scope.listed
-     from (${scopeQuery(category)}) as scope`,
-    category ? [category, take, skip, category] : [take, skip],
+  const rows = await select<{ listed: number } & (AppSummary | { id: null })>(
+    `select scope.listed, ${columns}
+     from (${scopeQuery(category)}) as scope
+     left join (${ids}) as page on true
+     left join apps on apps.id = page.id
+     left join developers on developers.id = apps.developer_id
+     left join categories on categories.id = apps.category_id
+     ${orderBy(order, 'desc')}`,
+    category ? [category, category, take, skip] : [take, skip],
   )
-  return found ? { apps: found.apps, total: found.listed } : noApps
+  // An empty page still has a row, with the total.
+  const apps = rows.flatMap(({ listed, ...app }) => (app.id === null ? [] : app))
+  return { apps, total: rows[0]?.listed ?? 0 }
 }
 
 /** Reads the page from the end of the list if that is nearer. */
@@ -115,14 +114,18 @@ async function searchPage(
   if (ids.length > maxMatches) notes.push(cutNote(sort === undefined ? 'best' : 'first'))
   const matches = ids.slice(0, maxMatches)
   const apps = await findSummaries(connection, matches.slice(offset, offset + limit))
-  return { apps: toJson(apps), total: matches.length, notes }
+  return { apps, total: matches.length, notes }
 }
 
 /** The apps with these ids, in this order. */
 async function findSummaries({ select }: Connection, ids: number[]): Promise<AppSummary[]> {
   if (ids.length === 0) return []
   const found = await select<AppSummary>(
-    `select ${columns} from apps ${nameJoins} where apps.id in (${ids.map(() => '?')})`,
+    `select ${columns}
+     from apps
+     join developers on developers.id = apps.developer_id
+     join categories on categories.id = apps.category_id
+     where apps.id in (${ids.map(() => '?')})`,
     ids,
   )
   const apps = new Map(found.map((app) => [app.id, app]))

@@ -2,7 +2,7 @@ import DataLoader from 'dataloader'
 import document from '../../generated/openapi.json' with { type: 'json' }
 import type { App, AppChanges, Caller, Handlers, NewApp } from '../contract/contract.ts'
 import { notFound, ServiceError } from '../contract/errors.ts'
-import { etagOf, joinJson, satisfiesIfMatch, strongestTag, toJson } from '../contract/response.ts'
+import { etagOf, satisfiesIfMatch, serialize, strongestTag } from '../contract/response.ts'
 import type { Database } from '../db/database.ts'
 import { measure, required, withTiming } from '../util/helpers.ts'
 import { findApps } from './app-list.ts'
@@ -54,13 +54,8 @@ export function appHandlers(database: Database, baseUrl: string): Handlers {
       }
       const page = `Page ${query.page} of ${pagination.total_pages}.`
       const message = total === 0 ? 'No apps match.' : [...notes, page].join(' ')
-      const data = joinJson({ apps, pagination: toJson(pagination) })
-      const headers = {
-        // Notes can change while the page stays the same.
-        ETag: etagOf(notes.length === 0 ? data : Buffer.concat([Buffer.from(message), data])),
-        Link: pageLinks(`${baseUrl}/apps`, query, pagination.total_pages),
-      }
-      return { status: 200, headers, body: { message, data } }
+      const headers = { Link: pageLinks(`${baseUrl}/apps`, query, pagination.total_pages) }
+      return { status: 200, headers, body: { message, data: { apps, pagination } } }
     },
 
     async getApp({ caller, path, signal }) {
@@ -68,8 +63,7 @@ export function appHandlers(database: Database, baseUrl: string): Handlers {
         ? await database.read((connection) => appStore(connection).find(path.id, { visibleTo: caller }), { signal })
         : await measure('waiting', () => listedApps.load(path.id))
       if (!app) throw notFound()
-      const data = toJson({ app: appDetail(app) })
-      return { status: 200, headers: { ETag: etagOf(data) }, body: { message: 'App found.', data } }
+      return { status: 200, headers: {}, body: found(app) }
     },
 
     async createApp({ caller, header, body, signal }) {
@@ -81,11 +75,11 @@ export function appHandlers(database: Database, baseUrl: string): Handlers {
           { signal, changesPublicData: () => false },
         )
         .catch((error) => explainUnknownCategory(error, body.category_id))
-      const data = toJson({ app_id: created.id, slug: created.slug, status: 'pending' as const })
+      const { id, slug } = created
       return {
         status: 201,
-        headers: { Location: `${baseUrl}/apps/${created.id}` },
-        body: { message: 'App created; it awaits admin approval.', data },
+        headers: { Location: `${baseUrl}/apps/${id}` },
+        body: { message: 'App created; it awaits admin approval.', data: { app_id: id, slug, status: 'pending' } },
       }
     },
 
@@ -103,8 +97,8 @@ export function appHandlers(database: Database, baseUrl: string): Handlers {
           { signal, changesPublicData: isListed },
         )
         .catch((error) => explainUnknownCategory(error, body.category_id))
-      const data = toJson({ app: appDetail(app) })
-      return { status: 200, headers: { ETag: etagOf(data) }, body: { message: 'App updated.', data } }
+      const data = { app: appDetail(app) }
+      return { status: 200, headers: { ETag: etagOfApp(app) }, body: { message: 'App updated.', data } }
     },
 
     async deleteApp({ caller, path, header, signal }) {
@@ -117,7 +111,7 @@ export function appHandlers(database: Database, baseUrl: string): Handlers {
         },
         { signal, changesPublicData: isListed },
       )
-      return { status: 200, headers: {}, body: { message: 'App deleted.', data: toJson({ app_id: path.id }) } }
+      return { status: 200, headers: {}, body: { message: 'App deleted.', data: { app_id: path.id } } }
     },
   }
 }
@@ -138,6 +132,12 @@ function appDetail(app: Nullable<App>): App {
   // Only optional fields can be null, so the rest is an App.
   return Object.fromEntries(fields) as App
 }
+
+/** The response of `getApp`. */
+const found = (app: AppWithReviews) => ({ message: 'App found.', data: { app: appDetail(app) } })
+
+/** The ETag of that response. */
+const etagOfApp = (app: AppWithReviews) => etagOf(serialize(found(app)))
 
 function newApp(caller: Caller, body: NewApp): NewAppRow {
   const now = new Date().toISOString()
@@ -194,7 +194,7 @@ async function lockOwnApp(
 
 /** If-Match refers to the representation that GET returns (RFC 9110, section 13.1.1). */
 function assertUnmodified(app: AppWithReviews, ifMatch: string | undefined) {
-  if (ifMatch === undefined || satisfiesIfMatch(ifMatch, etagOf(toJson({ app: appDetail(app) })))) return
+  if (ifMatch === undefined || satisfiesIfMatch(ifMatch, etagOfApp(app))) return
   throw new ServiceError('precondition_failed', mismatchMessages[strongestTag(ifMatch)])
 }
 

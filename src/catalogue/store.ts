@@ -1,7 +1,6 @@
 import { type Action, type Actor, auditStore } from '../audit/store.ts'
 import type { Caller } from '../contract/contract.ts'
 import { ServiceError } from '../contract/errors.ts'
-import { type Json, parseJson } from '../contract/response.ts'
 import type { Connection } from '../db/dialect.ts'
 import { indexListedApps } from '../db/index-apps.ts'
 import {
@@ -158,7 +157,7 @@ export const appStore = (connection: Connection) => {
 
   /** Apps with their newest 100 reviews. */
   async function select(condition: string, values: number[]): Promise<AppWithReviews[]> {
-    const rows = await connection.select<NamedAppRow & { reviews: Json<AppReview[]> }>(
+    const rows = await connection.select<NamedAppRow & { reviews: string }>(
       `select apps.*, developers.name as developer_name, categories.name as category_name,
          categories.slug as category_slug, ${connection.jsonRows(newestReviews, reviewColumns, newestFirst)} as reviews
        from apps
@@ -167,7 +166,7 @@ export const appStore = (connection: Connection) => {
        where ${condition}`,
       values,
     )
-    return rows.map((row) => ({ ...row, reviews: parseJson(row.reviews) }))
+    return rows.map((row) => ({ ...row, reviews: JSON.parse(row.reviews) }))
   }
 
   return {

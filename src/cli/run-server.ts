@@ -6,8 +6,7 @@ import type { Config } from '../config.ts'
 import { ServiceError } from '../contract/errors.ts'
 import type { Database } from '../db/database.ts'
 import { newestMigration } from '../db/migrations.ts'
-import { loadApi, type ServiceBackend } from '../http/api.ts'
-import { createListener } from '../http/app.ts'
+import { createApp, type ServiceBackend } from '../http/app.ts'
 import { readDocument, readPage } from '../http/docs.ts'
 import { createLogger } from '../http/log.ts'
 import type { Metrics } from '../http/metrics.ts'
@@ -32,10 +31,9 @@ export async function serveUntilSignal(config: Config, database: Database) {
   let draining = false
   const isDraining = () => draining
   const backend = catalogueBackend(database, baseUrl)
-  const api = await loadApi(document)
-  const listener = createListener({ config, backend, document, api, docsPage, logger, metrics, isDraining })
+  const app = await createApp({ config, backend, document, docsPage, logger, metrics, isDraining })
   const stopMetrics = await metrics?.listen(config).catch(rethrowListenError('METRICS_PORT'))
-  const { port, drain } = await listen(listener, config, logger).catch(rethrowListenError('PORT'))
+  const { port, drain } = await listen(app, config, logger).catch(rethrowListenError('PORT'))
   if (docsPage === undefined)
     logger.warn('generated/docs.html is missing, so there is no /docs; run: make generated/docs.html')
   logger.info({ host, port, baseUrl }, `serving ${baseUrl}/apps`)

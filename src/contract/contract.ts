@@ -50,12 +50,13 @@ type StatusWith<F, Code> = F extends { status: infer Status; body: { data: { cod
     : never
   : never
 type SuccessStatus<Id extends OperationId> = Extract<keyof Responses<Id>, 200 | 201>
-/** Headers that http/ adds. */
-type AddedHeader =
+/** Headers that http/ adds; to reads, also the ETag. */
+type AddedHeader<Id extends OperationId> =
   | ('X-Request-Id' | 'Access-Control-Allow-Origin' | 'Cache-Control' | 'Vary' | 'Content-Encoding')
   | ('RateLimit-Policy' | 'RateLimit')
-type OwnHeaders<T> = T extends { headers: infer H }
-  ? { [Name in keyof H as string extends Name ? never : Name extends AddedHeader ? never : Name]: H[Name] }
+  | (304 extends keyof Responses<Id> ? 'ETag' : never)
+type OwnHeaders<T, Added> = T extends { headers: infer H }
+  ? { [Name in keyof H as string extends Name ? never : Name extends Added ? never : Name]: H[Name] }
   : never
 
 type DataOf<T> = JsonOf<T> extends { data: infer Data } ? Data : never
@@ -64,7 +65,7 @@ type DataOf<T> = JsonOf<T> extends { data: infer Data } ? Data : never
 export type SuccessResponse<Id extends OperationId> = {
   [Status in SuccessStatus<Id>]: {
     status: Status
-    headers: OwnHeaders<Responses<Id>[Status]>
+    headers: OwnHeaders<Responses<Id>[Status], AddedHeader<Id>>
     body: ResponseBody<DataOf<Responses<Id>[Status]>>
   }
 }[SuccessStatus<Id>]

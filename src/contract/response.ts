@@ -1,24 +1,10 @@
 import { hash } from 'node:crypto'
 
-/** A T as JSON in UTF-8. The symbol exists for the compiler only, which tells the JSON of different types apart by it. */
-export type Json<T> = Buffer & { readonly [typeOf]: T }
-declare const typeOf: unique symbol
+/** The body of a success, without the envelope's `success`. */
+export type ResponseBody<Data> = { message: string; data: Data }
 
-export const toJson = <T>(value: T) => Buffer.from(JSON.stringify(value)) as Json<T>
-
-export const parseJson = <T>(json: Json<T>): T => JSON.parse(json.toString())
-
-/** The JSON of an object, from the JSON of its fields. */
-export function joinJson<T extends object>(fields: { [Name in keyof T]: Json<T[Name]> }): Json<T> {
-  const parts = Object.entries<Buffer>(fields).flatMap(([name, json], index) => [
-    Buffer.from(`${index === 0 ? '{' : ','}"${name}":`),
-    json,
-  ])
-  return Buffer.concat([...parts, Buffer.from('}')]) as Json<T>
-}
-
-/** The body of a success. Its `data` is serialized once: the ETag is the hash of it, and http/ sends it as it is. */
-export type ResponseBody<Data> = { message: string; data: Json<Data> }
+/** The JSON of a success, as it is sent. */
+export const serialize = ({ message, data }: ResponseBody<unknown>) => JSON.stringify({ success: true, message, data })
 
 /** A strong validator (RFC 9110, section 8.8.3) of a text: the first 162 bits of its SHA-256. */
 export const etagOf = (content: string | Buffer) => `"${hash('sha256', content, 'base64url').slice(0, 27)}"`

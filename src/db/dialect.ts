@@ -70,11 +70,11 @@ export type Connection = Readonly<{
   sql: Knex
   /** The engine with its version, and the size of the database with its indexes. */
   describe: () => Promise<{ engine: string; bytes: number }>
-  /** The rows of a written-out statement with `?` for its values. Faster than knex, which builds a statement each time. */
+  /** The rows of a written-out statement with `?` for its values. Faster than one that knex builds for each request. */
   select: <Row>(statement: string, values: (string | number)[]) => Promise<Row[]>
   /** The full-text index. */
   search: SearchIndex
-  /** A subquery whose value is its rows, in UTF-8 and as `JSON.stringify` would write them, so that one statement finds a row and what belongs to it. */
+  /** A subquery whose value is its rows as JSON, so that one statement finds a row and what belongs to it. */
   jsonRows: (from: string, columns: readonly string[], orderBy: string) => string
   /**
    * In a transaction. Inserts rows that have the same columns, and returns them with their ids. A row without an id gets one

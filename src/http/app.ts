@@ -1,27 +1,40 @@
-import type { RequestListener } from 'node:http'
 import express, { type ErrorRequestHandler, type Express, type RequestHandler, Router } from 'express'
-import type { Document, OpenAPIBackend } from 'openapi-backend'
+import type { Document } from 'openapi-backend'
 import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
+import type { Caller, Handlers } from '../contract/contract.ts'
 import { invalidRequest, notFound, ServiceError } from '../contract/errors.ts'
+import type { Usage } from '../db/database.ts'
 import { withTiming } from '../util/helpers.ts'
-import { createApi, type ServiceBackend } from './api.ts'
 import { receiveBody } from './body.ts'
 import { docsRouter } from './docs.ts'
 import { readOnlyRoute, toErrorResponse } from './error-response.ts'
 import { corsHeaders, preflightHeaders, securityHeaders } from './headers.ts'
 import { createRequestContext, logRequest } from './log.ts'
 import type { Metrics } from './metrics.ts'
+import { createApi, handleOperations } from './operations.ts'
 import { createRateLimits, type RateLimits, type RateLimitsConfig } from './rate-limits.ts'
-import { assertSupported, createRouter, findHeaderProblems, parameterNames } from './request.ts'
+import { assertSupported, findHeaderProblems, parameterNames } from './request.ts'
 import { createResponseCache, type ResponseCache } from './response-cache.ts'
 
-export type ListenerOptions = {
+/** The operations and the state that http/ needs. */
+export type ServiceBackend = {
+  /** The caller whose key it is; throws `unauthorized`. */
+  authenticate: (key: string) => Promise<Caller>
+  /** They get authenticated and valid requests; http/ adds the common headers. */
+  handlers: Handlers
+  /** Throws `unavailable` while it cannot handle requests. */
+  assertReady: () => Promise<void>
+  /** The version that the data has now. */
+  dataVersion: () => Promise<string>
+  /** How busy the database is. */
+  usage: () => Usage
+}
+
+export type AppOptions = {
   config: Pick<Config, 'baseUrl' | 'prefix' | 'contact' | 'cacheSize'> & RateLimitsConfig
   backend: ServiceBackend
   document: Document
-  /** The compiled document. */
-  api: OpenAPIBackend
   /** The Redoc page; without it there is no /docs. */
   docsPage?: string | undefined
   logger: Logger
@@ -30,35 +43,65 @@ export type ListenerOptions = {
   isDraining: () => boolean
 }
 
-/** The whole HTTP service, not yet listening: each request is logged and counted, and answered from the cache or by Express. */
-export function createListener(options: ListenerOptions): RequestListener {
-  const { config, backend, api, logger, metrics, isDraining } = options
+/** The whole HTTP service, not yet listening. A request goes through its steps from top to bottom until one responds. */
+export async function createApp(options: AppOptions): Promise<Express> {
+  const { config, backend, document, docsPage, logger, metrics, isDraining } = options
+  const { authenticate, handlers, dataVersion } = backend
+  const { cacheSize } = config
+  const path = config.prefix || '/'
   const limits = createRateLimits(config)
-  const commonHeaders = { ...securityHeaders(config.baseUrl), ...corsHeaders }
-  const queryParameters = new Set(parameterNames(api.getOperations(), 'query'))
-  const app = createExpressApp(options, createApi(api, createRouter(api), backend, limits), commonHeaders)
-  const cache = config.cacheSize > 0 ? createResponseCache(api, config, backend, limits, commonHeaders) : undefined
+  const api = await createApi(document, authenticate, handlers, limits)
+  const cache = cacheSize > 0 ? createResponseCache(api.getOperations(), cacheSize, dataVersion) : undefined
   if (metrics) exposeMetrics(metrics, backend, limits, cache)
-  let mayWarn = config.trustProxy === 0
 
-  return (request, response) => {
+  const app = express()
+  app.disable('x-powered-by')
+  app.set('query parser', false)
+  // The operations set ETags; Express would add one to errors too.
+  app.set('etag', false)
+  app.set('strict routing', true)
+  app.set('case sensitive routing', true)
+
+  app.use(trackRequests(logger, metrics, parameterNames(api.getOperations(), 'query')))
+  if (config.trustProxy === 0) app.use(warnAboutProxy(logger))
+  app.use(addCommonHeaders(config.baseUrl, isDraining))
+  app.use(receiveBodies)
+  app.use(checkHead)
+  app.use(healthRoutes(backend, isDraining))
+  app.use(path, handleOperations(api, limits, cache))
+  app.use(path, docsRouter(document, docsPage, config))
+  app.use(() => {
+    throw notFound()
+  })
+  app.use(createErrorHandler())
+  return app
+}
+
+/** Logs and counts each request. */
+function trackRequests(logger: Logger, metrics: Metrics | undefined, queryParameters: string[]): RequestHandler {
+  const documented = new Set(queryParameters)
+  return (request, response, next) => {
     const context = createRequestContext(request)
     response.context = context
-    const { 'content-length': length, 'transfer-encoding': coding } = request.headers
-    if (coding !== undefined || Number(length)) context.body = receiveBody(request, response)
     // Not 'finish': a client may disconnect before it has the whole response.
     response.once('close', () => {
       const duration = performance.now() - context.started
-      logRequest(logger, request, response, duration, queryParameters)
+      logRequest(logger, request, response, duration, documented)
       metrics?.observeRequest(request, response, duration)
     })
-    if (mayWarn && request.headers['x-forwarded-for'] !== undefined) {
-      mayWarn = false
+    withTiming(context.timing, next)
+  }
+}
+
+/** Warns once. */
+function warnAboutProxy(logger: Logger): RequestHandler {
+  let hasWarned = false
+  return ({ headers }, _response, next) => {
+    if (!hasWarned && headers['x-forwarded-for'] !== undefined) {
+      hasWarned = true
       logger.warn(proxyWarning)
     }
-    if (isDraining()) response.setHeader('Connection', 'close')
-    const isRead = request.method === 'GET' || request.method === 'HEAD'
-    withTiming(context.timing, () => (cache && isRead ? cache.handle(request, response, app) : app(request, response)))
+    next()
   }
 }
 
@@ -105,47 +148,42 @@ function exposeMetrics(
   metrics.addCounter('apps_database_writes_total', 'Committed writes.', [], () => [[{}, usage().writes]])
 }
 
-function createExpressApp(
-  { config, backend, document, docsPage, isDraining }: ListenerOptions,
-  operations: RequestHandler,
-  commonHeaders: Record<string, string>,
-): Express {
-  const { prefix } = config
-  const app = express()
-  app.disable('x-powered-by')
-  app.set('query parser', false)
-  // The operations set ETags; Express would add one to errors too.
-  app.set('etag', false)
-  app.set('strict routing', true)
-  app.set('case sensitive routing', true)
-
-  app.use((request, response, next) => {
-    response.set({ 'X-Request-Id': response.context.id, ...commonHeaders })
+function addCommonHeaders(baseUrl: string, isDraining: () => boolean): RequestHandler {
+  const headers = new Map(Object.entries({ ...securityHeaders(baseUrl), ...corsHeaders }))
+  return (request, response, next) => {
+    response.setHeader('X-Request-Id', response.context.id).setHeaders(headers)
     if (request.method === 'OPTIONS') response.set(preflightHeaders)
-    assertSupported(request)
-    const problems = findHeaderProblems(request)
-    next(problems.length === 0 ? undefined : invalidRequest(problems))
-  })
+    if (isDraining()) response.set('Connection', 'close')
+    next()
+  }
+}
 
-  readOnlyRoute(app, '/healthz', (_request, response) => {
+/** Refuses what Node's parser passes on: other versions of HTTP and codings, a bad Host. */
+const checkHead: RequestHandler = (request, _response, next) => {
+  assertSupported(request)
+  const problems = findHeaderProblems(request)
+  if (problems.length > 0) throw invalidRequest(problems)
+  next()
+}
+
+/** Begins to receive the body, also of requests that turn out to need none. */
+const receiveBodies: RequestHandler = (request, response, next) => {
+  const { 'content-length': length, 'transfer-encoding': coding } = request.headers
+  if (coding !== undefined || Number(length)) response.context.body = receiveBody(request, response)
+  next()
+}
+
+function healthRoutes({ assertReady }: ServiceBackend, isDraining: () => boolean): Router {
+  const router = Router({ strict: true, caseSensitive: true })
+  readOnlyRoute(router, '/healthz', (_request, response) => {
     response.set('Cache-Control', 'no-store').json({ success: true, message: 'The process is alive.', data: {} })
   })
-  readOnlyRoute(app, '/readyz', async (_request, response) => {
+  readOnlyRoute(router, '/readyz', async (_request, response) => {
     if (isDraining()) throw new ServiceError('unavailable', 'The service is shutting down.', { isExpected: true })
-    await backend.assertReady()
+    await assertReady()
     response.set('Cache-Control', 'no-store').json({ success: true, message: 'The service is ready.', data: {} })
   })
-
-  const service = Router()
-  service.use(docsRouter(document, docsPage, config))
-  service.use(operations)
-  app.use(prefix || '/', service)
-
-  app.use(() => {
-    throw notFound()
-  })
-  app.use(createErrorHandler())
-  return app
+  return router
 }
 
 /** Milliseconds. An outage fails every request, so its cause is logged with one request in this time. */

@@ -55,8 +55,9 @@ export function receiveBody(request: IncomingMessage, response: ServerResponse):
 }
 
 /**
- * Returns the JSON value of a request's body; undefined if there is no body. Throws `unsupported_media_type`,
- * `payload_too_large`, `malformed_json` and `unavailable`.
+ * Returns the object or array in a request's body; undefined if there is no body. Any other JSON value is returned as text, which
+ * openapi-backend parses: it would take a string for JSON. Throws `unsupported_media_type`, `payload_too_large`, `malformed_json`
+ * and `unavailable`.
  */
 export async function readBody(request: Request, response: Response): Promise<unknown> {
   const { 'content-type': type, 'content-encoding': coding = 'identity' } = request.headers
@@ -94,7 +95,7 @@ function parseJson(body: Buffer): unknown {
     throw invalidRequest([{ in: 'body', field: '', message: `must have at most ${maxTokens} JSON tokens` }])
   const value = parse(json)
   const repeated = findRepeatedField(json)
-  if (!repeated) return value
+  if (!repeated) return typeof value === 'object' ? value : json
   const position = positionAfter(json.slice(0, repeated.index))
   throw malformed(`The body repeats a field at ${position}; see data.errors.`, { errors: [repeated.problem] })
 }

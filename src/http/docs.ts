@@ -96,9 +96,7 @@ function sendText(type: string, make: () => Text, headers: Record<string, string
         made = undefined
         throw error
       })
-    const representation = await made
-    const coding = representation.codingFor(request.headers['accept-encoding'])
-    await sendRepresentation(request, response, representation, coding)
+    await sendRepresentation(request, response, await made)
   }
 }
 

@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Request } from 'express'
 import { type DestinationStream, type Logger, pino, stdSerializers } from 'pino'
 import { keyPrefix } from '../accounts/keys.ts'
 import type { Caller } from '../contract/contract.ts'
 import type { Timing } from '../util/helpers.ts'
-import type { Quota } from './rate-limits.ts'
-import type { Representation } from './response.ts'
 import { standardOutput } from './standard-output.ts'
 
 /** Writes JSON lines. Neither headers nor anything that could be an API key are logged. */
@@ -30,8 +29,6 @@ export type RequestContext = {
   id: string
   /** By `performance.now()`. */
   started: number
-  /** As it was sent: Express removes the prefix. */
-  url: string
   timing: Timing
   /** The request's body, if it has one. */
   body?: Promise<Buffer> | undefined
@@ -39,28 +36,21 @@ export type RequestContext = {
   /** The path's template, with the prefix. */
   route?: string | undefined
   caller?: Caller | undefined
-  /** Set if the read was counted before it reached the operations. */
-  readQuota?: Quota | undefined
-  /** Set while the response cache waits for the response to this request: it sends the response then. */
-  cache?: (representation: Representation) => void
   isCacheHit?: boolean
-  /** Bytes of the response's body, if its headers do not say. */
-  bodyLength?: number
   /** The internal error that failed the request. */
   error?: unknown
 }
 
 declare module 'node:http' {
   interface ServerResponse<Request extends IncomingMessage = IncomingMessage> {
-    /** Set when the request begins, by the listener of app.ts. */
+    /** Set by the first step of app.ts. */
     context: RequestContext
   }
 }
 
-export const createRequestContext = ({ headers, url = '' }: IncomingMessage): RequestContext => ({
+export const createRequestContext = ({ headers }: IncomingMessage): RequestContext => ({
   id: requestId(headers['x-request-id']),
   started: performance.now(),
-  url,
   timing: { waiting: 0, sql: 0 },
 })
 
@@ -70,15 +60,15 @@ const slowRequest = 1000
 /** Logs a line for a request. Only internal errors are errors; a client's mistake is not. */
 export function logRequest(
   logger: Logger,
-  { method }: IncomingMessage,
+  { method, originalUrl }: Request,
   response: ServerResponse,
   duration: number,
   queryParameters: ReadonlySet<string>,
 ) {
-  const { id, url, timing, operation, caller, isCacheHit, error } = response.context
+  const { id, timing, operation, caller, isCacheHit, error } = response.context
   const { statusCode } = response
   const line = {
-    req: { id, method, url: redactUrl(url, queryParameters) },
+    req: { id, method, url: redactUrl(originalUrl, queryParameters) },
     res: { statusCode, bytes: bodyBytes(response) },
     operation,
     cached: isCacheHit,
@@ -96,7 +86,7 @@ function bodyBytes(response: ServerResponse): number {
   // HEAD and 304 have the length of a body that is not sent.
   if (response.req.method === 'HEAD' || response.statusCode === 304) return 0
   // Without the header there is no body.
-  return response.context.bodyLength ?? Number(response.getHeader('Content-Length') ?? 0)
+  return Number(response.getHeader('Content-Length') ?? 0)
 }
 
 /** Concurrent statements may have taken longer than the request. */

@@ -17,7 +17,7 @@ const maxAcceptedKeys = 10_000
 const acceptedFor = 24 * 60 * 60 * 1000
 
 /** The requests left for a client, as headers of draft-ietf-httpapi-ratelimit-headers-11, sections 3 and 4. */
-export type Quota = Readonly<{ policy: string; rateLimit: string; resetSeconds: number; isExceeded: boolean }>
+type Quota = Readonly<{ policy: string; rateLimit: string; resetSeconds: number; isExceeded: boolean }>
 
 type RateLimitOptions = {
   name: string
@@ -83,9 +83,6 @@ class RateLimit {
     }
   }
 }
-
-/** Names and values in turn. */
-export const rateLimitHeaders = ({ policy, rateLimit }: Quota) => ['RateLimit-Policy', policy, 'RateLimit', rateLimit]
 
 /**
  * Counts refused keys. A network with too many of them can use only the keys that were accepted within the last day: so those

@@ -1,33 +1,23 @@
 import type { IncomingMessage } from 'node:http'
 import { parse } from 'node:querystring'
-import type { OpenAPIBackend, Operation } from 'openapi-backend'
+import type { ErrorObject } from 'ajv'
+import type { Request } from 'express'
+import type { Request as ApiRequest, Context, Operation } from 'openapi-backend'
 import type { Problem } from '../contract/contract.ts'
 import { httpVersionNotSupported, invalidRequest, ServiceError } from '../contract/errors.ts'
 import { firstProblemPerField, requestProblems } from '../contract/validation.ts'
-import { required } from '../util/helpers.ts'
 
-/** A request without its body, in the form that openapi-backend takes. */
-export type RequestHead = {
-  method: string
-  path: string
-  query: Record<string, string | string[]>
-  headers: Record<string, string | string[]>
-}
-
-/** HEAD is routed as GET; Node leaves the body out. */
-export function parseHead(
-  { method = '', headers }: Pick<IncomingMessage, 'method' | 'headers'>,
-  url: string,
-): RequestHead {
+/** A request in the form that openapi-backend takes, without its body. HEAD is handled as GET; Node leaves the body out. */
+export function toApiRequest({ method, url, headers }: Pick<Request, 'method' | 'url' | 'headers'>): ApiRequest {
   // The target may be an absolute URL (RFC 9112, section 3.2.2).
   const [path = '/', ...search] = url.replace(/^https?:\/\/[^/?]*/i, '').split('?')
   return {
     method: method === 'HEAD' ? 'GET' : method,
     path: isDecodable(path) ? path : path.replaceAll('%', '%25'),
     // A repeated parameter becomes an array, which no schema here allows.
-    query: parse(search.join('?'), '&', '=', { maxKeys: maxParameters + 1 }) as RequestHead['query'],
+    query: parse(search.join('?'), '&', '=', { maxKeys: maxParameters + 1 }) as Values,
     // The types have undefined for what is missing; the objects leave it out.
-    headers: headers as RequestHead['headers'],
+    headers: headers as Values,
   }
 }
 
@@ -68,8 +58,13 @@ export function findHeaderProblems({ rawHeaders, headers, httpVersion }: Incomin
 /** RFC 9110, section 7.2, and RFC 3986, section 3.2.2. */
 const hostPattern = /^(?:[\w.~!$&'()*+,;=%-]*|\[[\w.~!$&'()*+,;=:]+\])(?::\d*)?$/
 
+/** Throws `not_acceptable` if an Accept header refuses JSON. */
+export function assertAcceptsJson(accept: string | undefined) {
+  if (!acceptsJson(accept)) throw new ServiceError('not_acceptable', 'Responses are JSON; accept application/json.')
+}
+
 /** Whether an Accept header takes JSON (RFC 9110, section 12.5.1); parameters other than q do not apply to JSON. */
-export function acceptsJson(accept = ''): boolean {
+function acceptsJson(accept = ''): boolean {
   const ranges = accept
     .split(',')
     .map((range) => range.split(';').map((part) => part.trim().toLowerCase()))
@@ -85,62 +80,6 @@ export function acceptsJson(accept = ''): boolean {
 /** More than any operation has. Describing each of very many unknown ones would block the event loop. */
 const maxParameters = 500
 
-/** A pattern for the URLs of an OpenAPI path template, with any query. Its groups are the path's parameters. */
-export const urlPattern = (path: string) =>
-  new RegExp(`^${path.replaceAll(/[^{}/\w]/g, '\\$&').replaceAll(/\{(\w+)\}/g, '(?<$1>[^/?]+)')}(?:\\?|$)`)
-
-export type Router = ReturnType<typeof createRouter>
-type Route = NonNullable<ReturnType<Router>>
-
-/** Returns a function that finds a request's operation and path parameters. openapi-backend compiles every path anew for each. */
-export function createRouter(api: OpenAPIBackend) {
-  const isTemplate = ({ path }: Operation) => path.includes('{')
-  // Of two paths that match, the one without parameters applies (OpenAPI 3.0.4, "Path Templating Matching").
-  const routes = api
-    .getOperations()
-    .toSorted((one, other) => Number(isTemplate(one)) - Number(isTemplate(other)))
-    .map((operation) => ({ method: operation.method.toUpperCase(), pattern: urlPattern(operation.path), operation }))
-  return ({ method, path }: Pick<RequestHead, 'method' | 'path'>) => {
-    for (const route of routes) {
-      const match = route.method === method && route.pattern.exec(path)
-      if (match) return { operation: route.operation, parameters: match.groups ?? {} }
-    }
-  }
-}
-
-/**
- * The request in the form that handlers take, with its parameters coerced and defaults filled in. Throws `invalid_request` with
- * all problems. Runs openapi-backend's validators, but not its `validateRequest`, which parses the request and compiles the path
- * anew. Returns any: the handlers' types are generated from the schemas of these validators.
- */
-// biome-ignore lint/suspicious/noExplicitAny: see above
-export function parseInput(api: OpenAPIBackend, route: Route, head: RequestHead, body?: unknown): any {
-  const { operation, parameters } = route
-  const { query, headers } = head
-  const path = Object.fromEntries(Object.entries(parameters).map(([name, value]) => [name, decodeURIComponent(value)]))
-  if (Object.keys(query).length > maxParameters) {
-    throw invalidRequest([{ in: 'query', field: '', message: `must have at most ${maxParameters} parameters` }])
-  }
-  const nonDecimals = findNonDecimals(operation, path, query)
-  const operationId = required(operation.operationId, 'the operationId')
-  const validators = required(
-    api.validator.getRequestValidatorsForOperation(operationId),
-    `the validators of ${operationId}`,
-  )
-  const errors = validators.flatMap((validate) => {
-    // Coerces the parameters in place.
-    validate({ path, query, header: headers, ...(body !== undefined && { requestBody: body }) })
-    return validate.errors ?? []
-  })
-  if (nonDecimals.length > 0 || errors.length > 0) {
-    const found = requestProblems(errors).map((problem) => ({ ...problem, field: declaredName(operation, problem) }))
-    throw invalidRequest(firstProblemPerField([...nonDecimals, ...found]))
-  }
-  const declared = parameterNames([operation], 'header')
-  const header = Object.fromEntries(declared.map((name) => [name, headers[name.toLowerCase()]]))
-  return { path, query, header, body }
-}
-
 type ParameterObject = { name: string; in: string; schema?: { type?: string } }
 
 // openapi-backend has resolved the document's references; its type does not say so.
@@ -153,21 +92,39 @@ export const parameterNames = (operations: Operation[], place: 'query' | 'header
 export const isPublic = ({ security = [] }: Operation) =>
   security.length === 0 || security.some((requirement) => Object.keys(requirement).length === 0)
 
-type Values = Readonly<Record<string, string | string[]>>
+type Values = Record<string, string | string[]>
 
-/** ajv takes `0x10`, `1e3` and `+5` for integers; the document does not. */
-function findNonDecimals(operation: Operation, path: Values, query: Values): Problem[] {
-  return parametersOf(operation)
+/** The header parameters of an operation, by their names in the document. */
+export const headerParameters = (operation: Operation, headers: Values) =>
+  Object.fromEntries(parameterNames([operation], 'header').map((name) => [name, headers[name.toLowerCase()]]))
+
+/**
+ * ajv takes `0x10`, `1e3` and `+5` for integers; the document does not. Throws `invalid_request` with all problems of the request
+ * if it has such a number, or very many parameters.
+ */
+export function assertDecimals({ api, operation, request }: Context, input: ApiRequest) {
+  const { params, query } = request
+  if (Object.keys(query).length > maxParameters)
+    throw invalidRequest([{ in: 'query', field: '', message: `must have at most ${maxParameters} parameters` }])
+  const problems = parametersOf(operation)
     .filter(({ schema }) => schema?.type === 'integer')
     .flatMap(({ name, in: place }) => {
-      const text = place === 'path' ? path[name] : query[name]
+      const text = place === 'path' ? params[name] : query[name]
       if (text === undefined || (typeof text === 'string' && /^(0|[1-9]\d*)$/.test(text))) return []
       const message = Array.isArray(text) ? 'must be given once' : 'must be a whole number in plain decimal'
       return [{ in: place === 'path' ? ('path' as const) : ('query' as const), field: name, message }]
     })
+  if (problems.length > 0) throw invalidParts(operation, api.validateRequest(input, operation).errors ?? [], problems)
 }
 
-/** Node gives header names in lower case; problems name them as the document does. */
-const declaredName = (operation: Operation, { in: place, field }: Problem) =>
-  parametersOf(operation).find((parameter) => parameter.in === place && parameter.name.toLowerCase() === field)?.name ??
-  field
+/** `invalid_request` with the errors that ajv found, after other problems. */
+export function invalidParts(operation: Operation, errors: ErrorObject[], others: Problem[] = []): ServiceError {
+  // Node gives header names in lower case; problems name them as the document does.
+  const declaredName = ({ in: place, field }: Problem) =>
+    parametersOf(operation).find((parameter) => parameter.in === place && parameter.name.toLowerCase() === field)?.name
+  const found = requestProblems(errors).map((problem) => ({
+    ...problem,
+    field: declaredName(problem) ?? problem.field,
+  }))
+  return invalidRequest(firstProblemPerField([...others, ...found]))
+}

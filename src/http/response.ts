@@ -1,13 +1,63 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import { availableParallelism } from 'node:os'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
+import type { NextFunction, Request, Response } from 'express'
 import { LRUCache } from 'lru-cache'
 import Negotiator from 'negotiator'
-import { type Coding, codings, encodedEtag, findUnchangedCoding } from '../contract/response.ts'
+import type { Operation } from 'openapi-backend'
+import {
+  type Coding,
+  codings,
+  encodedEtag,
+  etagOf,
+  findUnchangedCoding,
+  type ResponseBody,
+  serialize,
+} from '../contract/response.ts'
 import { Bulkhead } from '../db/bulkhead.ts'
+import { required } from '../util/helpers.ts'
 
-/** Sends 200 and 304 responses to reads, cached or not: content negotiation, compression, conditional requests. */
+/** Serializes, tags and sends what handlers return, with conditional requests and compression. */
+
+/** What handlers and hooks return. */
+type HandlerResponse = { status: number; headers: Record<string, string>; body?: ResponseBody<unknown> }
+
+/** A response that is ready to be sent. Reads can be cached. */
+export type Reply =
+  | { operation: Operation; representation: Representation }
+  | { status: number; headers: Record<string, string>; content: Buffer | undefined }
+
+const jsonType = 'application/json; charset=utf-8'
+
+/** `operation` is undefined for OPTIONS. */
+export function toReply(
+  { status, headers, body }: HandlerResponse,
+  operation: Operation | undefined,
+  { headers: { authorization } }: Request,
+): Reply {
+  // With memory of its own. Small Buffers share theirs, and one in the cache would keep all of it.
+  const content = body && Buffer.from(new TextEncoder().encode(serialize(body)).buffer)
+  if (operation?.method !== 'get') return { status, headers: { 'Cache-Control': 'no-store', ...headers }, content }
+  const read = required(content, `the body of ${operation.operationId}`)
+  const cacheHeaders = {
+    // Caches revalidate at each use, and never share a response between callers.
+    'Cache-Control': authorization === undefined ? 'public, no-cache' : 'private, no-cache',
+    Vary: 'Authorization, Accept-Encoding',
+  }
+  return {
+    operation,
+    representation: new Representation(jsonType, etagOf(read), read, { ...cacheHeaders, ...headers }),
+  }
+}
+
+/** Sends a reply. Without one, calls `next`. */
+export async function sendReply(request: Request, response: Response, reply: Reply | undefined, next: NextFunction) {
+  if (!reply) return next()
+  if ('representation' in reply) return sendRepresentation(request, response, reply.representation)
+  response.status(reply.status).set(reply.headers)
+  if (reply.content) response.type(jsonType).send(reply.content)
+  else response.end()
+}
 
 const brotli = promisify(brotliCompress)
 const zip = promisify(gzip)
@@ -68,31 +118,22 @@ export class Representation {
   }
 }
 
-/**
- * Sends a 200, or a 304 if the client has the response in any coding. `headers` are sent besides those of the
- * representation, names and values in turn.
- */
-export async function sendRepresentation(
-  request: IncomingMessage,
-  response: ServerResponse,
-  representation: Representation,
-  coding: Coding,
-  headers: readonly string[] = [],
-) {
-  const { etag, body, type } = representation
-  const ifNoneMatch = request.headers['if-none-match']
+/** Sends a 200, or a 304 if the client has the response in any coding. */
+export async function sendRepresentation(request: Request, response: Response, representation: Representation) {
+  const { etag, body, type, headers } = representation
+  const { authorization, 'accept-encoding': acceptEncoding, 'if-none-match': ifNoneMatch } = request.headers
+  // Lengths of compressed responses to a key could leak content.
+  const coding = authorization === undefined ? representation.codingFor(acceptEncoding) : 'identity'
   const unchanged = ifNoneMatch === undefined ? undefined : findUnchangedCoding(ifNoneMatch, etag, coding)
   if (unchanged !== undefined) {
-    response.writeHead(304, [...headers, ...representation.headers, ...codingHeaders(etag, unchanged)]).end()
+    response.writeHead(304, [...headers, ...codingHeaders(etag, unchanged)]).end()
     return
   }
+  // If the body cannot be encoded soon, it is sent as it is.
   const encoded = coding === 'identity' ? undefined : await representation.encode(coding).catch(() => undefined)
   const content = encoded ?? body
-  // For the log.
-  response.context.bodyLength = content.length
   response.writeHead(200, [
     ...headers,
-    ...representation.headers,
     ...codingHeaders(etag, encoded ? coding : 'identity'),
     'Content-Type',
     type,

@@ -1,7 +1,6 @@
 import { once } from 'node:events'
 import type { Writable } from 'node:stream'
 import { type AppReview, reviewColumns } from '../catalogue/store.ts'
-import { type Json, parseJson } from '../contract/response.ts'
 import type { Database } from '../db/database.ts'
 import type { Connection } from '../db/dialect.ts'
 import { type AppRow, listed, publicColumns } from '../db/tables.ts'
@@ -98,13 +97,13 @@ const findUnlistedApps = ({ sql }: Connection, ids: number[]): Promise<RemovedAp
 
 async function readApps({ sql, jsonRows }: Connection, ids: number[], isPublic: boolean): Promise<ExportedApp[]> {
   const reviews = jsonRows('(select * from reviews where app_id = apps.id) as own', reviewColumns, 'id')
-  const rows: (AppRow & { developer_name: string; reviews: Json<ExportedApp['reviews']> })[] = await sql('apps')
+  const rows: (AppRow & { developer_name: string; reviews: string })[] = await sql('apps')
     .join('developers', 'developers.id', 'apps.developer_id')
     .whereIn('apps.id', ids)
     .whereRaw(isPublic ? listed : 'true')
     .orderBy('apps.id')
     .select('apps.*', 'developers.name as developer_name', sql.raw(`${reviews} as reviews`))
-  return rows.map((row) => ({ ...row, reviews: parseJson(row.reviews) }))
+  return rows.map((row) => ({ ...row, reviews: JSON.parse(row.reviews) }))
 }
 
 /** Has every field of a line; null if it is not set. */

@@ -2,7 +2,6 @@ import sqlite3 from 'sqlite3'
 import { accountStore } from '../../src/accounts/store.ts'
 import { appHandlers } from '../../src/catalogue/handlers.ts'
 import type { Caller } from '../../src/contract/contract.ts'
-import { parseJson } from '../../src/contract/response.ts'
 import type { Database } from '../../src/db/database.ts'
 import type { Connection } from '../../src/db/dialect.ts'
 import { moderationStore } from '../../src/moderation/store.ts'
@@ -99,7 +98,7 @@ function writes(): Case[] {
       async work(database) {
         const body = { name: 'Plan', description: 'To be explained.', category_id: 1, version: '1.0.0' }
         const reply = await operations(database).createApp({ ...noInput, caller, body })
-        id = parseJson(reply.body.data).app_id
+        id = reply.body.data.app_id
       },
     },
     {

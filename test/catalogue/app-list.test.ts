@@ -2,7 +2,6 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { findApps } from '../../src/catalogue/app-list.ts'
 import { appStore, type NewAppRow } from '../../src/catalogue/store.ts'
-import { parseJson } from '../../src/contract/response.ts'
 import type { Database } from '../../src/db/database.ts'
 import { expectConsistent } from '../support/consistency.ts'
 import { type Service, startService } from '../support/service.ts'
@@ -44,7 +43,7 @@ async function allPages(database: Database, search: string, limit: number): Prom
   for (let page = 1, total = 1; (page - 1) * limit < total; page++) {
     const shown = await findApps(database, { page, limit, search, category: 'empty' })
     total = shown.total
-    slugs.push(...parseJson(shown.apps).map(({ slug }) => slug))
+    slugs.push(...shown.apps.map(({ slug }) => slug))
   }
   expect(slugs.length, search).toBe((await findApps(database, { page: 1, limit: 1, search, category: 'empty' })).total)
   return slugs

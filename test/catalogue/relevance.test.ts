@@ -2,7 +2,6 @@ import { existsSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { findApps } from '../../src/catalogue/app-list.ts'
 import type { AppSummary } from '../../src/contract/contract.ts'
-import { parseJson } from '../../src/contract/response.ts'
 import type { Database } from '../../src/db/database.ts'
 import { nameKey, queryTerms } from '../../src/search/terms.ts'
 import { playSampleLines } from '../play-sample-lines.ts'
@@ -324,5 +323,5 @@ describe.skipIf(!existsSync(`${folder}/apps.json`))('of real listings (skipped w
 
 async function firstPage(database: Database, search: string): Promise<{ apps: AppSummary[]; notes?: string[] }> {
   const { apps, notes } = await findApps(database, { page: 1, limit: 100, search })
-  return { apps: parseJson(apps), ...(notes && { notes }) }
+  return { apps, ...(notes && { notes }) }
 }

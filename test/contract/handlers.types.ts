@@ -1,6 +1,5 @@
 import { appHandlers } from '../../src/catalogue/handlers.ts'
 import type { App, Caller, ErrorCode, ErrorData, Handlers, Input, StatusOf } from '../../src/contract/contract.ts'
-import { toJson } from '../../src/contract/response.ts'
 import type { Database } from '../../src/db/database.ts'
 
 /** Never run. tsc fails if one of these compiles. */
@@ -18,7 +17,7 @@ export const misspelt: Handlers = { ...handlers, deleteApps: handlers.deleteApp 
 export const wrongBody: Handlers = {
   ...handlers,
   // @ts-expect-error the body does not match the operation
-  deleteApp: async () => ({ status: 200, headers: {}, body: { message: 'Gone.', data: toJson({ id: 1 }) } }),
+  deleteApp: async () => ({ status: 200, headers: {}, body: { message: 'Gone.', data: { id: 1 } } }),
 }
 
 export const wrongStatus: Handlers = {
@@ -27,7 +26,7 @@ export const wrongStatus: Handlers = {
   createApp: async () => ({
     status: 202,
     headers: { Location: '' },
-    body: { message: '', data: toJson({ app_id: 1, slug: '', status: 'pending' as const }) },
+    body: { message: '', data: { app_id: 1, slug: '', status: 'pending' as const } },
   }),
 }
 
@@ -37,7 +36,7 @@ export const headerLeftOut: Handlers = {
   createApp: async () => ({
     status: 201,
     headers: {},
-    body: { message: '', data: toJson({ app_id: 1, slug: '', status: 'pending' as const }) },
+    body: { message: '', data: { app_id: 1, slug: '', status: 'pending' as const } },
   }),
 }
 

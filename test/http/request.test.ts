@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { expect, test } from 'vitest'
-import { findHeaderProblems, parseHead } from '../../src/http/request.ts'
+import { findHeaderProblems, toApiRequest } from '../../src/http/request.ts'
 import { newApp } from '../contract/valid-requests.ts'
 import { startService } from '../support/service.ts'
 
@@ -46,7 +46,7 @@ test.for<[url: string, path: string, query?: Record<string, string | string[]>]>
   ['/apps/%', '/apps/%25'],
   ['/apps/%FF%31', '/apps/%25FF%2531'],
 ])('the target "%s"', ([url, path, query = {}]) => {
-  expect(parseHead({ method: 'HEAD', headers: {} }, url)).toEqual({ method: 'GET', path, query, headers: {} })
+  expect(toApiRequest({ method: 'HEAD', url, headers: {} })).toEqual({ method: 'GET', path, query, headers: {} })
 })
 
 test.for<[names: string[], repeated: string[], httpVersion?: string]>([

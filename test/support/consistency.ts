@@ -1,7 +1,6 @@
 import { expect } from 'vitest'
 import { findApps } from '../../src/catalogue/app-list.ts'
 import { addRatings, ratingColumns, ratingsOf } from '../../src/catalogue/ratings.ts'
-import { parseJson } from '../../src/contract/response.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
 import type { Connection } from '../../src/db/dialect.ts'
 import type { AppRow } from '../../src/db/tables.ts'
@@ -113,6 +112,4 @@ export async function expectConsistentAt(address: string) {
 
 /** The names of the apps that a search finds, sorted. */
 export const found = async (database: Database, search: string): Promise<string[]> =>
-  parseJson((await findApps(database, { page: 1, limit: 100, search })).apps)
-    .map(({ name }) => name)
-    .toSorted()
+  (await findApps(database, { page: 1, limit: 100, search })).apps.map(({ name }) => name).toSorted()

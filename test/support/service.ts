@@ -6,8 +6,7 @@ import { catalogueBackend } from '../../src/cli/run-server.ts'
 import { type Config, readConfig } from '../../src/config.ts'
 import { OperatorError } from '../../src/contract/errors.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
-import { loadApi } from '../../src/http/api.ts'
-import { createListener } from '../../src/http/app.ts'
+import { createApp } from '../../src/http/app.ts'
 import type { ConnectionLimits } from '../../src/http/connections.ts'
 import { readDocument } from '../../src/http/docs.ts'
 import { createLogger } from '../../src/http/log.ts'
@@ -61,9 +60,7 @@ export type ServiceOptions = {
   database?: (database: Database) => Database
 }
 
-/** Compiled once for all services of a worker, since that takes longer than the rest of a start. */
 const document = await readDocument()
-const api = await loadApi(document)
 
 /** Starts the real app on a real database. It stops when the test ends. */
 export async function startService(options: ServiceOptions = {}): Promise<Service> {
@@ -84,18 +81,17 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
   const logger = createLogger('info', { write: (line: string) => log.push(line) })
   const baseUrl = origin + prefix
   const config = { ...readConfig({}), port: 0, baseUrl, prefix, contact, cacheSize, ...limits }
-  const listener = createListener({
+  const app = await createApp({
     config,
     backend: catalogueBackend(options.database?.(database) ?? database, baseUrl),
     document,
-    api,
     docsPage,
     logger,
     metrics: options.metrics,
     isDraining,
   })
   const { server, port, drain } = await listen(
-    listener,
+    app,
     config,
     logger,
     { ...defaultTimeouts, ...timeouts },

@@ -142,10 +142,8 @@ export const select =
   }
 
 export const jsonRows: Connection['jsonRows'] = (from, columns, orderBy) => {
-  // The functions that build JSON objects and arrays put spaces between their parts.
-  const row = `(select cast(row_to_json(fields) as text) from (select ${columns}) as fields)`
-  const rows = `'[' || coalesce(string_agg(${row}, ',' order by ${orderBy}), '') || ']'`
-  return `(select convert_to(${rows}, 'UTF8') from ${from})`
+  const row = `(select row_to_json(fields) from (select ${columns}) as fields)`
+  return `(select cast(coalesce(json_agg(${row} order by ${orderBy}), '[]') as text) from ${from})`
 }
 
 const clientWith = (settings: string): typeof PostgresClient =>

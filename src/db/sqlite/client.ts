@@ -85,11 +85,8 @@ export const select =
   }
 
 export const jsonRows: Connection['jsonRows'] = (from, columns, orderBy) => {
-  // Of a column of type real, SQLite writes a whole number as 4.0.
-  const value = (name: string) =>
-    name === 'average_rating' ? `iif(${name} = cast(${name} as integer), cast(${name} as integer), ${name})` : name
-  const fields = columns.map((name) => `'${name}', ${value(name)}`)
-  return `(select cast(json_group_array(json_object(${fields}) order by ${orderBy}) as blob) from ${from})`
+  const fields = columns.map((name) => `'${name}', ${name}`)
+  return `(select json_group_array(json_object(${fields}) order by ${orderBy}) from ${from})`
 }
 
 /**
