@@ -43,10 +43,18 @@ generated/docs.html: generated/openapi.json redocly.yaml scripts/docs-page.ts $(
 install: $(installed) $(if $(PRODUCTION),generated/docs.html) ## install the dependencies; PRODUCTION=1 builds the page at /docs, then keeps only what serving needs
 	@$(if $(PRODUCTION),npm prune --omit=dev && rm -f $(installed))
 
+# Sets up a demo catalogue, then runs a command with it.
+with_demo = $(if $(filter postgres,$(ENGINE)),exec node scripts/on-postgres.ts) sh -c \
+  './apps-service migrate && ./apps-service seed && exec $(1)'
+
 .PHONY: run
 run: $(installed) generated/docs.html ## set up and serve a demo catalogue on http://localhost:3000; ENGINE=postgres uses a temporary PostgreSQL
-	@$(if $(filter postgres,$(ENGINE)),exec node scripts/on-postgres.ts) sh -c \
-	  './apps-service migrate && ./apps-service seed && exec ./apps-service serve'
+	@$(call with_demo,./apps-service serve)
+
+.PHONY: dev
+dev: export LOG_LEVEL ?= debug
+dev: $(installed) generated/docs.html ## like run, but restarts when src/ or generated/ changes, and logs each SQL statement
+	@$(call with_demo,node scripts/dev.ts)
 
 .PHONY: generate
 generate: $(installed) ## generate generated/ from openapi/

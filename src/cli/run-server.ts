@@ -24,6 +24,7 @@ export const exitLimit = 9500
 export async function serveUntilSignal(config: Config, database: Database) {
   const { host, metricsPort, baseUrl } = config
   const logger = createLogger(config.logLevel, process.stdout.isTTY ? readableLog(standardOutput()) : undefined)
+  if (logger.isLevelEnabled('debug')) database.onStatement((sql) => logger.debug(sql.replaceAll(/\s+/g, ' ')))
   const document = await readDocument()
   const docsPage = await readPage()
   const metrics = metricsPort === 0 ? undefined : await createMetrics(document.info.version)

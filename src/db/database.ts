@@ -55,6 +55,8 @@ export type Database = Pick<Engine, 'name' | 'checkHealth' | 'explain' | 'commit
     /** See `Engine.copyTo`. */
     copyTo: Engine['copyTo']
     usage: () => Usage
+    /** Calls the listener with the text of each statement before it runs. Bound values are not in it. */
+    onStatement: (listener: (statement: string) => void) => void
     close: () => Promise<void>
   }>
 
@@ -178,6 +180,9 @@ export function databaseFor(engine: Engine): Database {
       shed: { cheap: cheap.rejected, expensive: expensive.rejected, write: writing.rejected },
     }),
     optimize: (options) => engine.optimize(options).catch(rethrowUnavailable),
+    onStatement(listener) {
+      for (const knex of [reader, writer, monitor]) knex.on('query', ({ sql }: Knex.Sql) => listener(sql))
+    },
     close: () => closeEngine(engine),
   }
 }

@@ -350,6 +350,26 @@ test('logs nothing at LOG_LEVEL=warn if nothing is wrong', async () => {
   expect(server.log.filter((line) => !line.includes('generated/docs.html is missing'))).toEqual([])
 })
 
+test('logs each SQL statement at LOG_LEVEL=debug, without the values that callers send', async () => {
+  const server = await serve(await copyWorld(), { PORT: String(await freePort()), LOG_LEVEL: 'debug' })
+  const { keys, apps } = inject('world')
+  const text = 'xyzzy'
+  const calls: Call[] = [
+    ['GET', `/apps?search=${text}`],
+    ['POST', '/apps', { key: keys.ada, json: { ...newApp, name: text } }],
+    ['PUT', `/apps/${apps.approved}`, { key: keys.ada, json: { name: text, description: text } }],
+  ]
+  const statuses = []
+  for (const call of calls) statuses.push((await server.request(...call)).status)
+  expect(statuses).toEqual([200, 201, 200])
+  await expect.poll(() => server.log.at(-1)).toContain('PUT 200')
+  const lines = server.log.map((line) => JSON.parse(line))
+  const statements = lines.filter(({ level }) => level === 20).map(({ msg }) => msg)
+  for (const statement of [/^update .apps. set /, /^update .catalogue_version. set /, /^commit/i])
+    expect(statements).toContainEqual(expect.stringMatching(statement))
+  expect(statements.join()).not.toContain(text)
+})
+
 test('a log that nobody reads delays no response, and is complete when it is read', async () => {
   const server = await serve(await copyWorld())
   server.process.stdout?.pause()
