@@ -91,7 +91,7 @@ export class Model {
         if (app) app.isDeleted = true
         return expect(reply.body.data).toEqual({ app_id: app?.id })
       case 'getApp':
-        return app && hold(app, reply)
+        return app && expectApp(app, reply)
     }
   }
 
@@ -140,7 +140,7 @@ export class Model {
       changed(app)
       Object.assign(app, { fields, status, isChanged: true })
     }
-    hold(app, reply)
+    expectApp(app, reply)
   }
 }
 
@@ -173,7 +173,7 @@ function changed(app: ModelApp) {
 }
 
 /** An app's ETag changes exactly when the app does, and its fields are those written. */
-function hold(app: ModelApp, { headers, body, status }: CheckedResponse) {
+function expectApp(app: ModelApp, { headers, body, status }: CheckedResponse) {
   const { etag } = headers
   if (app.etag !== undefined) expect(etag).toBe(app.etag)
   expect([...app.pastEtags]).not.toContain(etag)

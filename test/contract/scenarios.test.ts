@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, inject, test } from 'vitest'
 import { share } from '../support/lifetime.ts'
 import { type Service, startService } from '../support/service.ts'
-import { hold, namesOf, type Scenario, scenarioOf, tables } from './scenarios.ts'
+import { expectResponse, namesOf, type Scenario, scenarioOf, tables } from './scenarios.ts'
 
 /** For the scenarios that change nothing. */
 let unchanged: Service
@@ -11,14 +11,13 @@ beforeAll(() =>
   }),
 )
 
-const isChange = ({ request: [method], answers }: Scenario) =>
-  ['POST', 'PUT', 'DELETE'].includes(method) && answers < 300
+const isChange = ({ request: [method], status }: Scenario) => ['POST', 'PUT', 'DELETE'].includes(method) && status < 300
 
 describe.for(Object.entries(tables))('%s', ([, table]) => {
   test.for(namesOf(table))('%s', async (name) => {
     const scenario = scenarioOf(table, name, inject('world'))
     const service = isChange(scenario) ? await startService() : unchanged
-    hold(scenario, await service.request(...scenario.request))
+    expectResponse(scenario, await service.request(...scenario.request))
   })
 })
 

@@ -128,7 +128,7 @@ async function startPlay(service: Service, name: string) {
   }
 
   /** Compares an app as each caller sees it, the list and a search with the model. */
-  async function hold(app: ModelApp | undefined) {
+  async function expectModel(app: ModelApp | undefined) {
     for (const caller of ['ada', 'bob', undefined] satisfies (Caller | undefined)[]) {
       await exchange({ method: 'GET', target: `/apps/${app?.id ?? unknownId}`, headers: [], caller })
     }
@@ -145,7 +145,7 @@ async function startPlay(service: Service, name: string) {
     if (step.kind === 'request') {
       const request = aimed(step, app, name)
       const { method, body } = await exchange(request)
-      return hold(method === 'POST' ? model.apps.find(({ id }) => id === body?.data.app_id) : app)
+      return expectModel(method === 'POST' ? model.apps.find(({ id }) => id === body?.data.app_id) : app)
     }
     if (app && step.kind === 'restore') {
       if (app.isDeleted) await database.write((connection) => moderationStore(connection).restore(app.id, operator))
@@ -154,7 +154,7 @@ async function startPlay(service: Service, name: string) {
       if (!app.isDeleted) await decide(step.kind, app.id)
       model.decided(app, step.kind)
     }
-    await hold(app)
+    await expectModel(app)
   }
 
   /** Deletes the sequence's apps. */

@@ -7,7 +7,7 @@ import { pipeline } from 'node:stream'
 import { setTimeout } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import type { HttpResponse } from '../contract/checker.ts'
-import { hold, namesOf, type Scenario, scenarioOf, tables } from '../contract/scenarios.ts'
+import { expectResponse, namesOf, type Scenario, scenarioOf, tables } from '../contract/scenarios.ts'
 import { check } from '../support/check.ts'
 import { send, startService } from '../support/service.ts'
 
@@ -162,11 +162,11 @@ describe.for(runs)('$run', ({ run, flags, refusals, limits }) => {
     const { answer, reached } = await prism.send(port, scenario.request, patience)
     if (reached) {
       expect(answer.headers['sl-violations'], answer.text).toBeUndefined()
-      hold(scenario, check(answer))
+      expectResponse(scenario, check(answer))
       return 'answered by the service'
     }
     const isKnown = refusals.some((refusal) => answer.text.includes(`"https://stoplight.io/prism/errors#${refusal}"`))
-    if (isKnown && scenario.answers >= 400) return 'refused by Prism'
+    if (isKnown && scenario.status >= 400) return 'refused by Prism'
     throw new Error(`Prism by itself: ${answer.status} ${answer.text}`)
   }
 })
