@@ -88,8 +88,8 @@ bench: $(installed) $(bench_installed) ## benchmark against peers and update doc
 	@npm run --silent bench -- $(if $(QUICK),quick,full)
 
 .PHONY: mutants
-mutants: $(installed) $(if $(PATCHES),,$(mutants_installed)) ## mutation testing of ROOM=src/catalogue: list the mutants that no test kills; TESTS=test/catalogue runs only these; PATCHES=FILE makes the mistakes of a list instead
-	@$(if $(PATCHES),node test/mutants/patches.ts $(PATCHES),ROOM=$(ROOM) TESTS=$(TESTS) test/mutants/node_modules/.bin/stryker run test/mutants/stryker.config.js)
+mutants: $(installed) $(if $(PATCHES),,$(mutants_installed)) ## mutation testing of SOURCE=src/catalogue: list the mutants that no test kills; TESTS=test/catalogue runs only these; PATCHES=FILE makes the mistakes of a list instead
+	@$(if $(PATCHES),node test/mutants/patches.ts $(PATCHES),SOURCE=$(SOURCE) TESTS=$(TESTS) test/mutants/node_modules/.bin/stryker run test/mutants/stryker.config.js)
 
 .PHONY: help
 help: ## show this help

@@ -77,17 +77,17 @@ test('each review counts at once, in addition to imported ratings', async () => 
     fc.asyncProperty(
       fc.array(fc.array(fc.integer({ min: 1, max: 5 }), { minLength: 1, maxLength: 4 }), { maxLength: 8 }),
       fc.option(fc.tuple(fc.integer({ min: 100, max: 500 }), fc.integer({ min: 1, max: 1_000_000 }))),
-      async (turns, other) => {
+      async (batches, other) => {
         const database = openDatabase(await copyWorld())
         const imported = other && { average_rating: other[0] / 100, rating_count: other[1] }
         await importLines(database, [line('Stars', { slug: 'stars', ...imported })])
         const stored = () => database.read(({ sql }) => sql('apps').where({ slug: 'stars' }).first())
         const id = (await stored())?.id ?? 0
         const given: number[] = []
-        for (const turn of turns) {
-          given.push(...turn)
+        for (const batch of batches) {
+          given.push(...batch)
           await database.write((connection) =>
-            appStore(connection).addReviews(turn.map((rating) => ({ ...review(rating), app_id: id }))),
+            appStore(connection).addReviews(batch.map((rating) => ({ ...review(rating), app_id: id }))),
           )
           const own = ratingsOf(given.map((rating) => ({ rating })))
           const sum = own.sum + (other ? other[0] * other[1] : 0)

@@ -123,11 +123,11 @@ test('a usage error is one line, and nothing is done', async () => {
     ['category rename tools --slug utilities', /required option '--name <name>'/],
   ]
   const env = { DATABASE_URL: 'sqlite:/dev/null/none.sqlite' }
-  const complain = async ([command, complaint]: (typeof cases)[number]) => {
+  const expectUsageError = async ([command, message]: (typeof cases)[number]) => {
     const { code, stdout, stderr } = await run(command.split(' '), env)
-    expect(stderr).toMatch(complaint)
+    expect(stderr).toMatch(message)
     expect(stderr, command).toMatch(/^apps-service: (?!error)[^\n]+\n$/)
     expect([code, stdout], command).toEqual([2, ''])
   }
-  await Promise.all(cases.map(complain))
+  await Promise.all(cases.map(expectUsageError))
 })

@@ -113,7 +113,7 @@ function envelopeProblems(
   const { success = {}, message = {}, data = {} } = properties
   const value = isSuccess(status)
   const { type: kind, enum: values = [] } = resolved(success)
-  const demands: [isMet: boolean, advice: string][] = [
+  const requirements: [isMet: boolean, advice: string][] = [
     [
       kind === 'boolean' && values.length === 1 && values[0] === value,
       `Let success be a boolean with enum: [${value}]`,
@@ -128,7 +128,7 @@ function envelopeProblems(
       'Require data.code of an error, with an enum of the codes that it can carry',
     ],
   ]
-  return demands.filter(([isMet]) => !isMet).map(([, advice]) => advice)
+  return requirements.filter(([isMet]) => !isMet).map(([, advice]) => advice)
 }
 
 /**

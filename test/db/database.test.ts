@@ -169,8 +169,8 @@ test.for(['apps', 'developers', 'categories'] as const)(
         order.push('written')
       })
       await begun.promise
-      const horizon = database.committedBefore().then((time) => {
-        order.push('horizon')
+      const committed = database.committedBefore().then((time) => {
+        order.push('committedBefore')
         return time.toISOString()
       })
       // Reads work, and do not see the write yet. Twenty take longer than `committedBefore` would if it did not wait.
@@ -178,8 +178,8 @@ test.for(['apps', 'developers', 'categories'] as const)(
         expect(await database.read(({ sql }) => sql(table).where({ changed_at: stamps[0] ?? '' }))).toEqual([])
       goOn.resolve()
       await slow
-      expect((await horizon) >= (stamps[0] ?? '')).toBe(true)
-      expect(order).toEqual(['written', 'horizon'])
+      expect((await committed) >= (stamps[0] ?? '')).toBe(true)
+      expect(order).toEqual(['written', 'committedBefore'])
     })
   },
 )

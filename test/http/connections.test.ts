@@ -59,12 +59,12 @@ async function heldService(options: ServiceOptions = {}) {
   const { promise: released, resolve: release } = Promise.withResolvers<void>()
   const database = (database: Database): Database => ({
     ...database,
-    read: async (work, demand) => {
+    read: async (work, options) => {
       reads.begun++
       reads.atWork++
       reads.mostAtWork = Math.max(reads.mostAtWork, reads.atWork)
       await released
-      return database.read(work, demand).finally(() => reads.atWork--)
+      return database.read(work, options).finally(() => reads.atWork--)
     },
   })
   // Without a cache, each request is one read.

@@ -10,7 +10,7 @@ import {
   openDocs,
   openOperation,
   operations,
-  patience,
+  pollTimeout,
 } from './reference-page.ts'
 
 /** Compares what a reader of /docs sees of each operation with the document. */
@@ -29,7 +29,7 @@ test.for(operations)('shows all of $operationId', async (operation) => {
     const source = written.replaceAll(documentedUrl, baseUrl)
     await choose(page, section.locator('.panel-request-samples').getByRole('button').nth(1), label)
     const code = section.locator('.panel-request-samples code')
-    await expect.poll(async () => (await code.innerText()).trim(), patience).toBe(source.trim())
+    await expect.poll(async () => (await code.innerText()).trim(), pollTimeout).toBe(source.trim())
     await section.locator('.panel-request-samples').getByRole('button', { name: 'Copy' }).click()
     expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(source.trim())
   }

@@ -23,7 +23,7 @@ import {
   openOperation,
   openPage,
   operations,
-  patience,
+  pollTimeout,
   sectionOf,
   textsOf,
 } from './reference-page.ts'
@@ -48,7 +48,7 @@ describe.for(views)('the page, $view, under the prefix "$prefix"', ({ width, pre
     await expectShown(main, [document.info.title, baseUrl, ...textsOf(introduction)])
     for (const heading of headings) {
       await followMenu(page, heading)
-      await expect.poll(() => main.getByRole('heading', { name: heading, exact: false }).count(), patience).toBe(1)
+      await expect.poll(() => main.getByRole('heading', { name: heading, exact: false }).count(), pollTimeout).toBe(1)
       await expectInView(main.getByRole('heading', { name: heading }))
     }
     const links = await main.locator('a').evaluateAll((all) => all.map((link) => link.getAttribute('href') ?? ''))
@@ -119,7 +119,7 @@ describe.for(screens)('the first screen, $view', ({ view, width, height }) => {
       .poll(async () => {
         const text = (await main.textContent()) ?? ''
         return [...new Set(fields)].filter((name) => !text.includes(name))
-      }, patience)
+      }, pollTimeout)
       .toEqual([])
     await page.emulateMedia({ media: 'print' })
     await expect(page.getByPlaceholder('Search docs').count()).resolves.toBe(0)
@@ -223,11 +223,11 @@ test('each command of the introduction has a button that copies it, and is not p
   const buttons = page
     .locator('[data-component-name="Markdown/Markdown"]')
     .getByRole('button', { name: 'Copy', exact: true })
-  await expect.poll(() => buttons.count(), patience).toBe(blocks.length)
+  await expect.poll(() => buttons.count(), pollTimeout).toBe(blocks.length)
   for (const block of blocks) {
     // A button that was clicked has another name.
     await buttons.first().click()
-    await expect.poll(() => page.evaluate(() => navigator.clipboard.readText()), patience).toBe(block)
+    await expect.poll(() => page.evaluate(() => navigator.clipboard.readText()), pollTimeout).toBe(block)
   }
   await page.emulateMedia({ media: 'print' })
   expect(await page.getByRole('button', { name: 'Copied' }).count()).toBe(0)

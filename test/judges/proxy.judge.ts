@@ -158,8 +158,8 @@ describe.for(runs)('$run', ({ run, flags, refusals, limits }) => {
     expect(answer.headers['sl-violations']).toMatch(seen)
   })
 
-  async function judge(scenario: Scenario, port: number, patience: number): Promise<keyof typeof judged> {
-    const { answer, reached } = await prism.send(port, scenario.request, patience)
+  async function judge(scenario: Scenario, port: number, timeout: number): Promise<keyof typeof judged> {
+    const { answer, reached } = await prism.send(port, scenario.request, timeout)
     if (reached) {
       expect(answer.headers['sl-violations'], answer.text).toBeUndefined()
       expectResponse(scenario, check(answer))
@@ -196,13 +196,13 @@ function startPrism(flags: string[]) {
     send: async (
       to: number,
       request: Scenario['request'],
-      patience: number,
+      timeout: number,
     ): Promise<{ answer: HttpResponse; reached: boolean }> => {
       running ??= startCommand('proxy', document, `http://127.0.0.1:${addressOf(relay).port}`, ...flags)
       const { url, stop } = await running
       port = to
       reached = false
-      const answer = await Promise.race([send(url, ...request), setTimeout(patience, undefined)]).catch(() => undefined)
+      const answer = await Promise.race([send(url, ...request), setTimeout(timeout, undefined)]).catch(() => undefined)
       if (answer) return { answer, reached }
       // It hangs or has exited: the next request starts a new one.
       running = undefined

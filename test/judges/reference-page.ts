@@ -40,7 +40,7 @@ const api = await new OpenAPIBackend({ definition, quick: true, validate: false 
 export const operations = api.getOperations() as unknown as Operation[]
 
 /** The timeout for asynchronous changes of the page. */
-export const patience = { timeout: 20_000 }
+export const pollTimeout = { timeout: 20_000 }
 
 const executablePath = process.env.CHROMIUM || '/usr/bin/chromium'
 let browser: Browser
@@ -86,7 +86,7 @@ export async function openPage(
     })
   })
   const page = await context.newPage()
-  page.setDefaultTimeout(patience.timeout)
+  page.setDefaultTimeout(pollTimeout.timeout)
   const requests: string[] = []
   const complaints: string[] = []
   context.on('request', (request) => {
@@ -156,7 +156,7 @@ export async function expectShown(place: Locator, texts: string[]) {
     .poll(async () => {
       const shown = plain(await place.innerText())
       return texts.filter((text) => !shown.includes(plain(text)))
-    }, patience)
+    }, pollTimeout)
     .toEqual([])
 }
 
@@ -168,7 +168,7 @@ export async function expectFields(place: Locator, fields: Field[]) {
     .poll(async () => {
       const lines = new Set((await place.innerText()).split('\n').map(plain))
       return fields.map(({ name }) => name).filter((name) => !lines.has(name))
-    }, patience)
+    }, pollTimeout)
     .toEqual([])
   await expectShown(
     place,
@@ -193,7 +193,7 @@ export async function expectInView(place: Locator) {
           const { top, bottom, height } = element.getBoundingClientRect()
           return height > 0 && top >= 0 && bottom <= innerHeight
         }),
-      patience,
+      pollTimeout,
     )
     .toBe(true)
 }

@@ -1,9 +1,9 @@
-/** Set by `make mutants`: folders or files of src/, separated by commas. */
-const rooms = (process.env.ROOM || 'src').split(',')
+/** Set by `make mutants`: directories or files of src/, separated by commas. */
+const sources = (process.env.SOURCE || 'src').split(',')
 
 /** @type {import('@stryker-mutator/api/core').PartialStrykerOptions} */
 export default {
-  mutate: rooms.map((room) => (room.endsWith('.ts') ? room : `${room}/**/*.ts`)),
+  mutate: sources.map((source) => (source.endsWith('.ts') ? source : `${source}/**/*.ts`)),
   testRunner: 'vitest',
   plugins: ['@stryker-mutator/vitest-runner', import.meta.resolve('./no-such-pattern.js')],
   ignorers: ['no-such-pattern'],
@@ -14,7 +14,7 @@ export default {
   disableTypeChecks: false,
   // Later runs repeat only mutants whose code or tests have changed.
   incremental: true,
-  incrementalFile: `test/mutants/report/${rooms.join('+').replaceAll('/', '-')}.json`,
+  incrementalFile: `test/mutants/report/${sources.join('+').replaceAll('/', '-')}.json`,
   tempDirName: '.mutants',
   cleanTempDir: 'always',
   // Biome refuses a second configuration in a copy of the project.
@@ -26,5 +26,5 @@ export default {
   dryRunTimeoutMinutes: 30,
   reporters: ['clear-text', 'progress-append-only', 'html'],
   clearTextReporter: { logTests: false, reportTests: false },
-  htmlReporter: { fileName: `test/mutants/report/${rooms.join('+').replaceAll('/', '-')}.html` },
+  htmlReporter: { fileName: `test/mutants/report/${sources.join('+').replaceAll('/', '-')}.html` },
 }

@@ -34,7 +34,7 @@ export default defineConfig({
             'test/**/*.postgres.test.ts',
             // These read the source code, which is instrumented here.
             'test/documentation.test.ts',
-            'test/rooms.test.ts',
+            'test/layers.test.ts',
           ],
           globalSetup: ['test/support/world.ts'],
           setupFiles: ['test/mutants/setup.ts'],

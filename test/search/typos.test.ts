@@ -42,6 +42,6 @@ test.for<[string, boolean]>([
   ['👍', false],
   ['x'.repeat(30), true],
   ['x'.repeat(31), false],
-])('of %s a typo is forgiven: %s', ([text, isForgiven]) => {
-  expect(queryTerms(text).map(isCorrectable)).toEqual([isForgiven])
+])('a typo in %s is corrected: %s', ([text, isCorrected]) => {
+  expect(queryTerms(text).map(isCorrectable)).toEqual([isCorrected])
 })
