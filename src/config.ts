@@ -72,7 +72,7 @@ export function misspelledVariables(environment: NodeJS.ProcessEnv): string[] {
 
 const defaultDatabaseUrl = 'sqlite:data/apps.sqlite'
 
-/** Where DATABASE_URL comes from, for messages: a command in another directory may see another one. */
+/** Describes the source of DATABASE_URL, for messages: commands in different directories may read different ones. */
 export function describeDatabaseUrl(environment: NodeJS.ProcessEnv): string {
   const url = environment.DATABASE_URL
   const inWorkingDirectory = `relative to the working directory ${process.cwd()}`
@@ -133,7 +133,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
       'TRUST_PROXY',
       '0',
       parseTrustProxy,
-      'how many proxies stand before the server, 0 to 9, or their networks, as 10.0.0.0/8,fd00::/8; never all there are',
+      'the number of proxies in front of the server, 0 to 9, or their networks, such as 10.0.0.0/8,fd00::/8, but not /0',
     ),
     writeLimit: readLimit('WRITE_LIMIT', '6000'),
     refusedKeyLimit: readLimit('REFUSED_KEY_LIMIT', '600'),
@@ -142,7 +142,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
       'METRICS_PORT',
       '0',
       (text) => (Number(text) === port && port !== 0 ? undefined : wholeNumber(maxPort)(text)),
-      `a whole number from 0 to ${maxPort} that PORT is not`,
+      `a whole number from 0 to ${maxPort} and different from PORT`,
     ),
     contact: readVariable('CONTACT_URL', '', parseContact, 'an http or https address, or an e-mail address'),
     operator: readVariable(

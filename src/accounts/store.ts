@@ -105,7 +105,7 @@ export const accountStore = (connection: Connection) => {
       await sql('apps').where({ developer_id: id }).orderBy('id').forUpdate().select('id')
       const before = await sql('developers').where({ id }).forUpdate().first('name')
       if (before?.name !== from.trim()) throw developerNotFound(from)
-      if (name === before.name) throw new OperatorError(`the developer is named ${JSON.stringify(name)} already`)
+      if (name === before.name) throw new OperatorError(`the developer already has the name ${JSON.stringify(name)}`)
       const at = new Date().toISOString()
       if (await findDeveloper(name)) throw nameTaken(name)
       await sql('developers').where({ id }).update({ name, changed_at: at })
@@ -121,7 +121,7 @@ export const accountStore = (connection: Connection) => {
       const keys = sql('api_keys').where({ developer_id: id })
       await keys.where((key) => key.whereNotNull('revoked_at').orWhere('expires_at', '<=', at)).delete()
       await sql('idempotency_keys').where({ developer_id: id }).delete()
-      // None if another transaction has removed or renamed them meanwhile.
+      // None if another transaction has removed or renamed the developer in the meantime.
       if ((await sql('developers').where({ id, name }).delete()) === 0) throw developerNotFound(text)
       const change = { before: { name }, after: { name: null } }
       await audit.record([{ action: 'developer remove', at, subject: { developer_id: id }, ...change }], actor)
@@ -176,7 +176,7 @@ export const accountStore = (connection: Connection) => {
         .forUpdate('api_keys')
         .first('api_keys.developer_id', 'developers.name as developer_name', 'api_keys.revoked_at')
       if (!key) throw new OperatorError(`there is no key ${keyPrefix(id)}`)
-      if (key.revoked_at) throw new OperatorError(`the key ${keyPrefix(id)} was revoked at ${key.revoked_at} already`)
+      if (key.revoked_at) throw new OperatorError(`the key ${keyPrefix(id)} was already revoked at ${key.revoked_at}`)
       const revoked_at = new Date().toISOString()
       await sql('api_keys').where({ id }).update({ revoked_at })
       const subject = { developer_id: key.developer_id }

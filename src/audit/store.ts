@@ -2,12 +2,12 @@ import type { Caller } from '../contract/contract.ts'
 import type { Connection } from '../db/dialect.ts'
 import type { AuditRow } from '../db/tables.ts'
 
-/** Who changes something: a developer with a key, or an operator with an account on the machine and perhaps a name. */
+/** The author of a change: a developer (by key), or an operator (by account on the machine, optionally with a name). */
 export type Actor = Caller | Operator
 
 export type Operator = Readonly<{ operator: string; operatorName?: string }>
 
-/** What was done, named after the command or operation. */
+/** Named after the command or operation. */
 export type Action =
   | 'app create'
   | 'app update'

@@ -75,7 +75,7 @@ export const categoryStore = (connection: Connection) => {
       assertSlug(slug)
       const [all] = await sql('categories').count({ count: '*' })
       if (Number(required(all, 'the count').count) >= maxCategories) {
-        throw new OperatorError(`there are ${maxCategories} categories, and there can be no more; rename or remove one`)
+        throw new OperatorError(`there are ${maxCategories} categories, which is the maximum; rename or remove one`)
       }
       const now = new Date().toISOString()
       const rows = [{ id, slug, name, created_at: created_at ?? now, changed_at: now }]
@@ -100,7 +100,7 @@ export const categoryStore = (connection: Connection) => {
       const after = { slug: changes.slug ?? slug, name: parseCategoryName(changes.name) }
       assertSlug(after.slug)
       if (after.slug === slug && after.name === before.name)
-        throw new OperatorError(`the category ${slug} is named so already`)
+        throw new OperatorError(`the category ${slug} already has the name ${JSON.stringify(after.name)}`)
       await assertFree(after, before.id)
       await renameAll([{ before, after }], actor)
       return { id: before.id, ...after }

@@ -3,7 +3,7 @@ import { ServiceError } from '../contract/errors.ts'
 import { type AppRow, type AppStatus, type OwnerColumn, ownerColumns } from '../db/tables.ts'
 import { pick } from '../util/helpers.ts'
 
-/** Who may change an app, and what a change means for its status and its review. Pure functions. */
+/** Rules for who may change an app, and how a change affects its status and review. Pure functions. */
 
 /** Whether an app is in the public list. The same in SQL is `listed` in db/tables.ts. */
 export const isListed = ({ status, deleted_at }: Pick<AppRow, 'status' | 'deleted_at'>) =>

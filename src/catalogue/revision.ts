@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto'
 
 /**
  * Each change of an app gives it a new revision, so that a decision can be refused if the app is not the one that was read. Operators
- * write it behind the id: `108@k3f9a`. It is random, so that a former one never fits by chance; owners do not see it.
+ * write it after the id: `108@k3f9a`. It is random, so that an old one never matches by chance; owners do not see it.
  */
 
 const length = 5
@@ -22,5 +22,5 @@ export function parseReference(text: string): AppReference | undefined {
   return id === undefined ? undefined : { id: Number(id), revision }
 }
 
-/** What `parseReference` accepts. */
+/** The format that `parseReference` accepts, for messages. */
 export const referenceFormat = 'a number such as 108, or 108@k3f9a with a revision'

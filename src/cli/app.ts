@@ -54,7 +54,7 @@ const restore = () =>
   buildDatabaseCommand({
     command: new Command('restore')
       .description('restore a deleted app, in the status it had')
-      .argument('<id>', 'id of the app, perhaps with the revision that moderation show prints', parseAppReference),
+      .argument('<id>', 'id of the app, optionally with the revision that moderation show prints', parseAppReference),
     examples: ['app restore 42', 'app restore 42@k3f9a'],
     json: '{id, slug, status}.',
     run: (database, { id, revision }: AppReference) =>

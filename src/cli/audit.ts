@@ -16,17 +16,17 @@ export const auditCommand = () =>
       .option('--developer <name>', 'only entries about this developer, their keys and their apps')
       .option(
         '--since <time>',
-        'only from this time on, in UTC: 30d, 12h, 2026-01-31, 2026-01-31T09:30:00Z',
+        'only entries since this time, in UTC: 30d, 12h, 2026-01-31, 2026-01-31T09:30:00Z',
         parsePastTime,
       )
       .option('--limit <number>', 'maximum number of entries', parsePositiveInteger, 50),
     examples: ['audit --app 42', 'audit --developer "Harbour Software" --since 30d'],
     json: `an array of {id, at, action, operator, operator_name, key_id, app_id,
 app_slug, developer_id, developer_name, category_id, category_slug, before,
-after}. operator is an account on the machine, and operator_name what OPERATOR
-was, or null. Either operator or key_id is null. Fields of other subjects and
-names of removed ones are null. before and after hold the columns that differ;
-before is null if something was added.`,
+after}. operator is an account on the machine; operator_name is the value of
+OPERATOR, or null. Either operator or key_id is null. Fields of other subjects
+and names of removed ones are null. before and after have the columns that
+differ; before is null if something was added.`,
     run: (database, { app: appId, developer: name, since, limit }: Options) =>
       database.snapshot(async (connection) => {
         if (appId !== undefined) await moderationStore(connection).requireApp(appId)

@@ -54,7 +54,7 @@ const rename = () =>
 const remove = () =>
   buildDatabaseCommand({
     command: new Command('remove').description('remove a category without apps').argument('<slug>', 'current slug'),
-    about: 'The audit log keeps what it has about the category.',
+    about: 'The audit log keeps its entries about the category.',
     examples: ['category remove trvael'],
     json: '{id, slug, name}.',
     run: (database, slug: string) =>
@@ -62,7 +62,7 @@ const remove = () =>
         .write((connection) => categoryStore(connection).remove(slug, currentOperator()))
         .catch((error) => {
           if (!database.explain(error).violatesForeignKey) throw error
-          throw new OperatorError(`there are apps in the category ${slug}, perhaps deleted ones; rename it instead`)
+          throw new OperatorError(`the category ${slug} has apps, possibly deleted ones; rename it instead`)
         }),
     print: ({ id, slug, name }) => print(`Removed category ${id}: ${name} (${slug}).`),
   })

@@ -67,7 +67,7 @@ type PageOptions = { page: number; limit: number; json?: true }
 const maxPageSize = 1000
 
 type ListParts<Options, Page> = CommandDescription & {
-  /** What the rows are called, in messages and as the field of `--json`. */
+  /** Plural noun for the rows, in messages and as the field of `--json`. */
   rows: string
   /** Rows of `--json` without `--limit`, for programs that want them all. */
   jsonLimit?: number
@@ -126,7 +126,7 @@ export async function withDatabase<T>(work: (database: Database) => Promise<T>, 
   }
 }
 
-/** Adds where DATABASE_URL comes from to an error that says why the database cannot be used. */
+/** Adds the source of DATABASE_URL to an error about an unusable database. */
 export function rethrowWithOrigin(error: unknown): never {
   if (!(error instanceof OperatorError || (error instanceof ServiceError && error.cause === undefined))) throw error
   throw new OperatorError(`${error.message} (${describeDatabaseUrl(process.env)})`)
@@ -147,7 +147,7 @@ function currentAccount(): string {
   }
 }
 
-/** Both the name, which may be anybody's, and the account. */
+/** The account, and the name that its user claims, if any. */
 export const formatOperator = (operator: string | null, operatorName: string | null) =>
   operatorName === null ? operator : `${operatorName} (${operator})`
 

@@ -12,9 +12,9 @@ export const copyCommand = () =>
   buildCommand({
     command: new Command('copy')
       .description('copy the whole database into another, empty one, of the same engine or another')
-      .requiredOption('--to <url>', 'the other database, written as for DATABASE_URL'),
-    about: `Stop the server first. Migrate the other database first; it must be empty. It
-receives everything in one transaction, or nothing: start a stopped copy again.
+      .requiredOption('--to <url>', 'URL of the other database, in the format of DATABASE_URL'),
+    about: `Stop the server first. Migrate the other database first; it must be empty. The
+copy is one transaction, so an interrupted copy leaves the other database empty.
 Other users of the machine can see a password in an argument: put it into
 ~/.pgpass or PGPASSWORD.`,
     examples: ['copy --to postgres://apps@db.example/apps'],

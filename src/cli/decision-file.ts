@@ -58,7 +58,7 @@ function parseDecision({ id, decision, reason: givenReason, ...others }: Row['fi
 
 const isDecision = (value: unknown): value is Decision => typeof value === 'string' && Object.hasOwn(decisions, value)
 
-/** Throws an Error that says what is wrong. */
+/** Throws an Error that describes the problem. */
 async function readRows(file: string): Promise<Row[]> {
   const text = await readText(createReadStream(file))
   if (text.trim() === '') throw new Error('it is empty')

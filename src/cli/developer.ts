@@ -32,8 +32,8 @@ const rename = () =>
       .argument('<name>', 'current name')
       .requiredOption('--to <name>', 'new name, which no other developer may have'),
     about: `All apps show the new name, and are found by it, from the same moment. With very
-many apps this takes some seconds, for which other writes wait. A rename that is
-stopped changes nothing.`,
+many apps a rename takes several seconds, during which other writes wait. An
+interrupted rename changes nothing.`,
     examples: ['developer rename "Harbour Software" --to "Harbour & Sons"'],
     json: '{id, name, listed_apps}.',
     async run(database, name: string, { to }: { to: string }) {
@@ -50,7 +50,7 @@ const remove = () =>
     command: new Command('remove')
       .description('remove a developer who has no apps and no active keys')
       .argument('<name>', 'current name'),
-    about: 'The audit log keeps what it has about the developer.',
+    about: 'The audit log keeps its entries about the developer.',
     examples: ['developer remove "Habrour Software"'],
     json: '{id, name}.',
     run: (database, name: string) =>
@@ -59,7 +59,7 @@ const remove = () =>
         .catch((error) => {
           if (!database.explain(error).violatesForeignKey) throw error
           throw new OperatorError(
-            `${name} has apps, perhaps deleted ones, or active keys; transfer the apps and revoke the keys first`,
+            `${name} has apps, possibly deleted ones, or active keys; transfer the apps and revoke the keys first`,
           )
         }),
     print: ({ name }) => print(`Removed the developer ${name}.`),

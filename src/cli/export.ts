@@ -19,14 +19,14 @@ export const exportCommand = () =>
       'only changes since: the time that the previous export printed, or one in UTC such as 2027-01-31 or 12h',
       parsePastTime,
     )
-    .option('--public', 'only what everyone can see: approved apps, without anything of owners and operators')
+    .option('--public', 'only public data: approved apps, without data for owners and operators')
     .addHelpText(
       'after',
       `
-An export is the catalogue of one moment: categories, then apps with their
-reviews, in any status, also deleted ones. The last line on standard error has
-the --since for the next export. docs/operating.md says what is left out, and
-how to keep a mirror.
+An export is a snapshot of the catalogue: categories, then apps with their
+reviews, in any status, including deleted ones. The last line on standard error
+has the --since for the next export. docs/operating.md says what is left out,
+and how to keep a mirror.
 
 Examples:
   ./apps-service export catalogue.ndjson.gz
@@ -54,7 +54,7 @@ async function exportTo(path: string, database: Database, options: ExportOptions
   const output = path.endsWith('.gz') ? createGzip() : new PassThrough()
   const written = pipeline(output, createWriteStream(path))
   const exporting = exportCatalogue(database, output, options).finally(() => output.end())
-  // Waits for both, because neither may go on when the database is closed.
+  // Waits for both, because both must have ended before the database is closed.
   const [exported, end] = await Promise.allSettled([exporting, written])
   if (end.status === 'rejected') throw end.reason
   if (exported.status === 'rejected') throw exported.reason

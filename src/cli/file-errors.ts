@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { getSystemErrorMessage } from 'node:util'
 
-/** Names a file in messages, and says why it cannot be read or written. */
+/** Describes files, and errors of reading or writing them, in messages. */
 
 /** The absolute path; `-` is standard input. */
 export const describeFile = (file: string) => (file === '-' ? 'standard input' : resolve(file))

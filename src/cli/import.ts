@@ -76,7 +76,7 @@ the field reviews are their numbers.`,
 
 type Update = LineUpdate & { line: number }
 
-/** Updates that are printed, and that `--json` has: texts of so many take some megabytes. */
+/** Maximum updates printed, and in `--json`: the texts of so many take some megabytes. */
 const maxPrintedUpdates = 100
 const maxUpdates = 1000
 

@@ -20,7 +20,7 @@ export const keyCommand = () =>
 const issue = () =>
   buildDatabaseCommand({
     command: new Command('issue')
-      .description('issue a key and print it, only this once; adds the developer if there is none of that name')
+      .description('issue a key and print it once; adds the developer if the name is new')
       .requiredOption('--developer <name>', 'name of the developer, as the catalogue shows it')
       .option(
         '--expires <time>',
@@ -79,10 +79,10 @@ revoked_at may be null. last_used_at is updated at most once an hour.`,
       ),
   })
 
-/** The error does not repeat the text, which may be a mistyped secret. */
+/** The error does not quote the text, which may be a mistyped secret. */
 function parseKey(text: string): string {
   const id = parseKeyIdOrPrefix(text)
-  if (id === undefined) throw new OperatorError('that is neither a key nor the id of one')
+  if (id === undefined) throw new OperatorError('the argument must be an API key or its id')
   return id
 }
 

@@ -51,17 +51,16 @@ const queue = () =>
     ],
     rows: 'apps',
     jsonLimit: 10_000,
-    about: `An id is printed with the app's revision, which each change of the app renews.
-approve, reject and decide take both, such as 42@k3f9a, and then refuse the app
-if it has changed since.`,
+    about: `Each id is printed with the app's revision, which is new after every change.
+approve, reject and decide accept both, such as 42@k3f9a, and then refuse the
+app if it has changed since.`,
     json: `An app: {id, revision, name, slug, short_description, developer_name,
 category_slug, created_at, updated_at, waiting_since, changes, similar,
-waiting_seconds}. A change: {field, before, after}, before being the value at
-the last decision. A similar app: {id, name, developer_name, total_downloads},
-listed, of another developer, with a name that this one could be taken for.
-Texts are not shortened. There is also {as_of}, the time of the newest update,
-for --as-of of approve, reject and decide; null without apps. Without --limit,
-JSON has the first 10,000 apps.`,
+waiting_seconds}. A change: {field, before, after}; before is the value at the
+last decision. A similar app: {id, name, developer_name, total_downloads}, a
+listed app of another developer. Texts are not shortened. There is also {as_of},
+the time of the newest update, for --as-of of approve, reject and decide; null
+without apps. Without --limit, JSON has the first 10,000 apps.`,
     async find(connection, options: AppFilter & { changed?: true }, limit, offset) {
       const name = options.changed ? 'changed' : 'pending'
       const { apps, ...page } = await moderationStore(connection).queue(name, options, limit, offset)
@@ -109,7 +108,7 @@ const historyLimit = 100
 const show = () =>
   buildDatabaseCommand({
     command: new Command('show')
-      .description('show everything that a decision on an app may need, with its history')
+      .description('show an app with everything needed to decide on it, and its history')
       .argument('<id>', 'id of the app, which may be deleted', parsePositiveInteger),
     examples: ['moderation show 42'],
     json: `{id, revision, slug, name, short_description, description, version,
@@ -190,7 +189,7 @@ const decisionCommand = (decision: Decision, command: Command, examples: string[
     command: command
       .argument(
         '<ids...>',
-        'ids of apps, perhaps with the revisions that queue and show print',
+        'ids of apps, optionally with the revisions that queue and show print',
         (text: string, others: AppReference[] = []) => [...others, parseAppReference(text)],
       )
       .option('--as-of <time>', 'refuse apps that were updated after this time, in UTC', parseTimeUntilNow),
@@ -207,7 +206,7 @@ separately. If one fails, the others are not affected, and the exit code is 1.`,
 const decide = () =>
   buildCommand({
     command: new Command('decide')
-      .description('approve and reject apps as a file says')
+      .description('apply decisions from a file')
       .argument('<file>', 'CSV whose header is id,decision,reason, or NDJSON with these fields, in UTF-8')
       .option('--dry-run', 'only check the decisions, and list those that would be refused')
       .option('--as-of <time>', 'refuse apps that were updated after this time, in UTC', parseTimeUntilNow),
@@ -221,7 +220,7 @@ is 1.`,
     run: async (file: string, options: DecideOptions) => decideEach(await readDecisions(file), options),
   })
 
-/** Takes each decision in its own transaction, and prints it unless `json`. If one is refused, prints why and goes on. */
+/** Applies each decision in its own transaction, and prints it unless `json`. Refused ones are printed as errors. */
 const decideEach = (decisions: GivenDecision[], { asOf, dryRun, json }: DecideOptions) =>
   withDatabase(async (database) => {
     const actor = currentOperator()
@@ -243,7 +242,7 @@ const decideEach = (decisions: GivenDecision[], { asOf, dryRun, json }: DecideOp
     return results
   })
 
-/** Has the name at the decision, which may not be the one that was read. */
+/** Prints the name at the time of the decision, which may differ from the one that was read. */
 function formatDecision(
   { id, slug, status }: DecisionResult,
   { name, updated_at }: Pick<AppRow, 'name' | 'updated_at'>,

@@ -38,7 +38,7 @@ const loaders = new Map(
 /** Runs the command that the arguments name. Exit codes: 0 success, 1 failure, 2 usage error. */
 export async function run(args: string[]) {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    // A reader such as head closes the pipe early; that is no error.
+    // A reader such as head closes the pipe early, which is not an error.
     if (error.code !== 'EPIPE') printError(messageOf(error))
     process.exit(1)
   })

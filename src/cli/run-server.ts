@@ -70,7 +70,7 @@ function waitForSignal(): Promise<string> {
   })
 }
 
-/** What http/ needs from the catalogue: authentication, handlers, and the state of the database. */
+/** Everything http/ needs from the catalogue: authentication, handlers, and the state of the database. */
 export const catalogueBackend = (database: Database, baseUrl: string): ServiceBackend => ({
   authenticate: authenticator(database),
   handlers: appHandlers(database, baseUrl),

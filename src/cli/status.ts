@@ -32,7 +32,7 @@ null.`,
     },
   })
 
-/** Other commands refuse a database that is not migrated; this one says what is missing. */
+/** Other commands refuse a database that is not migrated; this one lists the missing migrations. */
 async function readStatus() {
   const { databaseUrl, databaseOptions } = readConfig(process.env)
   const database = openDatabase(databaseUrl, databaseOptions)

@@ -3,7 +3,7 @@ import { required } from '../util/helpers.ts'
 
 /** Makes text safe to print on a terminal, and fits it to the width. Widths are in columns of the terminal. */
 
-/** 80 if standard output is not a terminal. */
+/** The width of the terminal; 80 if standard output is not one. */
 export const terminalWidth = () => process.stdout.columns ?? 80
 
 /** Characters that move the cursor or reverse the reading direction, and so could disguise text; not the line break. */
@@ -56,7 +56,7 @@ export const formatChanges = (
 type TableOptions = {
   /** Columns that are narrowed, the widest first, if the table is wider than the terminal. */
   shrinkable?: string[]
-  /** Lines below each row, cut to the width of the terminal. */
+  /** Lines printed below each row, cut to the width of the terminal. */
   details?: string[][]
 }
 

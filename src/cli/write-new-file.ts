@@ -7,7 +7,7 @@ import { withPrivateDirectory } from '../util/private-directory.ts'
 import { errorPrefix, printInfo } from './command.ts'
 
 /**
- * Writes a file in a private directory beside it, and links it to its name when it is complete and synced to disk. So a
+ * Writes a file in a private directory next to it, and links it to its name when it is complete and synced to disk. So a
  * command that is stopped leaves no partial file. `what` names the directory. Throws an OperatorError if the file exists
  * or cannot be written.
  */
@@ -22,7 +22,7 @@ export async function writeNewFile<T>(file: string, what: string, write: (path: 
     await syncToDisk(path, 'r+')
     linkIntoPlace(path, target)
     commit()
-    // Without this the name could be lost in a power cut: https://man7.org/linux/man-pages/man2/fsync.2.html
+    // Otherwise a power cut could lose the name: https://man7.org/linux/man-pages/man2/fsync.2.html
     await syncToDisk(dirname(target), 'r')
     return written
   }).catch((error: unknown) => {
@@ -43,7 +43,7 @@ function linkIntoPlace(path: string, target: string) {
   }
 }
 
-/** Codes of a file system without links, on Linux and others. */
+/** Error codes of file systems without links, on Linux and other systems. */
 const linkUnsupportedCodes = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'])
 
 /** Throws an OperatorError if the path exists. */
@@ -58,7 +58,7 @@ async function syncToDisk(path: string, flags: 'r' | 'r+') {
   await handle.sync()
 }
 
-/** Turns an error of the file system into a message for the operator. */
+/** Converts an error of the file system to a message for the operator. */
 function explainFileError(error: unknown, target: string): unknown {
   if (!(error instanceof Error && 'syscall' in error && 'errno' in error)) return error
   // An error of a database connection has these, too, but no path.

@@ -32,7 +32,7 @@ const slug = {
 export const appSlugRule = { ...AppSlug, ...slug }
 export const categorySlugRule = { ...CategorySlug, ...slug }
 
-/** Throws an OperatorError that says what the text should have been. */
+/** Throws an OperatorError with the expected format. */
 export const parseDeveloperName = (text: string) => parseText(text, developerNameRule, 'a developer name')
 export const parseCategoryName = (text: string) => parseText(text, categoryNameRule, 'a category name')
 
@@ -45,7 +45,7 @@ const replacementCharacter = '\uFFFD'
 export function parseReason(text: string): string {
   const reason = parseText(text, reasonRule, 'a reason')
   if (!reason.includes(replacementCharacter)) return reason
-  throw new OperatorError('a reason must be UTF-8; it has U+FFFD, which replaces characters that cannot be read')
+  throw new OperatorError('a reason must be valid UTF-8; this one contains U+FFFD, the replacement character')
 }
 
 /** Returns the name without surrounding white space; undefined if it is not valid. The rule is that for developer names. */

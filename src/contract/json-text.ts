@@ -1,7 +1,7 @@
 import type { Problem } from './contract.ts'
 import { fieldPointer } from './validation.ts'
 
-/** Finds what is wrong with a JSON text where JSON.parse does not: http/ uses it for bodies, transfer/ for lines of files. */
+/** Finds errors in JSON that JSON.parse does not report: http/ uses it for bodies, transfer/ for lines of files. */
 
 /** The strings and punctuation of JSON. An unterminated string ends with the text. */
 const tokens = /"[^"\\]*(?:\\.[^"\\]*)*"?|[{}[\]:,]/gs
@@ -48,7 +48,7 @@ const valueStarts = '"-0123456789tfn{['
  * JSON.parse refuses: its messages do not always have the position.
  */
 export function findSyntaxError(json: string): number {
-  /** The brackets that have to close the objects and arrays around the next token. */
+  /** The closing brackets of the objects and arrays around the next token. */
   const closings: string[] = []
   let allowed = valueStarts
   let index = 0

@@ -59,7 +59,7 @@ export function addCharacterRules(ajv: Ajv): Ajv {
   return ajv.addKeyword({ keyword: 'x-characters', type: 'string', schemaType: 'string', validate })
 }
 
-/** Why a text is refused by the rules of that name; undefined if it is not. */
+/** The problem of a text by the rules of that name; undefined if there is none. */
 export function characterProblem(name: string, text: string): string | undefined {
   const rules = characterRules[name]
   if (!rules) throw new Error(`x-characters has the unknown value ${name}`)

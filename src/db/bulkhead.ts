@@ -90,5 +90,5 @@ export class Bulkhead {
   }
 }
 
-/** The client has disconnected; nobody reads this. */
+/** Nobody reads this message: the client has disconnected. */
 const abandoned = () => new ServiceError('unavailable', 'The client has disconnected.', { isExpected: true })

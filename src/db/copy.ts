@@ -60,8 +60,8 @@ export async function copyDatabase(
 }
 
 /**
- * Runs work on a temporary copy of a database, which is a SQLite file whatever the engine. Nobody sees the copy or waits for it.
- * The temporary directory needs room for it.
+ * Runs work on a temporary copy of a database: a SQLite file, for every engine. Does not block writers. The temporary
+ * directory needs enough space.
  */
 export const withTemporaryCopy = <T>(source: Database, work: (copy: Database) => Promise<T>): Promise<T> =>
   withPrivateDirectory(

@@ -11,7 +11,7 @@ import { sqlite } from './sqlite/dialect.ts'
 
 const dialects: readonly Dialect[] = [sqlite, postgres]
 
-/** How DATABASE_URL can name a database, in words, and how to write the given text, if it resembles one. */
+/** The formats of DATABASE_URL, in words, and the correction of the given text, if it resembles one. */
 export function expectedUrl(text: string): string {
   const formats = dialects.map(({ urlFormat }) => urlFormat).join(', or ')
   const corrected = dialects.map(({ correctUrl }) => correctUrl?.(text)).find((url) => url !== undefined)
@@ -35,9 +35,9 @@ export type WriteOptions<T> = Pick<WorkOptions, 'signal'> & {
 /** Methods throw `unavailable` if the database cannot be reached or is overloaded. */
 export type Database = Pick<Engine, 'name' | 'checkHealth' | 'explain' | 'committedBefore' | 'optimize'> &
   Readonly<{
-    /** Runs work of one statement, which sees one moment. Cannot write. */
+    /** Runs work of one statement. Cannot write. */
     read: <T>(work: (connection: Connection) => Promise<T>, options?: WorkOptions) => Promise<T>
-    /** Runs work whose statements all see the same moment. Cannot write. */
+    /** Runs work whose statements share one snapshot. Cannot write. */
     snapshot: <T>(work: (connection: Connection) => Promise<T>, options?: WorkOptions) => Promise<T>
     /**
      * Runs work in a transaction that survives a crash once this resolves. The work may run several times, so it must have no
@@ -50,7 +50,7 @@ export type Database = Pick<Engine, 'name' | 'checkHealth' | 'explain' | 'commit
     schemaAge: () => Promise<SchemaAge>
     /** Runs the seeds of a directory, each in a transaction. */
     seed: (directory: string) => Promise<void>
-    /** A text that changes with every commit that may have changed public data, by any process, and never comes again. */
+    /** A value that changes with every commit, by any process, that may have changed public data. It never repeats. */
     dataVersion: () => Promise<string>
     /** See `Engine.copyTo`. */
     copyTo: Engine['copyTo']
@@ -99,7 +99,7 @@ export const queueLimits = {
 /** Attempts of a transaction that conflicts with others. */
 const maxAttempts = 10
 
-/** For engines in which each statement of a transaction would otherwise see its own moment. */
+/** For engines whose default isolation gives each statement its own snapshot. */
 const snapshotMode: Knex.TransactionConfig = { isolationLevel: 'repeatable read', readOnly: true }
 
 export function databaseFor(engine: Engine): Database {
@@ -188,15 +188,15 @@ export function databaseFor(engine: Engine): Database {
 }
 
 /**
- * One row identifies the state of the public data. Its value is random, so that a restored or replaced database never has a
- * value again that other data had. Rows that are read after the value are at least as new as it. Decision 18.
+ * One row identifies the state of the public data. Its value is random, so that a restored or replaced database never
+ * repeats the value of other data. Rows read after the value are at least as new as it. Decision 18.
  */
 async function readVersion({ select }: Connection): Promise<string> {
   const [row] = await select<{ value: string }>('select value from catalogue_version', [])
   return required(row, 'the row of catalogue_version').value
 }
 
-/** To be called last in a transaction, since on PostgreSQL other writers wait for the row until the commit. */
+/** Call it last in a transaction, since on PostgreSQL other writers wait for the row until the commit. */
 const renewVersion = (sql: Knex) => sql('catalogue_version').update({ value: randomUUID() })
 
 async function migrateAndRenew(sql: Knex, schema: SchemaHelpers): Promise<string[]> {

@@ -7,15 +7,15 @@ import type { ErrorMeaning } from './errors.ts'
 export const notMigrated = 'is not migrated to this version; run ./apps-service migrate'
 
 /**
- * All that differs between database engines. Stores also rely on what both engines here have: `returning`, partial indexes,
- * row values, `on conflict` and `cast(… as bigint)`.
+ * All differences between database engines. Stores also use features that both engines have: `returning`, partial
+ * indexes, row values, `on conflict` and `cast(… as bigint)`.
  */
 export type Dialect = Readonly<{
-  /** How DATABASE_URL names a database of this engine, in words. */
+  /** The format of this engine's DATABASE_URL, in words. */
   urlFormat: string
   /** Returns a function that opens the database; undefined if the URL is not of this engine. */
   openerOf: (url: string) => ((options?: ServerOptions) => Engine) | undefined
-  /** What to write instead of a text that names a database of this engine in another format; undefined if it does not. */
+  /** The URL for a text that names a database of this engine in another format; undefined for any other text. */
   correctUrl?: (text: string) => string | undefined
 }>
 
@@ -32,7 +32,7 @@ export const defaultPoolSize = 12
 
 /** One database, which connects when the first statement runs. Text is compared and ordered by code point. */
 export type Engine = Readonly<{
-  /** The database in messages: without a password. */
+  /** Name of the database for messages, without a password. */
   name: string
   /** Why it cannot be used now, such as "does not exist"; undefined if no reason is known. Changes nothing and waits for no statement. */
   checkHealth: () => Promise<string | undefined>
@@ -46,11 +46,11 @@ export type Engine = Readonly<{
   monitor: Knex
   /** How many operations of each kind run at once. */
   concurrency: Readonly<{ cheap: number; expensive: number; write: number }>
-  /** What stores use, for the reader, the writer, or a transaction of one. */
+  /** Creates the stores' interface to the reader, the writer, or a transaction of one. */
   connectionOf: (sql: Knex) => Connection
   /** Creates the database if it is missing, and runs the work in a transaction while no other process migrates. */
   migrate: <T>(work: (sql: Knex, schema: SchemaHelpers) => Promise<T>) => Promise<T>
-  /** What an error of a statement, a transaction or a connection means. */
+  /** Classifies an error of a statement, a transaction or a connection. */
   explain: (error: unknown) => ErrorMeaning
   /** A time before which all writes are visible to every reader. Other machines' clocks may differ. */
   committedBefore: () => Promise<Date>
@@ -61,11 +61,11 @@ export type Engine = Readonly<{
   copyTo?: (file: string, options: { verify: boolean }) => Promise<{ apps: number }>
   /** Runs the work while no process can write. Throws an OperatorError if another process has the database open. */
   withExclusiveLock: <T>(work: (sql: Knex) => Promise<T>) => Promise<T>
-  /** To be called after each large transaction, so that later commits and queries do not pay for it. `isLast` after the last. */
+  /** Call after each large transaction, so that later commits and queries stay fast. `isLast` after the last. */
   optimize: (options: { isLast: boolean }) => Promise<void>
 }>
 
-/** What stores use: SQL that all engines have, and what differs. */
+/** The stores' interface: SQL that all engines support, and methods where engines differ. */
 export type Connection = Readonly<{
   sql: Knex
   /** The engine with its version, and the size of the database with its indexes. */

@@ -1,4 +1,4 @@
-/** What an error means. `isUnavailable`: the database could not be reached or used, but the statement is not wrong. */
+/** The meaning of an error. `isUnavailable`: the database could not be used, but the statement is not wrong. */
 export type ErrorMeaning = Readonly<{
   isUnavailable: boolean
   /** The transaction failed because of another one, and may be repeated. */
@@ -7,7 +7,7 @@ export type ErrorMeaning = Readonly<{
   violatesForeignKey: boolean
   /** The engine's message for operators; undefined for other errors. */
   reason: string | undefined
-  /** What operators can do, if the error says that. */
+  /** Advice for operators, if the error allows any. */
   advice: string | undefined
 }>
 

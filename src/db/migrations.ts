@@ -21,7 +21,7 @@ const migrationsDirectory = `${import.meta.dirname}/migrations`
 /** Why a database of this age cannot be used, such as "is not migrated to this version; …". */
 export const schemaErrors = {
   older: notMigrated,
-  newer: 'was migrated by a newer version of this program; run that one',
+  newer: 'was migrated by a newer version of this program; run that version',
   current: undefined,
 }
 

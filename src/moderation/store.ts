@@ -130,7 +130,7 @@ export const moderationStore = (connection: Connection) => {
     ): Promise<DecisionResult & { before: AppRow }> {
       const rejection_reason = decision === 'reject' ? parseReason(reason ?? '') : null
       const app = await requireActiveApp(id)
-      if (!canDecide(decision, app)) throw new OperatorError(`app ${id} is ${app.status} already`)
+      if (!canDecide(decision, app)) throw new OperatorError(`app ${id} is already ${app.status}`)
       assertRevision(app, revision)
       if (asOf !== undefined && app.updated_at > asOf) {
         throw new OperatorError(`app ${id} was updated at ${app.updated_at}, after the time given; look at it again`)
@@ -157,7 +157,7 @@ export const moderationStore = (connection: Connection) => {
       const app = await requireActiveApp(id)
       const developer = await accountStore(connection).requireDeveloper(to)
       if (developer.id === app.developer_id)
-        throw new OperatorError(`app ${id} belongs to ${JSON.stringify(developer.name)} already`)
+        throw new OperatorError(`app ${id} already belongs to ${JSON.stringify(developer.name)}`)
       await apps.save('app transfer', app, { developer_id: developer.id }, actor)
       return { id, slug: app.slug, developer_name: developer.name }
     },
@@ -170,7 +170,7 @@ function assertRevision({ id, revision }: AppRow, given: string | undefined) {
   throw new OperatorError(`app ${id} has changed since revision ${given}; look at it again: moderation show ${id}`)
 }
 
-/** What the owner has changed since the last decision, without changes that were undone. */
+/** The owner's changes since the last decision, without those that were undone. */
 function ownerChanges(
   app: Pick<AppRow, 'unreviewed_changes' | OwnerColumn>,
   categorySlugs: Map<unknown, string>,

@@ -1,7 +1,7 @@
 import { type Phrase, phrasesOf, queryTerms, type SearchQuery, type Term, type Tier } from './terms.ts'
 import { isCorrectable, similarWords } from './typos.ts'
 
-/** Finds the best matches of a search. Engines only list the first apps with some phrases; the rest is here, for every engine. */
+/** Finds the best matches of a search. Engines only list apps that have given phrases; scores and relaxing are here. */
 
 /** An app whose name matches, with what the index stores for the score. */
 export type NameMatch = Readonly<{ id: number; popularity: number; nameWords: string }>
@@ -46,7 +46,7 @@ export async function bestMatches(index: MatchFinder, query: SearchQuery, order?
 
 /**
  * In steps of popularity, four per doubling of the downloads. A name that is spelled like the search precedes all others.
- * Otherwise a match has to be that much more popular to precede a closer one: 64 times if its words only begin with the terms,
+ * Otherwise a match must be this much more popular to precede a closer one: 64 times if its words only begin with the terms,
  * 16 times if its name does not begin with the first term, and up to 256 times if its name says much more.
  */
 const weights = { same: 10_000, whole: 24, start: 16, share: 32 }
@@ -116,7 +116,7 @@ async function countMatches(index: MatchFinder, query: SearchQuery, term: Term):
   return (await count('whole')) || count('prefix')
 }
 
-/** Corrections of one word that a note names: it has to stay short. */
+/** Corrections of one word that a note lists, to keep it short. */
 const maxNamedWords = 3
 
 /** The term with its typo corrected to any of the known words; none if no app of the category has these. */

@@ -61,7 +61,7 @@ export function fold(text: string): string {
     .normalize('NFC')
 }
 
-/** Equal for names that are the same after folding, whatever their white space. */
+/** The same for names that differ only in case, accents, width or the amount of white space. */
 export const nameKey = (name: string) => fold(name).replace(/\s+/g, ' ').trim()
 
 /** Folds the name after replacing look-alike characters. Skips ASCII, where m would become rn. */
@@ -156,7 +156,7 @@ export function queryTerms(text: string): Term[] {
   return [...new Map(terms.map((term) => [term.text, term])).values()]
 }
 
-/** What the index stores of one app. */
+/** The index entry of one app. */
 export type SearchDocument = Readonly<{
   /** All tokens except the category's. */
   tokens: readonly string[]
@@ -165,7 +165,7 @@ export type SearchDocument = Readonly<{
   popularity: number
 }>
 
-/** What tokens that are not words of a text begin with: words of the name, hashes of whole names and of their skeletons, categories. */
+/** Prefixes of tokens other than words of a text: words of the name, hashes of names and of skeletons, categories. */
 const marks = { name: '~', key: '=', skeleton: '=~', category: '/' }
 
 /** The columns of an app that its document is made from. The developer's name is in another table. */
@@ -203,7 +203,7 @@ const keyToken = (name: string) => `${marks.key}${hashed(nameKey(name))}`
 
 const skeletonTokens = (name: string) => skeletonsOf(name).map((text) => `${marks.skeleton}${hashed(text)}`)
 
-/** A token cannot have spaces, and is short. */
+/** A hash, because a token has no spaces and is short. */
 const hashed = (text: string) => hash('sha256', text).slice(0, 16)
 
 export const categoryToken = (categoryId: number) => `${marks.category}${categoryId}`

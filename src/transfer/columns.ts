@@ -84,7 +84,7 @@ const changeableFields = [
   'deleted_at',
 ] as const satisfies (keyof Line)[]
 
-/** What the columns of a line change in an app, except its reviews. `slugs` has the slugs of categories by id. */
+/** Returns the fields of an app, except its reviews, that a line changes. `slugs` has the slugs of categories by id. */
 export function listChanges(
   line: Line,
   app: ExistingApp,

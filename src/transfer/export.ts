@@ -86,7 +86,7 @@ async function* changedAppIds({ sql }: Connection, since: string): AsyncGenerato
   }
 }
 
-/** Unlisted apps that may have been listed before. Even the ids of apps that were never approved are not public. */
+/** Unlisted apps that may have been listed before. The ids of apps that were never approved are not public either. */
 const findUnlistedApps = ({ sql }: Connection, ids: number[]): Promise<RemovedApp[]> =>
   sql('apps')
     .whereIn('id', ids)

@@ -40,7 +40,7 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
    * behind, except for its new category if its package name is taken.
    */
   async function write(lines: ImportLine[]) {
-    // Categories first: in an export they stand before the apps that are in them.
+    // Categories first: an export has them before their apps.
     const categoryLines = lines.flatMap((line) => (line.category ? [{ line, category: line.category }] : []))
     if (categoryLines.length > 0) await writeCategories(categoryLines)
     for (const line of lines) if (line.removed) line.outcome = await hideApp(line, line.removed)
@@ -117,13 +117,13 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
     for (const { source } of matches) source.outcome = 'unchanged'
     const { first, repeated } = splitRepeats(onlyNew ? matches.filter(({ app, holder }) => !app && !holder) : matches)
     await writeMatches(first)
-    // The second line of an app has to find what the first wrote.
+    // The second line of an app must read the first one's result.
     if (repeated.length > 0) await writeApps(repeated.map(({ source }) => source))
   }
 
   async function writeMatches(matches: Match[]) {
     const categoryIds = await resolveCategories(matches.filter(isAccepted))
-    // Afterwards, because an app keeps its package name if its line is refused for its category.
+    // After the categories, because an app whose line is refused for its category keeps its package name.
     refuseTakenNames(matches)
     const accepted = matches.filter(isAccepted)
     const holders = accepted.flatMap(({ holder }) => holder?.id ?? [])
@@ -161,7 +161,7 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
       ...(await sql('apps').whereIn('slug', slugs).pluck('id')),
       ...(await sql('apps').whereIn(['developer_id', 'name'], ownedNames).pluck('id')),
     ]
-    // Before the joined rows are read: one statement that joins and locks may see the two at different moments.
+    // Before the joined rows are read: a statement that joins and locks may see the two in different versions.
     await sql('apps').whereIn('id', ids).orderBy('id').forUpdate().select('id')
     return sql('apps')
       .join('developers', 'developers.id', 'apps.developer_id')

@@ -101,14 +101,14 @@ function parse(text: string): ParsedLine {
   return willBeListed ? { ...line, document: toSearchDocument(app, app.developer_name) } : line
 }
 
-/** Groups lines. Two lines for the same app are in different batches: the second has to find what the first wrote. */
+/** Groups lines. Two lines for one app are in different batches, because the second must read the first one's result. */
 async function* batches(lines: AsyncIterable<ImportLine>): AsyncGenerator<ImportLine[]> {
   let batch: ImportLine[] = []
   let length = 0
   let claimed = new Set<string>()
   for await (const line of lines) {
     const { finds, claims } = line.app ? batchKeys(line.app) : { finds: [], claims: [] }
-    // Categories that exchange their names stand next to each other, and have to be in one batch.
+    // Categories that exchange their names are adjacent, and must be in one batch.
     const isFull = batch.length >= maxBatchLines && !line.category
     // A batch hides apps before it writes others, which may have been listed again.
     const isLate = line.removed && batch.some(({ app }) => app)

@@ -18,7 +18,7 @@ import { idLimit, type SearchDocument } from '../search/terms.ts'
 import { pick, required } from '../util/helpers.ts'
 import { isNestedTooDeeply, isObject, type LineProblem, unwrapReject } from './rejects.ts'
 
-/** A line of a catalogue file: an app. A field that is left out stays as it is; null removes it. */
+/** A line of a catalogue file: an app. An omitted field keeps its value; null removes it. */
 export type Line = Pick<AppRow, 'name' | 'description'> &
   Partial<Pick<AppRow, 'id' | 'slug' | 'short_description' | 'version' | 'package_name' | 'total_downloads'>> &
   Partial<Pick<AppRow, 'status' | 'rejection_reason'>> &
@@ -35,7 +35,7 @@ export type LineReview = Omit<NewReviewRow, 'app_id'>
 /** An app that is no longer public. Its id and creation time identify it, because its texts may not be published again. */
 export type RemovedApp = Pick<AppRow, 'id' | 'created_at'>
 
-/** A line on its way into the database. */
+/** A line during the import. */
 export type ImportLine = ParsedLine & {
   number: number
   /** As it was read; undefined if it is not UTF-8. */
@@ -44,7 +44,7 @@ export type ImportLine = ParsedLine & {
   update?: LineUpdate
 }
 
-/** What a line changes in an existing app or category. */
+/** The changes of a line to an existing app or category. */
 export type LineUpdate = ({ app_id: number } | { category_id: number }) & { slug: string; changes: LineChange[] }
 
 /** A field of a line. The ratings are all of the app's; the values of `reviews` are their numbers. */
@@ -94,7 +94,7 @@ const ratingRule = when(
   { properties: { average_rating: { minimum: 1 }, rating_count: { minimum: 1 } } },
   {
     properties: {
-      rating_count: { maximum: 0, 'x-maximum-message': 'must have an average_rating from 1 to 5 with it' },
+      rating_count: { maximum: 0, 'x-maximum-message': 'requires an average_rating from 1 to 5' },
     },
   },
 )
@@ -107,7 +107,7 @@ export const lineSchema = {
   $schema: 'http://json-schema.org/draft-07/schema#',
   title: 'A line of a catalogue file',
   description:
-    'Newline-delimited JSON in UTF-8. A line is an app; or a category if it has only the field category, as an object; or an app to hide, if it has the field removed. In an existing app a field that the line leaves out stays as it is; null removes it.',
+    'Newline-delimited JSON in UTF-8. A line is an app; or a category if it has only the field category, as an object; or an app to hide, if it has the field removed. In an existing app, an omitted field keeps its value; null removes it.',
   type: 'object',
   additionalProperties: false,
   dependencies: { removed: { maxProperties: 1 } },

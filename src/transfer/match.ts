@@ -8,7 +8,7 @@ import type { LineProblem } from './rejects.ts'
 
 export type ExistingApp = AppRow & { developer_name: string }
 
-/** The line of an app beside the apps that exist. */
+/** The line of an app, compared with the existing apps. */
 export type Match = {
   source: ImportLine
   line: Line
@@ -31,8 +31,8 @@ const isSameApp = ({ id, slug, created_at }: Line, app: ExistingApp) =>
   app.id === id && app.slug === slug && app.created_at === created_at
 
 /**
- * Whether a line without a package name is of the export of another catalogue, whose developer and slug are only the same by
- * chance. An import may give an app another id, but never another creation time than the line's.
+ * Whether a line without a package name comes from the export of another catalogue and has the same developer and slug
+ * by chance. An import may assign another id, but keeps the line's creation time.
  */
 const isNamesake = ({ id, created_at, package_name }: Line, app: ExistingApp) =>
   id !== undefined &&
@@ -59,14 +59,14 @@ export function matchLines(lines: ImportLine[], apps: ExistingApp[]): Match[] {
     const { id, slug, created_at, package_name } = line
     const appWithSlug = slug === undefined ? undefined : bySlug.get(slug)
     const appWithPackageName = isSet(package_name) ? byPackageName.get(package_name.toLowerCase()) : undefined
-    // The line of an export names its app, or a new one, so its package name only says what that app gets.
+    // The line of an export identifies its app by other fields, so its package name is only a value to set.
     const isNamed = id !== undefined && created_at !== undefined && slug !== undefined
     const holder = isNamed && appWithPackageName?.slug !== slug ? appWithPackageName : undefined
     const known = holder ? appWithSlug : (appWithPackageName ?? appWithSlug)
     const [app, ...others] = known ? [known] : findByName(line)
     const problems =
       others.length > 0
-        ? [problem('/name', 'belongs to several apps of this owner: say which by slug or package_name')]
+        ? [problem('/name', 'belongs to several apps of this owner: identify the app by slug or package_name')]
         : findContradictions(line, app)
     return { source, line, app, holder, problems }
   }
@@ -74,7 +74,7 @@ export function matchLines(lines: ImportLine[], apps: ExistingApp[]): Match[] {
   return lines.flatMap((source) => (source.app ? matchLine(source, source.app) : []))
 }
 
-/** How the line contradicts the app that it describes. */
+/** The contradictions between a line and the app that it describes. */
 function findContradictions(line: Line, app: ExistingApp | undefined): LineProblem[] {
   if (!app) return []
   const isFoundByPackageName = isSet(line.package_name) && app.package_key === line.package_name.toLowerCase()
@@ -86,20 +86,24 @@ function findContradictions(line: Line, app: ExistingApp | undefined): LineProbl
     const other = `app ${app.id}, which was created at another time and has the package name ${app.package_name}`
     const advice = `leave it out to get another, or give that package name to update app ${app.id}`
     return [
-      problem('/slug', `belongs to ${other}: ${advice}`, 'belongs to an app of another creation time and package name'),
+      problem(
+        '/slug',
+        `belongs to ${other}: ${advice}`,
+        'belongs to an app with another creation time and package name',
+      ),
     ]
   }
   // A line without updated_at gets a new one.
   const problems = orderProblems(line, pick(app, 'created_at', 'approved_at'))
   if (line.slug !== undefined && line.slug !== app.slug) {
-    problems.push(problem('/slug', `is ${app.slug} for this app, and does not change`, 'is not the slug of the app'))
+    problems.push(problem('/slug', `of this app is ${app.slug} and cannot change`, 'is not the slug of the app'))
   }
   if (isSet(line.package_name) && !hasPackageName(app, line.package_name) && !isSameApp(line, app)) {
     const message = `belongs to an app with the package name ${app.package_name}`
     problems.push(problem('/slug', message, 'belongs to an app with another package name'))
   }
   if (app.deleted_at !== null && !isSet(line.deleted_at) && !isRestored(line, app.updated_at)) {
-    const message = `describes app ${app.id}, which was deleted; app restore ${app.id} brings it back`
+    const message = `describes app ${app.id}, which was deleted; restore it with: app restore ${app.id}`
     problems.push(problem('', message, 'describes a deleted app'))
   }
   return problems
@@ -121,7 +125,7 @@ export function splitRepeats(matches: Match[]): { first: Match[]; repeated: Matc
 
 /**
  * The keys by which a line finds its app, and those by which a later line may find it. No line of a batch may find the app
- * of another line: it has to find what that line wrote.
+ * of another line: it must read that line's result.
  */
 export function batchKeys(line: Line): { finds: string[]; claims: string[] } {
   const { package_name, slug, developer_name, name } = line

@@ -18,7 +18,7 @@ export function unwrapReject(value: unknown): unknown {
 const isReject = (value: unknown): value is { rejected: unknown } =>
   isObject(value) && 'rejected' in value && 'errors' in value
 
-/** More levels than any valid line has, and few enough for recursive functions such as JSON.stringify. */
+/** More levels than any valid line has, and few enough not to overflow the stack of JSON.stringify. */
 const maxDepth = 100
 
 export const isNestedTooDeeply = (value: unknown, depth = 0): boolean =>

@@ -173,7 +173,7 @@ test.for<[what: string, message: string]>([
   ['transfer 99 Bob', 'there is no app 99'],
   ['transfer 4 Bob', 'app 4 is deleted now; it must be restored first'],
   ['transfer 1 Eve', 'there is no developer "Eve"'],
-  ['transfer 1 Ada', 'app 1 belongs to "Ada" already'],
+  ['transfer 1 Ada', 'app 1 already belongs to "Ada"'],
 ])('%s is refused, and changes nothing', async ([what, message]) => {
   const { database } = await startService()
   const [command, id, to = ''] = what.split(' ')

@@ -189,26 +189,26 @@ describe('one line, exit code 1 and no files', () => {
     [
       'for a database whose search index lacks an app',
       (folder) => join(folder, 'backup.sqlite'),
-      /not sound, and the database itself may not be: the search index lacks 1 of the listed apps, and has 0/,
+      /the copy is damaged, and the database itself may be, too: the search index lacks 1 of the listed apps, and has 0/,
       'delete from app_search where rowid % (1 << 40) = 1',
     ],
     [
       'for a database whose search index is broken',
       (folder) => join(folder, 'backup.sqlite'),
-      /not sound, .*fts5: corruption/,
+      /is damaged, .*fts5: corruption/,
       `update app_search_data set block = zeroblob(length(block))
        where id = (select min(id) from app_search_data where id > 10)`,
     ],
     [
       'for a database with a dangling reference',
       (folder) => join(folder, 'backup.sqlite'),
-      /not sound, .*a row of [a-z]+ refers to a row of apps that is not there/,
+      /is damaged, .*a row of [a-z]+ refers to a missing row of apps/,
       'pragma foreign_keys = 0; delete from apps where id = 1; delete from app_search where rowid % (1 << 40) = 1',
     ],
     [
       'for a database with a damaged index',
       (folder) => join(folder, 'backup.sqlite'),
-      /not sound, .*apps_queue/,
+      /is damaged, .*apps_queue/,
       `pragma writable_schema = 1;
        update sqlite_schema set sql = replace(sql, 'pending', 'rejected') where name = 'apps_queue'`,
     ],
@@ -279,7 +279,7 @@ describe('one line, exit code 1 and no files', () => {
       env: { PATH: process.env.PATH, ...envFor(copyWorldFile()) },
       encoding: 'utf8',
     })
-    expect(stderr).toMatch(/^apps-service: a copy takes 0\.\d+ MB, 0\.\d+ MB more than there is room for\n$/)
+    expect(stderr).toMatch(/^apps-service: a copy needs 0\.\d+ MB, but \S+ has only [\d.]+ MB free\n$/)
     expect([status, stdout]).toEqual([1, ''])
   })
 })
@@ -325,6 +325,6 @@ test('the help has an example, and says where restoring is described', async () 
   const { code, stdout } = await run(['backup', '--help'])
   expect(code).toBe(0)
   expect(stdout).toMatch(
-    /^Usage: apps-service backup [\s\S]*docs\/operating\.md says\nhow to restore it\.\n[\s\S]*Examples:\n {2}\.\/apps-service backup /,
+    /^Usage: apps-service backup [\s\S]*docs\/operating\.md says how to restore it\.\n[\s\S]*Examples:\n {2}\.\/apps-service backup /,
   )
 })

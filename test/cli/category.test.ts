@@ -91,7 +91,7 @@ test.for<[slug: string, to: { name: string; slug?: string }, message: string]>([
   ['none', { name: 'None' }, 'there is no category with the slug none'],
   ['tools', { name: 'Games' }, 'there is already a category with the name Games'],
   ['tools', { name: 'Tools', slug: 'games' }, 'there is already a category with the slug games'],
-  ['tools', { name: ' Tools ' }, 'the category tools is named so already'],
+  ['tools', { name: ' Tools ' }, 'the category tools already has the name "Tools"'],
   ['tools', { name: '' }, refusal],
   ['tools', { name: '\u3164' }, 'a category name must not have the character U+3164'],
   [
@@ -118,7 +118,7 @@ test('the number of categories is limited to what a response can list', async ()
 
   const { code, stdout, stderr } = await commandLine(address).run('category', 'add', '--slug', 'more', '--name', 'More')
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
-  expect(stderr).toBe('apps-service: there are 1000 categories, and there can be no more; rename or remove one\n')
+  expect(stderr).toBe('apps-service: there are 1000 categories, which is the maximum; rename or remove one\n')
 })
 
 test('a category without apps can be removed, and a running server no longer knows it', async () => {
@@ -146,7 +146,7 @@ test('a category without apps can be removed, and a running server no longer kno
   expect(await cli.json('category', 'add', '--slug', 'empty', '--name', 'Empty')).toMatchObject({ id: 4 })
   expect(await cli.run('category', 'remove', 'games')).toMatchObject({
     code: 1,
-    stderr: 'apps-service: there are apps in the category games, perhaps deleted ones; rename it instead\n',
+    stderr: 'apps-service: the category games has apps, possibly deleted ones; rename it instead\n',
   })
   await expectConsistentAt(address)
 })

@@ -57,7 +57,7 @@ describe('on a copy of the world', () => {
       stdout: /^The developer is Lovelace now, with 1 listed apps\.\n$/,
     },
     {
-      name: 'refuses to list the keys of a developer who is not there',
+      name: 'refuses to list the keys of a developer who does not exist',
       args: ['key', 'list', '--developer', 'Eve'],
       code: 1,
       stderr: /^apps-service: there is no developer "Eve"\n$/,

@@ -35,7 +35,7 @@ test('decides what a CSV file says after a dry run, and lists each refusal', asy
   const before = await statuses(cli)
   const file = fileOf(csv)
   const refusals = [
-    `apps-service: app ${approved} is approved already`,
+    `apps-service: app ${approved} is already approved`,
     'apps-service: there is no app 999',
     `apps-service: app ${deleted} is deleted now; it must be restored first`,
   ]

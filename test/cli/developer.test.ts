@@ -68,7 +68,7 @@ test.for<[from: string, to: string, message: string]>([
   [' Eve ', 'Ada', 'there is no developer "Eve"'],
   [' Ada ', 'Bob', 'there is already a developer "Bob"'],
   ['Ada', 'Bob', 'there is already a developer "Bob"'],
-  ['Ada', ' Ada', 'the developer is named "Ada" already'],
+  ['Ada', ' Ada', 'the developer already has the name "Ada"'],
   ['Ada', ' ', refusal],
   ['Ada', 'A\nB', 'a developer name must be on one line, without control characters'],
   ['Ada', '\u200b', refusalOf('U+200B')],
@@ -89,7 +89,7 @@ test('a developer without apps and active keys can be removed, and stays in the 
   expect(await cli.run('developer', 'remove', 'Eve')).toMatchObject({
     code: 1,
     stderr:
-      'apps-service: Eve has apps, perhaps deleted ones, or active keys; transfer the apps and revoke the keys first\n',
+      'apps-service: Eve has apps, possibly deleted ones, or active keys; transfer the apps and revoke the keys first\n',
   })
   await cli.run('key', 'revoke', key)
   expect(await cli.json('developer', 'remove', ' Eve ')).toEqual({ id: 3, name: 'Eve' })
@@ -117,7 +117,7 @@ test('a developer whose only app is deleted is not removed', async () => {
   const cli = commandLine(address)
   expect(await cli.run('developer', 'remove', 'Eve')).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining('Eve has apps, perhaps deleted ones'),
+    stderr: expect.stringContaining('Eve has apps, possibly deleted ones'),
   })
   expect(await cli.run('developer', 'remove', 'Mia')).toMatchObject({
     code: 1,

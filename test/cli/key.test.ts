@@ -95,7 +95,7 @@ test('a revoked key fails at the next request to a running server', async () => 
   expect(await cli.run('key', 'revoke', idOf(keys.ada))).toEqual({
     code: 1,
     stdout: '',
-    stderr: expect.stringMatching(/^apps-service: the key apps_\w{12} was revoked at \d{4}-\S+ already\n$/),
+    stderr: expect.stringMatching(/^apps-service: the key apps_\w{12} was already revoked at \d{4}-\S+\n$/),
   })
   expect(await cli.run('key', 'revoke', 'apps_000000000000')).toMatchObject({
     code: 1,
@@ -105,7 +105,7 @@ test('a revoked key fails at the next request to a running server', async () => 
   const mistyped = `${keys.expired.slice(0, -1)}-`
   const refused = await cli.run('key', 'revoke', mistyped)
   expect(refused).toMatchObject({ code: 1, stdout: '' })
-  expect(refused.stderr).toBe('apps-service: that is neither a key nor the id of one\n')
+  expect(refused.stderr).toBe('apps-service: the argument must be an API key or its id\n')
 })
 
 test('a new developer whose name resembles others is pointed out', async () => {

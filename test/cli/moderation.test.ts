@@ -474,11 +474,11 @@ describe('a decision', () => {
   test.for<[decision: Decision, app: App, refusal?: string]>([
     ['approve', 'pending'],
     ['approve', 'rejected'],
-    ['approve', 'approved', 'app 1 is approved already'],
+    ['approve', 'approved', 'app 1 is already approved'],
     ['approve', 'deleted', 'app 4 is deleted now; it must be restored first'],
     ['reject', 'pending'],
     ['reject', 'approved'],
-    ['reject', 'rejected', 'app 3 is rejected already'],
+    ['reject', 'rejected', 'app 3 is already rejected'],
     ['reject', 'deleted', 'app 4 is deleted now; it must be restored first'],
   ])('%s, where the app is %s', async ([decision, app, refusal]) => {
     const database = openDatabase(await copyWorld())
@@ -523,13 +523,13 @@ describe('a decision', () => {
     expect(approved).toEqual({
       code: 1,
       stdout: expect.stringMatching(/^App 6 \(night-train\) is approved now: .*\nApp 2 \(cloud-atlas\) is .*\n$/),
-      stderr: 'apps-service: there is no app 99\napps-service: app 1 is approved already\n',
+      stderr: 'apps-service: there is no app 99\napps-service: app 1 is already approved\n',
     })
     const rejected = await cli.run('moderation', 'reject', '6', '3', '--reason', ' Too dark. ', '--json')
-    expect(rejected).toMatchObject({ code: 1, stderr: 'apps-service: app 3 is rejected already\n' })
+    expect(rejected).toMatchObject({ code: 1, stderr: 'apps-service: app 3 is already rejected\n' })
     expect(JSON.parse(rejected.stdout)).toEqual([
       { id: 6, slug: 'night-train', status: 'rejected' },
-      { id: 3, error: 'app 3 is rejected already' },
+      { id: 3, error: 'app 3 is already rejected' },
     ])
     expect((await cli.json('moderation', 'show', '6')).rejection_reason).toBe('Too dark.')
   })
@@ -547,7 +547,10 @@ describe('a decision', () => {
       expect([code, stdout, stderr]).toEqual([1, '', `apps-service: a reason ${problem}\n`])
     }
     // A terminal that does not write UTF-8.
-    expectRefusal(await cli.run('moderation', 'reject', '2', '--reason', 'Gr\uFFFD\uFFFDe'), /a reason must be UTF-8/)
+    expectRefusal(
+      await cli.run('moderation', 'reject', '2', '--reason', 'Gr\uFFFD\uFFFDe'),
+      /a reason must be valid UTF-8/,
+    )
     expect((await cli.json('moderation', 'queue')).pagination.total).toBe(2)
   })
 

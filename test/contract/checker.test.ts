@@ -148,7 +148,7 @@ describe('reports', () => {
     ],
     ['an unknown method', { ...page, method: 'PATCH' }, /405 expected/],
     ['OPTIONS without Allow', { ...page, method: 'OPTIONS', status: 204, text: '' }, /Allow is missing/],
-    ['a success for an unknown path', { ...notFound, status: 200 }, /200 for a path that is not there/],
+    ['a success for an unknown path', { ...notFound, status: 200 }, /200 for a path that does not exist/],
     ['an error outside the envelope', { ...notFound, text: '{"error":"no"}' }, /must have required property 'success'/],
     ['a response without a request id', { ...notFound, headers: {} }, /X-Request-Id is missing/],
     ['a response without CORS', { ...notFound, headers: {} }, /Access-Control-Allow-Origin is missing/],

@@ -148,7 +148,7 @@ export class ResponseChecker {
       .filter((name) => answer.headers[name.toLowerCase()] === undefined)
       .map((name) => `the header ${name} is missing`)
     if (answer.method === 'OPTIONS' && beside(answer.path)) return [...problems, ...checkOptions(answer)]
-    if (!beside(answer.path) && answer.status < 400) problems.push(`${answer.status} for a path that is not there`)
+    if (!beside(answer.path) && answer.status < 400) problems.push(`${answer.status} for a path that does not exist`)
     if (answer.status >= 400 && answer.method !== 'HEAD') {
       const body = parse(answer.text)
       const anyOf = this.#schemasOf(answer.status)

@@ -161,7 +161,7 @@ test.runIf(canMount)('a full disk is reported, and reads still work', async () =
   expect(await namesIn(database)).toEqual(['Ada', 'Bob'])
   expect(await database.checkHealth()).toBeUndefined()
   expect(() => writeFileSync(join(folder, 'filler'), Buffer.alloc(8 * 2 ** 20))).toThrow('ENOSPC')
-  expect(await database.checkHealth()).toBe('has no room left on its disk')
+  expect(await database.checkHealth()).toBe('has no space left on its disk')
   await expect(addDeveloper(database, 'x'.repeat(2 ** 22))).rejects.toMatchObject({
     message: 'The service is temporarily unavailable; try again shortly.',
     cause: { message: 'The disk is full: free some space where the database is.' },
@@ -197,16 +197,11 @@ test.for<[what: string, make: () => string, refusal: RegExp, migratesIt: RegExp 
   [
     'a file that is not a database',
     () => made(Buffer.alloc(5000, 'x')),
-    /not a file that SQLite can read/,
+    /is not a SQLite database or is damaged/,
     /not a database/,
   ],
-  [
-    'another program’s',
-    () => foreign('delete'),
-    /is a database of another program/,
-    /is a database of another program/,
-  ],
-  ['another program’s in WAL mode', () => foreign('wal'), /of another program/, /is a database of another program/],
+  ['another program’s', () => foreign('delete'), /belongs to another program/, /belongs to another program/],
+  ['another program’s in WAL mode', () => foreign('wal'), /belongs to another program/, /belongs to another program/],
 ])('a refused file stays unchanged: %s', async ([, make, refusal, migratesIt]) => {
   const file = make()
   const before = readFileSync(file)
@@ -239,5 +234,5 @@ test.skipIf(isRoot && !canMount)('reports a directory in which SQLite cannot cre
     mount(file, '--bind', other)
     execFileSync('mount', ['-o', 'remount,bind,ro', folder])
   } else chmodSync(folder, 0o555)
-  await expect(openMigratedDatabase(`sqlite:${file}`)).rejects.toThrow(`${folder} cannot be written to`)
+  await expect(openMigratedDatabase(`sqlite:${file}`)).rejects.toThrow(`${folder} is not writable`)
 })

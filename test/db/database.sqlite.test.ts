@@ -46,7 +46,7 @@ test.for<[what: string, write: ((file: string) => void) | undefined, message: Re
   [
     'a file that is not a database',
     (file) => writeFileSync(file, 'x'.repeat(5000)),
-    /is not a file that SQLite can read as a database/,
+    /is not a SQLite database or is damaged/,
   ],
   [
     "a database with another database's log",
@@ -54,7 +54,7 @@ test.for<[what: string, write: ((file: string) => void) | undefined, message: Re
       writeFileSync(file, readFileSync(copyWorldFile()).subarray(0, 4096))
       writeFileSync(`${file}-wal`, 'of another')
     },
-    /some\.sqlite is not a file that SQLite can read as a database, and \S+some\.sqlite-wal is beside it; if another file was put/,
+    /some\.sqlite is not a SQLite database or is damaged, and \S+some\.sqlite-wal is beside it; if another file was put/,
   ],
   [
     'a database without migrations',

@@ -23,7 +23,7 @@ test('an engine that does not list table locks is refused by name, whatever vers
     `alter database ${new URL(address).pathname.slice(1)} set search_path = public, pg_catalog`,
   )
   expect(await open(address).checkHealth()).toBe(
-    'is of CockroachDB CCL v26.3.0, which does not list table locks in pg_locks',
+    'runs CockroachDB CCL v26.3.0, which does not list table locks in pg_locks; use PostgreSQL',
   )
 })
 

@@ -190,7 +190,7 @@ describe.skipIf(configuredServer !== undefined)('failures of a server', () => {
       'apps-service: This database is a read-only standby; run this on the primary.\n',
     ])
     // Otherwise an export would miss what is written meanwhile.
-    await expect(standby.committedBefore()).rejects.toThrow(/this takes the primary/)
+    await expect(standby.committedBefore()).rejects.toThrow(/this must run on the primary/)
   })
 })
 

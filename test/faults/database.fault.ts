@@ -88,7 +88,7 @@ sys.stdin.read()`
       expect(() => writeFileSync(join(folder, 'filler'), Buffer.alloc(64 * 2 ** 20))).toThrow('ENOSPC')
     },
     repair: ({ folder }) => rmSync(join(folder, 'filler')),
-    readyzMessage: /no room left/,
+    readyzMessage: /no space left/,
     // While the log has free space from before.
     canWrite: true,
     canRead: true,

@@ -347,13 +347,13 @@ test.for<[what: string, text: string, field: string, problem: RegExp]>([
     'a number of ratings without their average',
     JSON.stringify({ ...app, rating_count: 3 }),
     '/rating_count',
-    /^must have an average_rating from 1 to 5 with it$/,
+    /^requires an average_rating from 1 to 5$/,
   ],
   [
     'a number of ratings with an average of 0',
     JSON.stringify({ ...app, average_rating: 0, rating_count: 3 }),
     '/rating_count',
-    /^must have an average_rating from 1 to 5 with it$/,
+    /^requires an average_rating from 1 to 5$/,
   ],
   [
     'a time that does not exist',

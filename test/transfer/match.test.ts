@@ -235,7 +235,7 @@ describe('a line is refused', () => {
   })
 
   test('if several apps have its owner and name', () => {
-    const message = 'belongs to several apps of this owner: say which by slug or package_name'
+    const message = 'belongs to several apps of this owner: identify the app by slug or package_name'
     expect(conflicts([line], unpackaged, { ...unpackaged, id: 8 })).toMatchObject([[{ field: '/name', message }]])
   })
 
@@ -251,10 +251,10 @@ describe('a line is refused', () => {
       ...messages({ ...line, slug: 'star-map' }, strangers),
       ...messages({ ...exact, id: 9, created_at: time(2) }, app),
     ]).toEqual([
-      'is star-map for this app, and does not change',
+      'of this app is star-map and cannot change',
       'belongs to app 8, moon',
       'belongs to an app with the package name org.example.stars',
-      'describes app 7, which was deleted; app restore 7 brings it back',
+      'describes app 7, which was deleted; restore it with: app restore 7',
       'belongs to an app of Eve: leave it out to get another',
       'belongs to app 7, which was created at another time and has the package name org.example.stars: leave it out to get another, or give that package name to update app 7',
     ])

@@ -3,23 +3,24 @@ import type { Knex } from 'knex'
 import { OperatorError } from '../../contract/errors.ts'
 import { UnusableDatabase } from '../errors.ts'
 
-/** Milliseconds between two polls, and for all of them. */
+/** Milliseconds between polls, and in total. */
 const pollInterval = 20
 const timeout = 60_000
 
 /**
- * Returns the time of the call once all transactions that were writing then have ended. A transaction that writes a table holds
- * a lock on it until its writes are visible. Blocks nobody. A standby does not see the locks of the primary's writers.
+ * Waits until all transactions that are writing have ended, and returns the time of the call. A transaction that writes
+ * a table locks it until its writes are visible. Takes no locks. A standby does not see the locks of the primary's
+ * writers.
  */
 export async function committedBefore(sql: Knex): Promise<Date> {
   const { rows } = await sql.raw('select pg_is_in_recovery() as is_standby')
   if (rows[0].is_standby)
-    throw new OperatorError('this takes the primary: a standby does not know what is still being written')
+    throw new OperatorError('this must run on the primary: a standby does not see the transactions running there')
   const begun = new Date()
   const pending = new Set(await findActiveWriters(sql))
   for (const begin = performance.now(); pending.size > 0; ) {
     if (performance.now() - begin > timeout)
-      throw new UnusableDatabase('is written to by a transaction that does not end')
+      throw new UnusableDatabase('has had a write transaction running for over a minute')
     await delay(pollInterval)
     const active = new Set(await findActiveWriters(sql))
     for (const writer of pending) if (!active.has(writer)) pending.delete(writer)

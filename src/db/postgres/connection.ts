@@ -5,7 +5,7 @@ import { insertWithIds } from '../insert-rows.ts'
 import { jsonRows, select } from './client.ts'
 import { searchIndex } from './search.ts'
 
-/** Makes what stores use, for the reader, the writer, or a transaction of one. */
+/** Creates the stores' interface to the reader, the writer, or a transaction of one. */
 export const connectionOf = (sql: Knex): Connection => ({
   sql,
   async describe() {
@@ -39,7 +39,7 @@ async function insertBatch(sql: Knex, table: string, rows: NewRow[], condition =
   return inserted.map(({ id }) => id)
 }
 
-/** Up to this many ids are skipped one by one, which blocks nobody. */
+/** Up to this many ids are skipped one by one, which takes no locks. */
 const maxSkippedIds = 100_000
 
 async function lastId(sql: Knex, table: string): Promise<number> {
@@ -50,8 +50,8 @@ async function lastId(sql: Knex, table: string): Promise<number> {
 }
 
 /**
- * A sequence ignores explicit ids. Setting it is safe only while nobody takes a number from it, so a large gap locks the table
- * against inserts.
+ * A sequence ignores explicit ids. Setting it is safe only while no other transaction uses it, so a large gap locks the
+ * table against inserts.
  */
 async function advanceIds(sql: Knex, table: string, rows: NewRow[]) {
   const id = rows.reduce((greatest, { id = 0 }) => Math.max(greatest, id), 0)

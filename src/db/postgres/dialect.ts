@@ -24,7 +24,7 @@ function shareConnections(pool: number): Engine['concurrency'] {
   return { cheap: Math.max(1, pool - 1 - expensive - write), expensive, write }
 }
 
-/** A number that other programs are unlikely to lock in the same database. */
+/** Key of the advisory lock for migrations, which other programs in the same database are unlikely to use. */
 const migrationLockId = 7_203_948_116
 
 const minVersion = 140_000
@@ -38,8 +38,8 @@ const ownTableLocks = `select 1 from pg_locks where locktype = 'relation' and pi
 const tableNames = 'select tablename from pg_tables where schemaname = current_schema()'
 
 /**
- * Blocks nobody, and is allowed on a standby. Citus takes the lock on every node, and every write needs them all. The second
- * statement makes both a transaction.
+ * Blocks no reader or writer, and is allowed on a standby. Citus takes the lock on all nodes, which writes need, too. The
+ * second statement makes both a transaction.
  */
 const lockEverywhere = 'lock table catalogue_version in access share mode; select 1'
 
@@ -65,9 +65,10 @@ function openServer(url: ServerUrl, { pool = defaultPoolSize, writeTimeout = lon
         ),
       )
       const [{ version, encoding, engine, lists_locks, has_tables, is_own }] = rows
-      if (!lists_locks) return `is of ${engine.split(/ on | \(/)[0]}, which does not list table locks in pg_locks`
-      if (version < minVersion) return 'is of a PostgreSQL older than 14'
-      if (encoding !== 'UTF8') return `is in ${encoding}; it has to be in UTF8`
+      if (!lists_locks)
+        return `runs ${engine.split(/ on | \(/)[0]}, which does not list table locks in pg_locks; use PostgreSQL`
+      if (version < minVersion) return `runs PostgreSQL < ${minVersion / 10_000}; upgrade the server`
+      if (encoding !== 'UTF8') return `has the encoding ${encoding}; it must be UTF8`
       if (!is_own) return has_tables ? foreignDatabase : notMigrated
       return undefined
     } catch (error) {
@@ -117,7 +118,10 @@ function openServer(url: ServerUrl, { pool = defaultPoolSize, writeTimeout = lon
     withExclusiveLock: (work) =>
       writer.transaction(async (sql) => {
         // A pooler hides which program a session belongs to.
-        if (await isPooled(sql)) throw new OperatorError('this needs the address of PostgreSQL, not of a pooler')
+        if (await isPooled(sql))
+          throw new OperatorError(
+            'a connection pooler cannot be used for this; set DATABASE_URL to the address of PostgreSQL itself',
+          )
         // The work may leave this connection idle for minutes, for example while another database commits what was read.
         await sql.raw('set local idle_in_transaction_session_timeout = 0')
         const own = await monitor.raw('select pg_backend_pid() as pid')
@@ -151,4 +155,4 @@ async function repeatWhileStarting<T>(milliseconds: number, work: () => Promise<
   }
 }
 
-const foreignDatabase = 'is a database of another program; DATABASE_URL has to name another one'
+const foreignDatabase = 'belongs to another program; set DATABASE_URL to another database'

@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { codeOf, type ErrorMeaning, hasNoConnection, UnusableDatabase } from '../errors.ts'
 
-/** SQLSTATEs (https://www.postgresql.org/docs/current/errcodes-appendix.html) and classes of them that pass by themselves or when an operator acts. */
+/** Temporary or fixable errors: SQLSTATEs (https://www.postgresql.org/docs/current/errcodes-appendix.html) and classes. */
 const unavailableClasses = new Set(['08', '28', '3D', '53', '57', '58'])
 const unavailableCodes = new Set([
   ...['25006', '25P03', '40001', '40P01', '55P03', 'XX001', 'XX002'],

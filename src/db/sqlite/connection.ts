@@ -5,7 +5,7 @@ import { insertWithIds } from '../insert-rows.ts'
 import { jsonArrayBytes, jsonRows, select } from './client.ts'
 import { searchIndex } from './search.ts'
 
-/** Makes what stores use, for the reader, the writer, or a transaction of one. */
+/** Creates the stores' interface to the reader, the writer, or a transaction of one. */
 export const connectionOf = (sql: Knex): Connection => ({
   sql,
   async describe() {

@@ -23,7 +23,7 @@ export async function copyTo(
   try {
     const damage = verify ? await findDamage(copy) : undefined
     if (damage !== undefined)
-      throw new OperatorError(`the copy is not sound, and the database itself may not be: ${damage}`)
+      throw new OperatorError(`the copy is damaged, and the database itself may be, too: ${damage}`)
     const counted = await copy('apps').count({ apps: '*' }).first()
     return { apps: Number(counted?.apps) }
   } finally {
@@ -54,7 +54,7 @@ export async function withExclusiveLock<T>(filename: string, work: (sql: Knex) =
   try {
     await sql.raw('select count(*) from sqlite_schema').catch((error: unknown) => {
       throw isUnavailable(error)
-        ? new OperatorError(`${filename} is in use; stop the server, and whatever else has it open`)
+        ? new OperatorError(`${filename} is in use; stop the server and every other program that has it open`)
         : error
     })
     return await sql.transaction(work)
@@ -69,7 +69,7 @@ async function assertDiskSpace(file: string, bytes: number) {
   const free = bavail * bsize
   if (free >= bytes) return
   const megabytes = (count: number) => `${(count / 1e6).toLocaleString('en', { maximumSignificantDigits: 2 })} MB`
-  throw new OperatorError(`a copy takes ${megabytes(bytes)}, ${megabytes(bytes - free)} more than there is room for`)
+  throw new OperatorError(`a copy needs ${megabytes(bytes)}, but ${dirname(file)} has only ${megabytes(free)} free`)
 }
 
 /**
@@ -82,7 +82,7 @@ async function findDamage(sql: Knex): Promise<string | undefined> {
   if (check.integrity_check !== 'ok') return check.integrity_check.replaceAll('\n', ' ')
   if ((await readSchemaAge(sql)) !== 'current') return 'migrations are missing'
   const [orphan] = await sql.raw('select * from pragma_foreign_key_check limit 1')
-  if (orphan) return `a row of ${orphan.table} refers to a row of ${orphan.parent} that is not there`
+  if (orphan) return `a row of ${orphan.table} refers to a missing row of ${orphan.parent}`
   const listedIds = `select id from apps where ${listed}`
   const indexedIds = 'select app_id from app_search_apps'
   const [difference] = await sql.raw(

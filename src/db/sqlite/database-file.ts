@@ -44,7 +44,7 @@ export function databaseFile(filename: string) {
     })
   }
 
-  /** To be called before a connection is closed. The last one removes the log. */
+  /** Call before closing a connection. Closing the last one removes the log. */
   function forgetConnection() {
     connections--
     if (connections === 0) opened = undefined
@@ -102,7 +102,7 @@ export function databaseFile(filename: string) {
 const replacedMessage = (hasFormerLog: boolean) =>
   `file was replaced; ${hasFormerLog ? 'move its former log (-wal) away and ' : ''}restart the service`
 
-/** Milliseconds after which an error is forgotten. Callers are told to retry after as long. */
+/** Milliseconds for which an error is remembered; also the `Retry-After` of the responses. */
 const errorLifetime = 5000
 
 /** Bytes that the largest write of a request may take in the log. */

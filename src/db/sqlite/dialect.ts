@@ -12,7 +12,7 @@ import { explain, healthErrorOf, isBusy, isUnavailable } from './errors.ts'
 import { findOpenError, foreignDatabase, inspectFile } from './inspect-file.ts'
 import { schema } from './schema.ts'
 
-/** SQLite: a database in one file, with one writer at a time and readers beside it. */
+/** SQLite: a database in one file, with one writer at a time and concurrent readers. */
 export const sqlite: Dialect = {
   urlFormat: 'sqlite:PATH, the path of a file',
   openerOf(url) {
@@ -27,13 +27,13 @@ export const sqlite: Dialect = {
   },
 }
 
-/** In `sqlite://data/apps.sqlite`, `data` would be a host, and `?mode=ro` a parameter. Neither can be meant here. */
+/** Refuses `sqlite://data/apps.sqlite`, where `data` would be a host, and parameters such as `?mode=ro`. */
 function pathFromUrl(url: string): string | undefined {
   const path = url.match(/^sqlite:(?:\/\/(?=\/)|(?!\/\/))(?<path>.+)$/)?.groups?.path
   return path === undefined || path === ':memory:' || /\?\w+=/.test(path) ? undefined : path
 }
 
-/** A URL as SQLAlchemy, Rails or Prisma have it, with or without parameters. */
+/** The URL format of SQLAlchemy, Rails and Prisma, with or without parameters. */
 const otherUrl = /^(?:sqlite3?|file):(?:\/\/)?(?<path>[^?]+)/i
 const barePath = /^(?<path>[^:?]+\.(?:db|sqlite3?))$/i
 

@@ -1,6 +1,6 @@
 import { codeOf, type ErrorMeaning, hasNoConnection, UnusableDatabase } from '../errors.ts'
 
-export const diskFull = 'has no room left on its disk'
+export const diskFull = 'has no space left on its disk'
 
 /** Result codes that report a problem of the file or its disk, in words for operators. */
 const healthErrors = new Map([
@@ -10,7 +10,7 @@ const healthErrors = new Map([
   ['SQLITE_IOERR', 'is on a failing disk'],
 ])
 
-/** The codes (https://sqlite.org/rescode.html) that pass by themselves or when an operator acts. */
+/** Codes (https://sqlite.org/rescode.html) of errors that are temporary, or that an operator can fix. */
 const unavailableCodes = new Set([
   ...healthErrors.keys(),
   'SQLITE_BUSY',

@@ -5,7 +5,7 @@ import { openForInspection } from './client.ts'
 import { isDiskFull } from './database-file.ts'
 import { diskFull, isBusy, isDamage } from './errors.ts'
 
-/** What a file contains: nothing yet, a database of this program, or another program's. Does not change a byte of it. */
+/** Classifies a file: empty, a database of this program, or another program's. Does not change a byte of it. */
 export async function inspectFile(filename: string): Promise<'empty' | 'own' | 'foreign'> {
   const sql = openForInspection(filename, (await canAccess(`${filename}-wal`)) === true)
   try {
@@ -23,18 +23,18 @@ const ownTables = new Set(['knex_migrations', 'apps', 'audit'])
 /** knex creates these before the first migration, which may have been interrupted. */
 const migrationTables = new Set(['knex_migrations', 'knex_migrations_lock'])
 
-export const foreignDatabase = 'is a database of another program; DATABASE_URL has to name another file'
-const unreadable = 'is not a file that SQLite can read as a database'
+export const foreignDatabase = 'belongs to another program; set DATABASE_URL to another file'
+const unreadable = 'is not a SQLite database or is damaged'
 const staleLogAdvice = 'if another file was put in its place, move the former -wal and -shm files away'
 
 /** Why the file cannot be opened as the service's database, such as "does not exist"; undefined if it can. */
 export async function findOpenError(filename: string): Promise<string | undefined> {
   const canWrite = await canAccess(filename, constants.R_OK | constants.W_OK)
   if (canWrite === 'ENOENT') return 'does not exist; ./apps-service migrate creates a new, empty one'
-  if (canWrite !== true) return 'cannot be read and written'
+  if (canWrite !== true) return 'is not readable and writable'
   const directory = dirname(filename)
   if ((await canAccess(directory, constants.W_OK | constants.X_OK)) !== true) {
-    return `cannot be used: ${directory} cannot be written to, and SQLite keeps the database's log there`
+    return `cannot be used: ${directory} is not writable, and SQLite keeps the database's log there`
   }
   try {
     return { own: undefined, empty: notMigrated, foreign: foreignDatabase }[await inspectFile(filename)]
