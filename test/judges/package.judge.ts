@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -36,9 +36,6 @@ async function unpacked(): Promise<string> {
   const installed = join(folder, 'node_modules', manifest.name)
   mkdirSync(installed, { recursive: true })
   await run('tar', ['xzf', packed, '-C', installed, '--strip-components', '1'])
-  for (const name of ['openapi-fetch', 'openapi-typescript-helpers']) {
-    symlinkSync(`${import.meta.dirname}/node_modules/${name}`, join(folder, 'node_modules', name))
-  }
   return folder
 }
 
@@ -125,8 +122,21 @@ test('throws an error response with its code', async () => {
   expect(await consume(program)).toBe('404 not_found Not found; check the path and the id. 36')
 })
 
+test('sends parameters and headers encoded, and omits undefined ones', async () => {
+  const { server, baseUrl } = await start()
+  const printed = await consume(`
+    import { createClient } from 'apps-service-client'
+    const query = { search: 'c++ & d', sort: undefined, limit: 2 }
+    const params = { query, header: { 'If-None-Match': undefined } }
+    const { response } = await createClient('${baseUrl}/').GET('/apps', { params, headers: { 'X-Request-Id': 'own' } })
+    console.log(response.status, response.headers.get('X-Request-Id'))`)
+  expect(printed).toBe('200 own')
+  const requested = () => server.log.map((line) => JSON.parse(line).req?.url).filter((url) => url !== undefined)
+  await expect.poll(requested).toEqual(['/apps?search=c%2B%2B+%26+d&limit=2'])
+})
+
 describe('retries', () => {
-  type Reply = [status: number, retryAfter?: string] | 'lost' | 'half' | 'nonsense' | 'never'
+  type Reply = [status: number, retryAfter?: string] | 'lost' | 'half' | 'nonsense' | 'page' | 'never'
   /** A server that sends these responses in turn, or none, and then an empty list. */
   async function startAnswering(...answers: Reply[]) {
     let count = 0
@@ -137,6 +147,7 @@ describe('retries', () => {
       if (answer === 'never') return
       if (answer === 'lost') return void request.socket.destroy()
       if (answer === 'nonsense') return void request.socket.end('Hello.\r\n')
+      if (answer === 'page') return void response.writeHead(403).end('<h1>Forbidden</h1>')
       if (answer === 'half') {
         response.writeHead(200, { 'Content-Length': 100 })
         return void response.write('{', () => request.socket.destroy())
@@ -246,6 +257,20 @@ describe('retries', () => {
     expect(others).toEqual([first, first, 'own', 'own'])
   })
 
+  test('no error of a proxy without the envelope, which dataOf throws with its status', async () => {
+    const server = await startAnswering('page')
+    const printed = await consume(`
+      import { createClient, dataOf } from 'apps-service-client'
+      const { error, response } = await createClient('${server.url}').GET('/apps')
+      console.log(error)
+      try {
+        dataOf({ error, response })
+      } catch (error) {
+        console.log(String(error))
+      }`)
+    expect(printed).toBe('<h1>Forbidden</h1>\nError: The service responded with status 403.')
+  })
+
   test('not an aborted request, which throws the reason', async () => {
     const server = await startAnswering('never')
     const printed = await consume(`
@@ -283,8 +308,55 @@ test('compiles under strict, and a switch over the codes of an operation is exha
     ${advice('whole', codes)}
     // @ts-expect-error a code is left out
     ${advice('leftOut', codes.slice(1)).trim()}`
+  expect(await compile(program)).toBe('')
+})
+
+test('refuses calls that the document does not describe when they are compiled', async () => {
+  const program = `
+    import { createClient } from 'apps-service-client'
+    const api = createClient('http://localhost')
+    const app = { name: 'Star Map', description: 'The sky above you.', category_id: 1 }
+    const path = { id: 1 }
+    api.GET('/apps')
+    api.GET('/apps', { params: { query: { sort: 'popular', page: 2 } }, headers: { traceparent: 'x' }, cache: 'no-store' })
+    api.POST('/apps', { body: app, params: { header: { 'Idempotency-Key': 'own' } } })
+    api.PUT('/apps/{id}', { body: { version: '2.0.0' }, params: { path, header: { 'If-Match': '"x"' } } })
+    api.DELETE('/apps/{id}', { params: { path } }).then(({ data }) => data?.data.app_id.toFixed())
+    // @ts-expect-error no such path
+    api.GET('/app')
+    // @ts-expect-error no such method of the path
+    api.DELETE('/apps')
+    // @ts-expect-error no such order
+    api.GET('/apps', { params: { query: { sort: 'newest' } } })
+    // @ts-expect-error no such parameter
+    api.GET('/apps', { params: { query: { colour: 'red' } } })
+    // @ts-expect-error the id is missing
+    api.GET('/apps/{id}')
+    // @ts-expect-error the id is missing
+    api.GET('/apps/{id}', { params: {} })
+    // @ts-expect-error an id is a number
+    api.GET('/apps/{id}', { params: { path: { id: '1' } } })
+    // @ts-expect-error a read has no body
+    api.GET('/apps/{id}', { params: { path }, body: app })
+    // @ts-expect-error the body is missing
+    api.POST('/apps')
+    // @ts-expect-error the description is missing
+    api.POST('/apps', { body: { name: 'Star Map', category_id: 1 } })
+    // @ts-expect-error no such field
+    api.POST('/apps', { body: { ...app, colour: 'red' } })
+    // @ts-expect-error an ETag is text
+    api.PUT('/apps/{id}', { body: {}, params: { path, header: { 'If-Match': 1 } } })
+    // @ts-expect-error no such option
+    api.GET('/apps', { retries: 1 })
+    // @ts-expect-error the data of a deletion has no slug
+    api.DELETE('/apps/{id}', { params: { path } }).then(({ data }) => data?.data.slug)`
+  expect(await compile(program)).toBe('')
+})
+
+/** The errors of compiling a program with the package installed. */
+async function compile(program: string): Promise<string> {
   const folder = consumer(await unpacked(), program)
   const options = ['--strict', '--noEmit', '--target', 'es2022', '--module', 'nodenext', 'program.ts']
   const { stdout } = await run(`${root}/node_modules/.bin/tsc`, options, { cwd: folder }).catch((failure) => failure)
-  expect(stdout).toBe('')
-})
+  return stdout
+}

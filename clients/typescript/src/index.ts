@@ -1,5 +1,5 @@
-import createFetchClient, { type Client } from 'openapi-fetch'
-import type { components, operations, paths } from './openapi.js'
+import { type Calls, createCalls, type Result } from './calls.js'
+import type { components, operations } from './openapi.js'
 
 type Schemas = components['schemas']
 export type App = Schemas['App']
@@ -13,9 +13,6 @@ export type ErrorData = Extract<Schemas[keyof Schemas], { code: string }>
 
 type Envelope = { success: boolean; message: string; data: object }
 type Failure = { success: false; message: string; data: ErrorData }
-type Result<Data, Error> =
-  | { data: Data; error?: never; response: Response }
-  | { data?: never; error: Error; response: Response }
 
 /** An error response: its message, its status, and its data with `data.code`. */
 export class AppsError extends Error {
@@ -52,7 +49,7 @@ export function dataOf<Success extends Envelope, Error extends Failure>(
   throw new AppsError(error.message, error.data, response)
 }
 
-export type AppsClient = Client<paths> & {
+export type AppsClient = Calls & {
   /** All apps of a list; each page is requested when the iteration reaches it. */
   allApps: (query?: Omit<ListQuery, 'page'>, options?: { signal?: AbortSignal }) => AsyncGenerator<AppSummary, void>
 }
@@ -71,21 +68,18 @@ export function createClient(
   { retries = 3, timeout = 30_000 }: Options = {},
 ): AppsClient {
   assertBaseUrl(baseUrl)
-  const client = createFetchClient<paths>({
-    baseUrl,
-    headers: key === undefined ? {} : { Authorization: `Bearer ${key}` },
-    fetch: (request) => fetchWithRetries(request, retries, timeout),
-  })
+  const headers: Record<string, string> = key === undefined ? {} : { Authorization: `Bearer ${key}` }
+  const calls = createCalls(baseUrl, headers, (request) => fetchWithRetries(request, retries, timeout))
   async function* allApps(query: Omit<ListQuery, 'page'> = {}, options: { signal?: AbortSignal } = {}) {
     const { limit = maxLimit } = query
     for (let page = 1, pages = 1; page <= pages; page++) {
       const params = { query: { ...query, limit, page } }
-      const { apps, pagination } = dataOf(await client.GET('/apps', { params, ...options }))
+      const { apps, pagination } = dataOf(await calls.GET('/apps', { params, ...options }))
       pages = pagination.total_pages
       yield* apps
     }
   }
-  return { ...client, allApps }
+  return { ...calls, allApps }
 }
 
 /** The most apps that a page can have. */

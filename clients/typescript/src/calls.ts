@@ -1,0 +1,92 @@
+import type { paths } from './openapi.js'
+
+/** Calls the document's operations by method and path; parameters, bodies and results have the types of the operation. */
+export type Calls = { [Method in MethodName as Uppercase<Method>]: Call<Method> }
+
+type MethodName = 'get' | 'post' | 'put' | 'delete'
+type Call<Method extends MethodName> = <Path extends PathOf<Method>>(
+  path: Path,
+  ...options: OptionalIfEmpty<OptionsOf<paths[Path][Method]>>
+) => Promise<ResultOf<paths[Path][Method]>>
+
+type PathOf<Method extends MethodName> = {
+  [Path in keyof paths]: paths[Path][Method] extends object ? Path : never
+}[keyof paths]
+type OptionalIfEmpty<Options> = Partial<Options> extends Options ? [options?: Options] : [options: Options]
+
+type FetchOptions = Omit<RequestInit, 'method' | 'body'>
+type OptionsOf<Operation> = FetchOptions & ParametersOf<Operation> & RequestBodyOf<Operation>
+type ParametersOf<Operation> = Operation extends { parameters: infer Parameters }
+  ? Partial<Parameters> extends Parameters
+    ? { params?: Parameters }
+    : { params: Parameters }
+  : unknown
+type RequestBodyOf<Operation> = Operation extends { requestBody: infer Body } ? { body: Json<Body> } : unknown
+
+/** `data` or `error` is the body of the response. */
+export type Result<Data, Error> =
+  | { data: Data; error?: never; response: Response }
+  | { data?: never; error: Error; response: Response }
+
+type ResultOf<Operation> = Result<
+  Extract<ResponseBodyOf<Operation>, { success: true }>,
+  Extract<ResponseBodyOf<Operation>, { success: false }>
+>
+type ResponseBodyOf<Operation> = Operation extends { responses: infer Responses }
+  ? Json<Responses[keyof Responses]>
+  : never
+type Json<Content> = Content extends { content: { 'application/json': infer Body } } ? Body : never
+
+type Values = Record<string, string | number | boolean | null | undefined>
+type AnyOptions = FetchOptions & { params?: { path?: Values; query?: Values; header?: Values }; body?: unknown }
+
+/** `headers` are sent with each request, unless a call has others. */
+export function createCalls(
+  baseUrl: string,
+  headers: Record<string, string>,
+  fetch: (request: Request) => Promise<Response>,
+): Calls {
+  const call =
+    (method: string) =>
+    async (path: string, options: AnyOptions = {}) =>
+      readResult(await fetch(createRequest(method, baseUrl.replace(/\/$/, '') + path, headers, options)))
+  return { GET: call('GET'), POST: call('POST'), PUT: call('PUT'), DELETE: call('DELETE') }
+}
+
+function createRequest(
+  method: string,
+  template: string,
+  commonHeaders: Record<string, string>,
+  { params: { path = {}, query = {}, header = {} } = {}, body, ...options }: AnyOptions,
+): Request {
+  const url = template.replace(/\{(\w+)\}/g, (whole, name) => encodeURIComponent(path[name] ?? whole))
+  const search = new URLSearchParams(definedEntries(query)).toString()
+  const headers = new Headers(commonHeaders)
+  if (body !== undefined) headers.set('Content-Type', 'application/json')
+  for (const [name, value] of [...new Headers(options.headers), ...definedEntries(header)]) headers.set(name, value)
+  return new Request(search === '' ? url : `${url}?${search}`, {
+    ...options,
+    method,
+    headers,
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  })
+}
+
+const definedEntries = (values: Values) =>
+  Object.entries(values).flatMap(([name, value]): [string, string][] => (value == null ? [] : [[name, String(value)]]))
+
+/** The service's JSON has the document's types, which tests of the service check. */
+async function readResult(response: Response) {
+  const text = await response.text()
+  if (response.ok) return { data: text === '' ? undefined : JSON.parse(text), response }
+  return { error: parseError(text), response }
+}
+
+/** An error of a proxy may be no JSON. */
+function parseError(text: string) {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
