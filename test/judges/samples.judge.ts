@@ -1,9 +1,11 @@
 import { execFile } from 'node:child_process'
-import { copyFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer, request as forward, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { basename, join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import document from '../../generated/openapi.json' with { type: 'json' }
 import { openDatabase } from '../../src/db/database.ts'
 import { documentedUrl } from '../../src/http/docs.ts'
@@ -12,6 +14,7 @@ import { importLines } from '../support/catalogue-file.ts'
 import { emptyDatabaseUrl, temporaryFolder } from '../support/database.ts'
 import { freePort } from '../support/free-port.ts'
 import { commandLine, type Run, type Served, serve } from '../support/process.ts'
+import manifest from './package.json' with { type: 'json' }
 
 /**
  * Runs the document's samples as copied from the pages of a server with the catalogue of `make run`. The server inserts its
@@ -21,6 +24,33 @@ import { commandLine, type Run, type Served, serve } from '../support/process.ts
 const root = `${import.meta.dirname}/../..`
 const languages = { curl: 'sh', TypeScript: 'ts', Python: 'py' } as const
 type Language = keyof typeof languages
+
+const { description } = document.info
+const firstMinutes = required(/^## First five minutes$(.*?)^## /ms.exec(description)?.[1], 'the first five minutes')
+const shellBlocks = [...firstMinutes.matchAll(/^```sh$(.*?)^```$/gms)].map(([, block = '']) => block)
+/** The last block prepares a directory for the samples in TypeScript. */
+const preparation = required(shellBlocks.pop(), 'a block of commands')
+
+/** A directory prepared by these commands, with the packages of the judges. */
+let prepared: string
+
+beforeAll(async () => {
+  prepared = mkdtempSync(join(tmpdir(), 'apps-samples-'))
+  writeFileSync(join(prepared, 'package.json'), '{"type": "module"}')
+  symlinkSync(`${import.meta.dirname}/node_modules`, join(prepared, 'node_modules'))
+  const commands = preparation
+    .replace(/^npm .*$/gm, '')
+    .replace(`${documentedUrl}/openapi.json`, `${root}/generated/openapi.json`)
+  const env = { PATH: `${root}/node_modules/.bin:${process.env.PATH}`, npm_config_offline: 'true' }
+  await promisify(execFile)('sh', ['-c', commands], { cwd: prepared, env })
+  return () => rmSync(prepared, { recursive: true })
+})
+
+test('the introduction installs the versions that are judged', () => {
+  const packages = preparation.match(/^npm install (.*)$/m)?.[1]?.split(' ')
+  const { '@hey-api/openapi-ts': generator, typescript } = manifest.devDependencies
+  expect(packages).toEqual([`@hey-api/openapi-ts@${generator}`, `typescript@${typescript}`])
+})
 
 type Operation = { operationId: string; 'x-codeSamples': { label: string; source: string }[] }
 const operations = Object.values(document.paths).flatMap((path) => Object.values<Operation>(path))
@@ -179,12 +209,19 @@ test.for(samples.filter(({ operationId }) => operationId === 'updateApp'))(
   },
 )
 
-test('the TypeScript samples compile under strict with the types from the introduction', async () => {
+test('the TypeScript samples compile under strict with the client from the introduction', async () => {
   const folder = consumerFolder()
   for (const { operationId, language, source } of samples) {
     if (language === 'TypeScript') writeFileSync(join(folder, `${operationId}.ts`), source)
   }
-  const compilerOptions = { strict: true, noEmit: true, target: 'es2022', module: 'nodenext', types: [] }
+  const compilerOptions = {
+    strict: true,
+    noEmit: true,
+    target: 'es2022',
+    module: 'nodenext',
+    allowImportingTsExtensions: true,
+    types: [],
+  }
   writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions }))
   const { code, stdout } = await execute(`${root}/node_modules/.bin/tsc`, ['--project', folder])
   expect(stdout).toBe('')
@@ -193,16 +230,12 @@ test('the TypeScript samples compile under strict with the types from the introd
 
 test("the commands of the introduction's first five minutes work", async () => {
   const { baseUrl, key } = await startScene()
-  const section = document.info.description.match(/^## First five minutes$(.*?)^## /ms)?.[1] ?? ''
-  const blocks = [...section.matchAll(/^```sh$(.*?)^```$/gms)]
-    .map(([, block = '']) => block.replace(documentedUrl, baseUrl).replace('apps_YOUR_KEY', key))
-    // The last block installs packages.
-    .filter((block) => block.includes('curl'))
+  const blocks = shellBlocks.map((block) => block.replace(documentedUrl, baseUrl).replace('apps_YOUR_KEY', key))
   const { code, stdout, stderr } = await runSample('curl', blocks.join('\necho\n'), {})
   expect(code, stderr).toBe(0)
   const [list, created, read, updated] = stdout.split('\n').map((line) => JSON.parse(line))
   expect(list.data.apps).toHaveLength(3)
-  expect(created).toEqual(JSON.parse(section.match(/^```json$(.*?)^```$/ms)?.[1] ?? ''))
+  expect(created).toEqual(JSON.parse(firstMinutes.match(/^```json$(.*?)^```$/ms)?.[1] ?? ''))
   expect(read.data.app).toMatchObject({ id: created.data.app_id, status: 'pending' })
   expect(updated.data.app).toEqual({
     ...read.data.app,
@@ -278,13 +311,10 @@ const interpreters: Record<Language, () => Promise<string>> = {
   },
 }
 
-/** A consumer's project, with openapi-fetch installed and openapi.d.ts copied. */
+/** A consumer's project, as the introduction prepares it. */
 function consumerFolder(): string {
   const folder = temporaryFolder()
-  writeFileSync(join(folder, 'package.json'), '{"type": "module"}')
-  symlinkSync(`${import.meta.dirname}/node_modules`, join(folder, 'node_modules'))
-  const types = `${root}/generated/openapi.d.ts`
-  copyFileSync(types, join(folder, basename(types)))
+  cpSync(prepared, folder, { recursive: true })
   return folder
 }
 
