@@ -1,7 +1,7 @@
 import type { AppSummary, Input, Sort } from '../contract/contract.ts'
 import type { Database } from '../db/database.ts'
 import type { Connection } from '../db/dialect.ts'
-import { nearestSlice, orderBy, type Slice } from '../db/page-slice.ts'
+import { nearestSlice, orderBy, orderKeys, type Slice } from '../db/page-slice.ts'
 import { type AppRow, listed } from '../db/tables.ts'
 import { cutNote, findOrRelax, maxMatches, type SortOrder, toQuery } from '../search/best-matches.ts'
 
@@ -60,11 +60,16 @@ const summaryColumns: Record<keyof AppSummary, string> = {
   total_downloads: 'apps.total_downloads',
   average_rating: 'apps.average_rating',
 }
+const fields = Object.keys(summaryColumns)
 const columns = Object.entries(summaryColumns).map(([field, column]) => `${column} as ${field}`)
 
-/** The apps of a slice and the total, by one statement. */
+const nameJoins = `
+  join developers on developers.id = apps.developer_id
+  join categories on categories.id = apps.category_id`
+
+/** The apps of a slice and the total, by one statement. The driver reads one JSON text faster than many rows. */
 async function readSlice(
-  { select }: Connection,
+  { select, jsonRows }: Connection,
   category: string | undefined,
   order: SortOrder,
   { direction, skip, take }: Slice,
@@ -72,19 +77,14 @@ async function readSlice(
   const inCategory = category ? 'and apps.category_id = (select id from categories where slug = ?)' : ''
   // Names are joined to the rows of the page only: skipping joined rows makes late pages slow.
   const ids = `select apps.id from apps where ${listed} ${inCategory} ${orderBy(order, direction)} limit ? offset ?`
-  const rows = await select<{ listed: number } & (AppSummary | { id: null })>(
-    `select scope.listed, ${columns}
-     from (${scopeQuery(category)}) as scope
-     left join (${ids}) as page on true
-     left join apps on apps.id = page.id
-     left join developers on developers.id = apps.developer_id
-     left join categories on categories.id = apps.category_id
-     ${orderBy(order, 'desc')}`,
-    category ? [category, category, take, skip] : [take, skip],
+  const keys = order.filter((column) => !fields.includes(column)).map((column) => `apps.${column}`)
+  const page = `(select ${[...columns, ...keys]} from (${ids}) as page join apps on apps.id = page.id ${nameJoins}) as apps`
+  const [found] = await select<{ apps: string; listed: number }>(
+    `select ${jsonRows(page, fields, orderKeys(order, 'desc'))} as apps, scope.listed
+     from (${scopeQuery(category)}) as scope`,
+    category ? [category, take, skip, category] : [take, skip],
   )
-  // An empty page still has a row, with the total.
-  const apps = rows.flatMap(({ listed, ...app }) => (app.id === null ? [] : app))
-  return { apps, total: rows[0]?.listed ?? 0 }
+  return found ? { apps: JSON.parse(found.apps), total: found.listed } : noApps
 }
 
 /** Reads the page from the end of the list if that is nearer. */
@@ -121,11 +121,7 @@ async function searchPage(
 async function findSummaries({ select }: Connection, ids: number[]): Promise<AppSummary[]> {
   if (ids.length === 0) return []
   const found = await select<AppSummary>(
-    `select ${columns}
-     from apps
-     join developers on developers.id = apps.developer_id
-     join categories on categories.id = apps.category_id
-     where apps.id in (${ids.map(() => '?')})`,
+    `select ${columns} from apps ${nameJoins} where apps.id in (${ids.map(() => '?')})`,
     ids,
   )
   const apps = new Map(found.map((app) => [app.id, app]))
